@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Events reads the events of a watch on the goroutine of its caller. It keeps no buffer while it waits for an event, so
-// that a quiet watch costs no more than its connection. Only Close may be called concurrently.
+// Events reads the events of a watch on the goroutine of its caller. It keeps no buffer while it waits for an
+// event, so that a quiet watch costs no more than its connection. Only Close may be called concurrently.
 type Events struct {
 	lines  lineReader
 	stock  runtime.NegotiatedSerializer
@@ -35,9 +35,10 @@ func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *p
 	return &Events{lines: lineReader{source: body}, stock: stock, packer: packer}
 }
 
-// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for it. The event
-// has no type if the packer does not want its object. waited is true if the event had not arrived when Next was called.
-// The error is io.EOF at the end of the stream, otherwise that of reading or decoding.
+// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for
+// it. The event has no type if the packer does not want its object. waited is true if the event had not
+// arrived when Next was called. The error is io.EOF at the end of the stream, otherwise that of reading or
+// decoding.
 func (e *Events) Next() (event watch.Event, waited bool, err error) {
 	if e.rest != nil {
 		event, err = e.decode(e.rest)
@@ -67,8 +68,8 @@ var (
 	eventTypes   = []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error}
 )
 
-// pack packs the object of an event that has the form in which API servers send it, and is false for any other frame. The
-// scan that packs also proves that the frame, which is just a line, is one event.
+// pack packs the object of an event that has the form in which API servers send it, and is false for any
+// other frame. The scan that packs also proves that the frame, which is just a line, is one event.
 func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 	kind, start := eventHead(frame)
 	if start == 0 || len(frame) > maxFrame {
@@ -94,8 +95,8 @@ func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 	return watch.Event{Type: kind, Object: object}, true
 }
 
-// eventHead returns the type of an event and the offset of its object, which begins with a brace. The offset is 0 if the
-// frame does not begin as API servers write it.
+// eventHead returns the type of an event and the offset of its object, which begins with a brace. The offset
+// is 0 if the frame does not begin as API servers write it.
 func eventHead(frame []byte) (watch.EventType, int) {
 	rest, ok := bytes.CutPrefix(frame, typePrefix)
 	if !ok {
@@ -121,8 +122,9 @@ func onlyBrace(text []byte) bool {
 
 var errNoJSON = errors.New("the serializer has no streams of JSON")
 
-// unusual decodes a frame that cannot be packed as client-go does. If the frame is not one event, or is nil, the stock
-// decoder reads the stream from the beginning of the frame on, and also finds the error if there is one.
+// unusual decodes a frame that cannot be packed as client-go does. If the frame is not one event, or is nil,
+// the stock decoder reads the stream from the beginning of the frame on, and also finds the error if there is
+// one.
 func (e *Events) unusual(frame []byte) (watch.Event, error) {
 	info, ok := runtime.SerializerInfoForMediaType(e.stock.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok || info.StreamSerializer == nil {
@@ -135,7 +137,8 @@ func (e *Events) unusual(frame []byte) (watch.Event, error) {
 		}
 	}
 	frames := info.StreamSerializer.Framer.NewFrameReader(e.lines.unread(frame))
-	e.rest = restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer.Serializer), info.Serializer)
+	events := streaming.NewDecoder(frames, info.StreamSerializer.Serializer)
+	e.rest = restwatch.NewDecoder(events, info.Serializer)
 	return e.decode(e.rest)
 }
 
@@ -146,7 +149,9 @@ type oneFrame struct {
 }
 
 // Decode implements streaming.Decoder.
-func (f oneFrame) Decode(defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (f oneFrame) Decode(
+	defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	return f.serializer.Decode(f.frame, defaults, into)
 }
 
@@ -175,8 +180,8 @@ func isTable(gvk schema.GroupVersionKind) bool {
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
-// typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares group and version,
-// but it takes some kinds of any group for its own. A kind too many only costs time.
+// typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares group
+// and version, but it takes some kinds of any group for its own. A kind too many only costs time.
 var typedKinds = sync.OnceValue(func() map[string]bool {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

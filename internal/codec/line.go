@@ -23,8 +23,8 @@ const (
 // errNoLine is the error of a stream that goes on with something that is not an event in a line.
 var errNoLine = errors.New("the stream is not in lines")
 
-// lineReader cuts a stream into frames at the ends of lines, where API servers end events. Other servers may send no ends
-// of lines. So it counts brackets where the end of a line has not arrived.
+// lineReader cuts a stream into frames at the ends of lines, where API servers end events. Other servers may
+// send no ends of lines. So it counts brackets where the end of a line has not arrived.
 type lineReader struct {
 	source io.ReadCloser
 
@@ -37,8 +37,8 @@ type lineReader struct {
 	first   [firstBytes]byte
 }
 
-// next returns the next frame, which is valid until the following call. It returns errNoLine if the next byte does not
-// begin an event, or if brackets do not end it.
+// next returns the next frame, which is valid until the following call. It returns errNoLine if the next byte
+// does not begin an event, or if brackets do not end it.
 func (r *lineReader) next() ([]byte, error) {
 	for {
 		if frame, err := r.take(); frame != nil || err != nil {
@@ -57,8 +57,8 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// unread returns the stream from the beginning of frame on, which next has just returned. If frame is nil, it is the
-// stream behind the last frame.
+// unread returns the stream from the beginning of frame on, which next has just returned. If frame is nil, it
+// is the stream behind the last frame.
 func (r *lineReader) unread(frame []byte) io.ReadCloser {
 	source := io.Reader(r.source)
 	if r.failure != nil {

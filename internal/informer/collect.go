@@ -14,20 +14,23 @@ import (
 	"k8s.io/client-go/util/consistencydetector"
 )
 
-// collected is what the initial events of a watch-list have brought. A reflector puts them into a temporary store, with keys
-// of its own, and makes a list of that; nearly always all of them are ADDED, so that a list is all that it takes. The
-// reflector is given the event that ends them, and what it passes to Replace then is replaced by this list.
+// collected is what the initial events of a watch-list have brought. A reflector puts them into a temporary
+// store, with keys of its own, and makes a list of that; nearly always all of them are ADDED, so that a list
+// is all that it takes. The reflector is given the event that ends them, and what it passes to Replace then
+// is replaced by this list.
 type collected struct {
 	items []any
 	// transform is applied to each object; nil: none is.
 	transform cache.TransformFunc
 	keyOf     func(item any) (string, error)
-	// at is where the object of a key is in items, from the first event on that changes what came before; nil so far.
+	// at is where the object of a key is in items, from the first event on that changes what came before; nil
+	// so far.
 	at map[string]int
 }
 
-// collect reads a watch-list up to the end of its initial events, and returns a watch of the event that ends them, or that
-// says why they cannot be had. That event is for the reflector, which knows what follows from it.
+// collect reads a watch-list up to the end of its initial events, and returns a watch of the event that ends
+// them, or that says why they cannot be had. That event is for the reflector, which knows what follows from
+// it.
 func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
 	if !sendsInitialEvents(options) {
 		return nil, errListsOnly
@@ -72,13 +75,14 @@ func (w *inline) takes(ctx context.Context, c *collected, event watch.Event) (la
 		return true
 	}
 	if err := c.take(event); err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
+			"reflector", w.informer.reflectorName(), "type", event.Type)
 	}
 	return false
 }
 
-// held is about how many objects the store has of what is listed. Where parts share a store, what it has of others does not count:
-// each that lists would make room for all.
+// held is about how many objects the store has of what is listed. Where parts share a store, what it has of
+// others does not count: each that lists would make room for all.
 func (w *inline) held() int {
 	now := w.informer.store.Snapshot()
 	p, ok := w.target.(*part)
@@ -104,7 +108,8 @@ func endsInitialEvents(event watch.Event, object metav1.Object) bool {
 	return event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// understand returns the metadata of an object of an event, if it is one that can be kept; what is not is reported.
+// understand returns the metadata of an object of an event, if it is one that can be kept; what is not is
+// reported.
 func (w *inline) understand(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
 	object, err := meta.Accessor(event)
 	if err == nil && isTable(event) {
@@ -160,7 +165,8 @@ func (c *collected) take(event watch.Event) (err error) {
 	return nil
 }
 
-// append appends an item. Room is doubled where it runs out: append adds a quarter, and leaves four times as much behind.
+// append appends an item. Room is doubled where it runs out: append adds a quarter, and leaves four times as
+// much behind.
 func (c *collected) append(item any) {
 	if len(c.items) == cap(c.items) {
 		c.items = slices.Grow(c.items, len(c.items))

@@ -124,24 +124,6 @@ func manifests(t testing.TB) [][]byte {
 	return all
 }
 
-func TestDecodeUnique(t *testing.T) {
-	tests := map[string]error{
-		`{"a":1,"b":{"c":1,"c":2}}`: nil,
-		`{}`:                        nil,
-		`{"a":1,"a":2}`:             jsontext.ErrUnusual,
-		`{"a":1,"\u0061":1}`:        jsontext.ErrUnusual,
-		`null`:                      jsontext.ErrUnusual,
-		`[{}]`:                      jsontext.ErrUnusual,
-		`"a"`:                       jsontext.ErrUnusual,
-	}
-	d := jsontext.NewDecoder()
-	for data, want := range tests {
-		if _, err := d.DecodeUnique([]byte(data)); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", data, err, want)
-		}
-	}
-}
-
 func TestDecodeList(t *testing.T) {
 	d := jsontext.NewDecoder()
 	data := list(20, certificate)

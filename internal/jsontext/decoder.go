@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// ErrUnusual is returned, possibly wrapped, for valid JSON in a form that DecodeUnique and DecodeList leave
-// to a general decoder.
+// ErrUnusual is returned, possibly wrapped, for valid JSON in a form that DecodeList leaves to a general
+// decoder.
 var ErrUnusual = errors.New("not the usual form")
 
 // SyntaxError says why data is not the JSON of an object.
@@ -67,22 +67,6 @@ func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	defer d.release(p)
 	value, _ := p.document()
 	return value, p.err()
-}
-
-// DecodeUnique is Decode for an object that has no key twice at its top level, and none that Shadows another; others are
-// ErrUnusual, and so is what is not an object. A decoder into a struct can refuse the first of two values, so that one has to know.
-func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
-	p := d.parser(data)
-	defer d.release(p)
-	value, members := p.document()
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	object, ok := value.(map[string]any)
-	if !ok || len(object) != members || shadowed(object) {
-		return nil, ErrUnusual
-	}
-	return object, nil
 }
 
 // DecodeList returns the items of a list, and the list without them. A list that has a key twice at its top

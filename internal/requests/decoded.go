@@ -39,12 +39,15 @@ type decodingResource struct {
 }
 
 // List implements dynamic.ResourceInterface.
-func (d decodingResource) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (d decodingResource) List(
+	ctx context.Context, options metav1.ListOptions,
+) (*unstructured.UnstructuredList, error) {
 	if len(rest.IsValidPathSegmentName(d.namespace)) > 0 {
 		return d.ResourceInterface.List(ctx, options) // which says what is wrong
 	}
 	answer := d.client.stock.Get().AbsPath(apiPath(d.gvr, d.namespace)...).
-		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Do(ctx)
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+		Do(ctx)
 	list := &unstructured.UnstructuredList{}
 	if data, err := answer.Raw(); err == nil && decodeList(data, list) {
 		return list, nil

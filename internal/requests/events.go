@@ -9,8 +9,8 @@ import (
 
 // events is an open watch, which its caller reads: a codec.Events, or clientEvents.
 type events interface {
-	// Next returns the next event, or an error, which is io.EOF at the end. waited is true if the event had not arrived yet.
-	// An event without a type stands for an object that nobody wants.
+	// Next returns the next event, or an error, which is io.EOF at the end. waited is true if the event had
+	// not arrived yet. An event without a type stands for an object that nobody wants.
 	Next() (event watch.Event, waited bool, err error)
 	// Close ends the watch, and a blocked Next.
 	Close() error

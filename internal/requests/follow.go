@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Follow returns a watch of the events of w, which was opened with ctx, and takes note of how it ends. If w begins with
-// initial events, it ends with an ERROR when they pause for longer than Patience or end early.
+// Follow returns a watch of the events of w, which was opened with ctx, and takes note of how it ends. If w
+// begins with initial events, it ends with an ERROR when they pause for longer than Patience or end early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
 		continuity: c, reports: unheard{}, tell: func(error) {},

@@ -26,9 +26,9 @@ type Form struct {
 	Metadata bool
 }
 
-// resource lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList, the
-// objects of events *packed.Object or *unstructured.Unstructured. A non-object (a Status, a table) is as the dynamic client
-// decodes it.
+// resource lists and watches a type, or one namespace of it. Lists are *packed.List or
+// *unstructured.UnstructuredList, the objects of events *packed.Object or *unstructured.Unstructured. A
+// non-object (a Status, a table) is as the dynamic client decodes it.
 type resource interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	// ListUnthrottled is List outside the client's rate limit, as watches are.
@@ -37,10 +37,13 @@ type resource interface {
 	Events(ctx context.Context, options metav1.ListOptions) (events, error)
 }
 
-// newResource returns the requests for gvr in a namespace or (empty) all. The objects in answers to a Client are packed as
-// they arrive, and only their metadata is requested if no more is stored. Objects outside a selection are left out then; nil
-// selects everything. The objects of other clients are decoded, and the store packs them.
-func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form, selection *Selection) (resource, error) {
+// newResource returns the requests for gvr in a namespace or (empty) all. The objects in answers to a Client
+// are packed as they arrive, and only their metadata is requested if no more is stored. Objects outside a
+// selection are left out then; nil selects everything. The objects of other clients are decoded, and the
+// store packs them.
+func newResource(
+	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form, selection *Selection,
+) (resource, error) {
 	own, ok := from.(*Client)
 	if !ok {
 		if namespace != "" {
@@ -76,7 +79,9 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions) (
 }
 
 // ListUnthrottled implements resource. Only the client knows about its limit.
-func (d decodedResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (d decodedResource) ListUnthrottled(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	return d.List(ctx, options)
 }
 
@@ -117,8 +122,8 @@ const (
 	metadataOfEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// metadataResource requests the metadata alone, and whole objects after the server has refused that (406), which a server may
-// do although it has the choice. The store leaves out the rest then.
+// metadataResource requests the metadata alone, and whole objects after the server has refused that (406),
+// which a server may do although it has the choice. The store leaves out the rest then.
 type metadataResource struct {
 	metadata, whole *packedResource
 	refused         atomic.Bool
@@ -130,7 +135,9 @@ func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions)
 }
 
 // ListUnthrottled implements resource.
-func (m *metadataResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (m *metadataResource) ListUnthrottled(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.ListUnthrottled(ctx, options) })
 }
 
@@ -174,13 +181,18 @@ type packedResource struct {
 }
 
 // packed returns the requests for whole objects.
-func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, packer *packed.Packer) *packedResource {
-	return &packedResource{owner: c, gvr: gvr, namespace: namespace, lists: wholeContent, events: wholeContent, packer: packer}
+func (c *Client) packed(
+	gvr schema.GroupVersionResource, namespace string, packer *packed.Packer,
+) *packedResource {
+	return &packedResource{
+		owner: c, gvr: gvr, namespace: namespace, packer: packer, lists: wholeContent, events: wholeContent,
+	}
 }
 
 // request returns a request for content. The client does not repeat it: the Pacer decides on that.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
-	return r.owner.stock.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).MaxRetries(0).
+	return r.owner.stock.Get().AbsPath(apiPath(r.gvr, r.namespace)...).
+		SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
@@ -190,7 +202,9 @@ func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (
 }
 
 // ListUnthrottled implements resource.
-func (r *packedResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (r *packedResource) ListUnthrottled(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options).Throttle(nil) })
 }
 
@@ -214,8 +228,8 @@ func (r *packedResource) list(ctx context.Context, request func() *rest.Request)
 	return list, nil
 }
 
-// Events implements resource. Like the watches of client-go they are not limited in rate. Only the answer to a watch-list may
-// be compressed: a decompressor takes more memory than most types.
+// Events implements resource. Like the watches of client-go they are not limited in rate. Only the answer to
+// a watch-list may be compressed: a decompressor takes more memory than most types.
 func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	options.Watch = true
 	request := r.request(r.events, &options).Throttle(nil)

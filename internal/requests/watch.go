@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Patience is how long the initial events of a watch-list may pause before it is given up for a list. Some proxies drop the
-// bookmark that ends the initial events. The watch would wait for it forever.
+// Patience is how long the initial events of a watch-list may pause before it is given up for a list. Some
+// proxies drop the bookmark that ends the initial events. The watch would wait for it forever.
 const Patience = 30 * time.Second
 
 // openWatch is a watch that the server has accepted.
@@ -40,7 +40,9 @@ type initialList struct {
 }
 
 // watchInline passes the events of a watch on to take, on the goroutine of the caller.
-func (l *listWatch) watchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {
+func (l *listWatch) watchInline(
+	ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool,
+) error {
 	o, err := l.openWatch(ctx, options)
 	if err != nil {
 		return err
@@ -99,7 +101,8 @@ func (l *listWatch) openAgain(ctx context.Context, options *metav1.ListOptions) 
 	}
 }
 
-// openWatchList requests a watch that begins with a list. It holds a slot of the limiter until the list is complete.
+// openWatchList requests a watch that begins with a list. It holds a slot of the limiter until the list is
+// complete.
 func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	if l.noBookmarks || l.pacer.mustList() {
 		return nil, errStalled
@@ -126,7 +129,8 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		return nil, err
 	}
 	l.record(outcome{verb: VerbWatchList, slow: o.slow})
-	o.initial = &initialList{asking: asking, release: release, silence: l.pacer.silence(o.attempt, options.TimeoutSeconds)}
+	silence := l.pacer.silence(o.attempt, options.TimeoutSeconds)
+	o.initial = &initialList{asking: asking, release: release, silence: silence}
 	o.watch(Patience)
 	return o, nil
 }
@@ -160,7 +164,8 @@ func (l *listWatch) begin(o *openWatch) {
 	l.continuity.Opened(func() { _ = events.Close() })
 }
 
-// closeWith has the events end with the context of their request. For those that do not end alone, a context needs memory.
+// closeWith has the events end with the context of their request. For those that do not end alone, a context
+// needs memory.
 func closeWith(ctx context.Context, a *attempt, e events) (stop func() bool) {
 	if a.endsAlone {
 		return func() bool { return true }
@@ -186,8 +191,8 @@ func (l *listWatch) finish(o *openWatch) {
 	o.end()
 }
 
-// pass passes events on until there are no more, or take returns false. The last event is an ERROR if the watch cannot go on
-// or has brought nothing.
+// pass passes events on until there are no more, or take returns false. The last event is an ERROR if the
+// watch cannot go on or has brought nothing.
 func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	for {
 		event, waited, err := o.Next()
@@ -220,8 +225,8 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	}
 }
 
-// came reports that something arrived. The functions that wait for events do not do this themselves, because their frames
-// are small: see docs/design/types.md.
+// came reports that something arrived. The functions that wait for events do not do this themselves, because
+// their frames are small: see docs/design/types.md.
 func (l *listWatch) came(o *openWatch) {
 	if !o.live {
 		o.live = true
@@ -268,8 +273,8 @@ func (l *listWatch) broke(o *openWatch, err error) {
 	}
 }
 
-// ended records that a watch has ended with an error of reading it, which is io.EOF where the server has ended it. It passes
-// an ERROR event to take if everything has to be listed.
+// ended records that a watch has ended with an error of reading it, which is io.EOF where the server has
+// ended it. It passes an ERROR event to take if everything has to be listed.
 func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) {
 	switch {
 	case o.initial != nil:
@@ -280,20 +285,20 @@ func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) 
 		take(event)
 	default:
 		if err := l.closed(o); err != nil {
-			take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
+			take(endedEvent(err.Error()))
 		}
 	}
 }
 
-// endedEarly is ended before the initial events are complete. A reflector would request them again and again if they have no
-// end. After an error it lists.
+// endedEarly is ended before the initial events are complete. A reflector would request them again and again
+// if they have no end. After an error it lists.
 func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) bool) {
-	event := watch.Event{Type: watch.Error, Object: endedStatus("the watch-list ended before its initial events did")}
+	event := endedEvent("the watch-list ended before its initial events did")
 	switch {
 	case context.Cause(o.ctx) == errNoAnswer:
 		o.initial.release()
 		l.record(outcome{verb: VerbWatchList, phase: stalled})
-		event.Object = endedStatus(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))
+		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))
 	case o.ctx.Err() != nil:
 		return
 	case !endsWatches(err) && !l.continuity.passed():
@@ -308,8 +313,8 @@ func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) b
 	take(event)
 }
 
-// closed records that the server has ended a watch, unless the reader has ended it. It returns an error if the watch was
-// closed at once and has brought nothing: then everything has to be listed.
+// closed records that the server has ended a watch, unless the reader has ended it. It returns an error if
+// the watch was closed at once and has brought nothing: then everything has to be listed.
 func (l *listWatch) closed(o *openWatch) error {
 	if o.ctx.Err() != nil {
 		return nil
@@ -333,25 +338,29 @@ func endsWatches(err error) bool {
 
 // unanswered reports whether a request failed because its connection did.
 func unanswered(err error) bool {
-	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
+	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // unreadable is the event of a failure to read or to decode.
 func unreadable(err error) watch.Event {
-	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}
+	err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
+	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(err)}
 }
 
 // undecodable makes the object of an ERROR event of an error, as client-go does.
-var undecodable = apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, undecodableCause)
+var undecodable = apierrors.NewClientErrorReporter(
+	http.StatusInternalServerError, http.MethodGet, undecodableCause)
 
 // undecodableCause marks ERROR events of decoding.
 const undecodableCause = "ClientWatchDecoding"
 
-// endedStatus makes a reflector fall back from a watch or watch-list to a list.
-func endedStatus(why string) *metav1.Status {
-	return &metav1.Status{
-		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout, Message: why,
-	}
+// endedEvent makes a reflector fall back from a watch or watch-list to a list.
+func endedEvent(why string) watch.Event {
+	return watch.Event{Type: watch.Error, Object: &metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout,
+		Code: http.StatusGatewayTimeout, Message: why,
+	}}
 }
 
 func sendsInitialEvents(options *metav1.ListOptions) bool {

@@ -13,16 +13,10 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
-// newLivePair is newPair with a cache of the real API server in the place of a storage.
-func newLivePair(t *testing.T) *pair {
-	t.Helper()
-	fill(t)
-	return newCache(t)
-}
-
-// newCache keeps what the real API server has.
+// newCache is newPair with a cache of the real API server in the place of a storage.
 func newCache(t *testing.T) *pair {
 	t.Helper()
+	fill(t)
 	config := harness.Config(t)
 	gvrs := []schema.GroupVersionResource{crd.GVR, {Version: "v1", Resource: "namespaces"}}
 	for _, plural := range plurals {

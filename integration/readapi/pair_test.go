@@ -40,12 +40,6 @@ func fill(t *testing.T) {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	fill(t)
-	return newCopy(t)
-}
-
-// newCopy fills a storage from the real API server.
-func newCopy(t *testing.T) *pair {
-	t.Helper()
 	p := &pair{real: harness.Config(t), storage: readapi.NewStorage(readapi.StorageOptions{})}
 	err := p.storage.SetType(readapi.Type{
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},

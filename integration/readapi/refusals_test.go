@@ -1,4 +1,4 @@
-package testcluster_test
+package readapi_test
 
 import (
 	"net/http"

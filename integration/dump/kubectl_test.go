@@ -18,7 +18,7 @@ import (
 // testdata holds the project's own definitions and objects.
 const testdata = "../../testdata/"
 
-// TestSameAsKubectl compares every output format for many types.
+// TestSameAsKubectl compares tables and JSON for every type, and every output format for one.
 func TestSameAsKubectl(t *testing.T) {
 	namespaces := installCertManager(t)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
@@ -33,13 +33,17 @@ func TestSameAsKubectl(t *testing.T) {
 		"routes.demo.crdcache.dev":          "storefront",
 		"releases.demo.crdcache.dev":        "attic", // an empty one
 	} {
-		for _, scope := range [][]string{{"-A"}, {"-n", ns}} {
-			t.Run(strings.Join(append([]string{name}, scope...), " "), func(t *testing.T) {
-				testLists(t, name, scope)
-				testTables(t, name, scope)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			testTables(t, name, []string{"-n", ns})
+			args := []string{name, "-n", ns, "-o", "json"}
+			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+		})
 	}
+	t.Run("every format", func(t *testing.T) {
+		testTables(t, "workloads", []string{"-A"})
+		testLists(t, "workloads", []string{"-A"})
+		testLists(t, "releases", []string{"-n", "attic"})
+	})
 	t.Run("the namespace of the context", func(t *testing.T) { testLists(t, "configmaps", nil) })
 	t.Run("every type of the server", func(t *testing.T) {
 		for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch", "-o", "name")) {

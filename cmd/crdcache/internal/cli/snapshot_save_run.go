@@ -13,7 +13,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/snapshot"
@@ -110,11 +109,7 @@ func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, 
 
 // readerOf reads lists of a server.
 func readerOf(target *session.Target, namespace string) (capture.Reader, error) {
-	httpClient, err := target.HTTPClient()
-	if err != nil {
-		return capture.Reader{}, err
-	}
-	client, err := print.NewPlainClient(target.Config, httpClient)
+	client, err := target.PlainClient()
 	return capture.Reader{Client: client, Namespace: namespace}, err
 }
 

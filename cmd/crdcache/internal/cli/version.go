@@ -8,11 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -109,12 +106,9 @@ func buildInfo() versionInfo {
 func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()
-	config := rest.CopyConfig(on.Config)
-	config.APIPath = "/"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(kruntime.NewScheme()).WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(config)
+	client, err := on.PlainClient()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, err
 	}
 	body, err := client.Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {

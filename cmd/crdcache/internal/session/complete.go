@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -22,8 +25,12 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // Complete makes the shell complete the values of the flags.
 func (f *ServerFlags) Complete(cmd *cobra.Command) {
 	completeFlag(cmd, "namespace", func(ctx context.Context, _ string) []string { return f.namespaceNames(ctx) })
-	for flag, names := range map[string]func() []string{"context": f.contextNames, "cluster": f.clusterNames, "user": f.userNames} {
-		completeFlag(cmd, flag, func(context.Context, string) []string { return names() })
+	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
+		"context": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Contexts) },
+		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
+		"user":    func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) },
+	} {
+		completeFlag(cmd, flag, func(context.Context, string) []string { return f.configured(names) })
 	}
 }
 
@@ -125,7 +132,7 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	}
 	var names []string
 	for _, r := range catalog.Resources() {
-		if r.Preferred && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
+		if r.Preferred && r.Watchable() {
 			names = append(names, r.GVR.GroupResource().String())
 		}
 	}
@@ -141,35 +148,11 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	return names
 }
 
-func (f *ServerFlags) contextNames() []string {
+// configured returns what the kubeconfig has names for.
+func (f *ServerFlags) configured(names func(clientcmdapi.Config) iter.Seq[string]) []string {
 	config, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil
 	}
-	return keysOf(config.Contexts)
-}
-
-func (f *ServerFlags) clusterNames() []string {
-	config, err := f.config.loader().RawConfig()
-	if err != nil {
-		return nil
-	}
-	return keysOf(config.Clusters)
-}
-
-func (f *ServerFlags) userNames() []string {
-	config, err := f.config.loader().RawConfig()
-	if err != nil {
-		return nil
-	}
-	return keysOf(config.AuthInfos)
-}
-
-func keysOf[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(names(config))
 }

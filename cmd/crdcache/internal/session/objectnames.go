@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 )
 
@@ -71,11 +70,7 @@ func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
 // objectNames reads the names of the objects of a type, once each. An empty namespace stands for all. An error comes
 // together with the names that were read before.
 func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]string, error) {
-	httpClient, err := t.HTTPClient()
-	if err != nil {
-		return nil, err
-	}
-	client, err := print.NewPlainClient(t.Config, httpClient)
+	client, err := t.PlainClient()
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,7 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r dis
 	if !apierrors.IsForbidden(err) {
 		return definition, err
 	}
-	httpClient, failed := t.HTTPClient()
-	if failed != nil {
-		return nil, err
-	}
-	plain, failed := print.NewPlainClient(t.Config, httpClient)
+	plain, failed := t.PlainClient()
 	if failed != nil {
 		return nil, err
 	}

@@ -172,6 +172,15 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 	return client, nil
 }
 
+// PlainClient returns a client that gives answers as the server sent them.
+func (t *Target) PlainClient() (rest.Interface, error) {
+	httpClient, err := t.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	return print.NewPlainClient(t.Config, httpClient)
+}
+
 // Progress shows on a terminal how far a sync is, until the returned func is called.
 func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
 	return ShowProgress(t.errOut, &t.traffic, synced)

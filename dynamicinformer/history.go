@@ -19,6 +19,8 @@ type History struct {
 	Version uint64
 	// Oldest is the resource version since which changes are complete.
 	Oldest uint64
+	// Began is the resource version at which the epoch began. Oldest is larger once older changes were dropped.
+	Began uint64
 	// Epoch is another number whenever what was before has been forgotten: changes of two epochs have no common order.
 	Epoch int
 	// Next is closed when there is more, or when the past was forgotten.
@@ -83,6 +85,6 @@ func (i *Informer) History() History {
 	namespace, _ := i.options.Namespaces.set.Only()
 	return History{
 		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace, Pruned: i.options.Prune.isSet(),
-		Version: h.Version, Oldest: h.Oldest, Epoch: h.Epoch, Next: h.Next, changes: h.Changes,
+		Version: h.Version, Oldest: h.Oldest, Began: h.Began, Epoch: h.Epoch, Next: h.Next, changes: h.Changes,
 	}
 }

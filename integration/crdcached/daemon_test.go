@@ -22,6 +22,14 @@ type daemon struct {
 // startDaemon starts a crdcached that keeps types, and returns when they are served.
 func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
+	d := newDaemon(t, gvrs...)
+	d.restart()
+	return d
+}
+
+// newDaemon returns a crdcached that has not started.
+func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
+	t.Helper()
 	d := &daemon{T: t, kubeconfig: running.Kubeconfig(t), keeps: "types:\n"}
 	for _, gvr := range gvrs {
 		d.keeps += fmt.Sprintf("- %s\n", gvr.GroupResource())
@@ -31,7 +39,6 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 		t.Fatal(err)
 	}
 	d.port = port
-	d.restart()
 	return d
 }
 

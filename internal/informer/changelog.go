@@ -18,6 +18,8 @@ type History struct {
 	// never change.
 	Oldest  uint64
 	Changes []Change
+	// Began is the resource version at which the epoch began.
+	Began uint64
 	// Epoch is another number whenever what was before has been forgotten.
 	Epoch int
 	// Next is closed when any of this changes.
@@ -35,10 +37,11 @@ type Change struct {
 type changeLog struct {
 	keep int // as many changes at least; 0: there is no history
 	log  []Change
-	// oldest and version are those of History.
-	oldest, version uint64
-	epoch           int
-	changed         chan struct{} // nil as long as nobody waits
+	// oldest, version and began are those of History.
+	oldest, version, began uint64
+
+	epoch   int
+	changed chan struct{} // nil as long as nobody waits
 }
 
 // KeepHistory has the informer remember at least the last changes, from now on. Of several calls the largest number counts.
@@ -61,7 +64,7 @@ func (i *Informer) History() History {
 	}
 	return History{
 		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
-		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Epoch: l.epoch, Next: l.changed,
+		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Began: l.began, Epoch: l.epoch, Next: l.changed,
 	}
 }
 
@@ -109,7 +112,7 @@ func (l *changeLog) reach(version string) {
 // reset forgets what was before a list: which changes it stands for, and in which order, nobody knows.
 func (l *changeLog) reset(version string) {
 	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
-	l.log, l.oldest, l.version = nil, v, v
+	l.log, l.oldest, l.version, l.began = nil, v, v, v
 	l.epoch++
 	l.notify()
 }

@@ -49,7 +49,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	if version == 0 {
 		version = c.complete(h)
 	}
-	if version < h.Oldest {
+	if version < c.oldest(h) {
 		return nil
 	}
 	base := c.sorted(h)
@@ -64,7 +64,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 // here: objects may have come and gone in between, of which the informer hears later, and so do those who know of one.
 func (c *collection) Since(version uint64) readapi.Changes {
 	h := c.informer.History()
-	changes := readapi.Changes{Oldest: h.Oldest, ResourceVersion: h.Version, Next: h.Next}
+	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.Version, Next: h.Next}
 	if h.Epoch != c.epoch {
 		changes.Oldest = max(changes.Oldest, version+1) // however its versions compare, this is another history
 	}

@@ -30,8 +30,10 @@
 // that lags. So is a watch-list without resourceVersion. A get without one is passed on, which costs the API server less.
 // With resourceVersion=0, and with the request header "Cache-Control: max-stale", the answer is what the cache has.
 //
-// A watch goes on from any version that is not older than the history that is kept ([Options.History]), and gets 410
-// otherwise, and also where the informer has had to list again: the order of what happened meanwhile is not known.
+// A watch goes on from any version that is not older than the history that is kept ([Options.History]). For an older
+// version, such as that of a client of an earlier process, the API server is asked whether an object of the type has
+// changed before the history began. If none has, the watch continues, and so does a list by its continue token.
+// Otherwise the answer is 410. A running watch gets 410 when the informer has listed again.
 //
 // # Concurrency
 //

@@ -49,6 +49,12 @@ func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluste
 	for _, change := range prepare {
 		change(cluster)
 	}
+	return restarted(t, cluster, options)
+}
+
+// restarted is newScene for a cluster that exists.
+func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *scene {
+	t.Helper()
 	s := &scene{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/readapi"
@@ -248,6 +249,18 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 	}
 }
 
+// watchError is an error event of a watch. Clients get 503.
+type watchError struct {
+	*apierrors.StatusError
+	code int32 // of the event
+}
+
+func newWatchError(text json.RawMessage) error {
+	var status metav1.Status
+	_ = json.Unmarshal(text, &status) // another object has no code
+	return &watchError{apierrors.NewServiceUnavailable("the API server ended a watch: " + string(text)), status.Code}
+}
+
 // watchTo watches from one version to another, and returns the version of the last change in between, or that it began with.
 func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
@@ -268,7 +281,7 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 		var of item
 		err := events.Decode(&event)
 		if err == nil && event.Type == "ERROR" {
-			return 0, apierrors.NewServiceUnavailable("the API server ended a watch: " + string(event.Object))
+			return 0, newWatchError(event.Object)
 		}
 		if err == nil {
 			err = json.Unmarshal(event.Object, &of)

@@ -19,6 +19,7 @@ type kept struct {
 	indexes  []*indexers.Index
 	set      dynamicinformer.IndexSet // of indexes
 	checks   checks
+	asking   chan struct{} // holds a token while somebody asks about the gap
 
 	// over is closed when the type is not served from the informer any more: that has stopped, or is kept no longer.
 	over chan struct{}
@@ -37,6 +38,9 @@ type kept struct {
 			from, version uint64
 			epoch         int
 		}
+		gap gap
+		// bridging counts the clients that wait for bridge, by version.
+		bridging map[uint64]int
 	}
 }
 

@@ -147,25 +147,38 @@ func maxStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// wait waits until the cache has what the request asks for at least.
+// wait waits until the cache has what the request asks for at least, and until it is known whether the client can continue.
 func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
 	version, err := strconv.ParseUint(text, 10, 64)
+	exact := query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 	switch {
 	case query.Get("continue") != "":
-		if version, _, err := readapi.ParseContinueToken(query.Get("continue"), asked.Namespace); err == nil && version > 0 && c.ResourceVersion() < uint64(version) {
-			return c.reach(r.Context(), uint64(version)) // the list has begun at another server
-		}
-		return nil
+		return c.waitForPage(r, asked)
 	case text == "0" || text != "" && err != nil, maxStale(r):
 		return nil // or it is the handler that says what is wrong
 	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
 		return c.reach(r.Context(), version)
 	case text != "" && asked.Verb == "watch" && c.ResourceVersion() < version:
 		return c.awaitVersion(r.Context(), version)
+	case text != "" && (asked.Verb == "watch" || asked.Verb == "list" && exact):
+		c.bridge(r.Context(), version)
 	case text == "" && (asked.Verb == "list" || asked.Verb == "watch-list"):
 		return c.fresh(r.Context())
+	}
+	return nil
+}
+
+// waitForPage is wait for a further page of a list.
+func (c *collection) waitForPage(r *http.Request, asked readapi.Request) error {
+	version, _, err := readapi.ParseContinueToken(r.URL.Query().Get("continue"), asked.Namespace)
+	switch {
+	case err != nil || version <= 0: // the handler reports the error
+	case c.ResourceVersion() < uint64(version):
+		return c.reach(r.Context(), uint64(version)) // the list has begun at another server
+	default:
+		c.bridge(r.Context(), uint64(version))
 	}
 	return nil
 }

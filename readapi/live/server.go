@@ -113,8 +113,9 @@ func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.I
 	}
 	k := &kept{
 		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes, set: indexers.CompileIndexes(indexes...),
-		over: make(chan struct{}),
+		over: make(chan struct{}), asking: make(chan struct{}, 1),
 	}
+	k.mu.bridging = map[uint64]int{}
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,183 @@
+package crdcached_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestGracefulRestart: client-go's informers, and a client in the middle of a list, continue after a graceful
+// restart of crdcached. No informer lists again.
+func TestGracefulRestart(t *testing.T) {
+	t.Run("without changes", func(t *testing.T) {
+		testGracefulRestart(t, false)
+	})
+	t.Run("with changes meanwhile, and a disk", func(t *testing.T) {
+		testGracefulRestart(t, true)
+	})
+}
+
+func testGracefulRestart(t *testing.T, changes bool) {
+	widgets := installWidgets(t)
+	namespace := harness.Namespace(t)
+	server := newDaemon(t, widgets)
+	if changes {
+		server.keeps += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
+	}
+	server.restart()
+	objects := admin(t).Resource(widgets).Namespace(namespace)
+	create := func(name string) {
+		t.Helper()
+		_, err := objects.Create(t.Context(), object(widgets, name, "1"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 3 {
+		create(fmt.Sprint("before-", n))
+	}
+	var lists atomic.Int64
+	var informers []cache.SharedIndexInformer
+	for range 3 {
+		informer := followCounted(t, server.config(), widgets, &lists)
+		harness.Eventually(t, func(context.Context) error { return has(informer, namespace+"/before-2") })
+		informers = append(informers, informer)
+	}
+	path := "/apis/" + widgets.Group + "/v1/namespaces/" + namespace + "/widgets?limit=2"
+	pages := &pages{T: t, config: server.config(), path: path}
+	pages.next()
+	listed := lists.Load()
+
+	if err := server.server.Stop(); err != nil {
+		t.Error(err)
+	}
+	// The version of the cluster rises without the server.
+	others := admin(t).Resource(configMaps).Namespace(namespace)
+	_, err := others.Create(t.Context(), object(configMaps, "other", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes {
+		create("meanwhile")
+	}
+	server.restart()
+	create("after")
+	for _, informer := range informers {
+		harness.Eventually(t, func(context.Context) error {
+			if changes {
+				if err := has(informer, namespace+"/meanwhile"); err != nil {
+					return err
+				}
+			}
+			return has(informer, namespace+"/after")
+		})
+	}
+	if again := lists.Load() - listed; again != 0 {
+		t.Errorf("the informers have listed %d times after the restart", again)
+	}
+	if pages.next(); len(pages.names) != 3 {
+		t.Errorf("the list has %v", pages.names)
+	}
+}
+
+// followCounted runs an informer of client-go until the test ends, and counts its lists.
+func followCounted(
+	t *testing.T, config *rest.Config, gvr schema.GroupVersionResource, lists *atomic.Int64,
+) cache.SharedIndexInformer {
+	t.Helper()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			query := r.URL.Query()
+			if err == nil && (query.Get("watch") == "" || query.Get("sendInitialEvents") == "true") {
+				lists.Add(1)
+			}
+			return response, err
+		})
+	})
+	informer := followDynamic(t, config, gvr)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }() // ended by cancel
+	t.Cleanup(func() { cancel(); <-ended })
+	return informer
+}
+
+// has returns an error unless an informer has an object.
+func has(informer cache.SharedIndexInformer, key string) error {
+	if _, found, err := informer.GetStore().GetByKey(key); err != nil || !found {
+		return fmt.Errorf("the informer has no %s: %v", key, err)
+	}
+	return nil
+}
+
+// pages reads a list page by page.
+type pages struct {
+	*testing.T
+	config    *rest.Config
+	path      string
+	names     []string
+	version   string
+	continues string
+}
+
+// next reads a page. All pages are of one version.
+func (p *pages) next() {
+	p.Helper()
+	path := p.path
+	if p.continues != "" {
+		path += "&continue=" + url.QueryEscape(p.continues)
+	}
+	var list struct {
+		Metadata struct{ ResourceVersion, Continue string }
+		Items    []struct{ Metadata struct{ Name string } }
+	}
+	if err := json.Unmarshal(fetch(p.T, p.config, path), &list); err != nil {
+		p.Fatal(err)
+	}
+	if version := list.Metadata.ResourceVersion; p.version != "" && p.version != version {
+		p.Errorf("the page is of version %s, and the one before of %s", version, p.version)
+	}
+	p.version, p.continues = list.Metadata.ResourceVersion, list.Metadata.Continue
+	for _, item := range list.Items {
+		p.names = append(p.names, item.Metadata.Name)
+	}
+}
+
+// fetch returns the answer to a GET.
+func fetch(t *testing.T, config *rest.Config, path string) []byte {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v %s", path, response.Status, err, text)
+	}
+	return text
+}

@@ -1,0 +1,116 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// gap is the time before the history of an epoch. Clients of an earlier process continue from there. The
+// cache does not know the changes in the gap, but the API server can say that there are none.
+type gap struct {
+	epoch int
+	// No object changed after version quiet, until the history begins at version end.
+	quiet, end uint64
+	// lost is the latest version of which the API server said that there were changes after it, or that it
+	// forgot them.
+	lost uint64
+}
+
+// gapLocked returns the gap of a history.
+func (k *kept) gapLocked(h dynamicinformer.History) *gap {
+	if k.mu.gap.epoch != h.Epoch {
+		k.mu.gap = gap{epoch: h.Epoch, quiet: h.Began, end: h.Began}
+	}
+	return &k.mu.gap
+}
+
+// oldest returns the version since which the changes of a history are known.
+func (k *kept) oldest(h dynamicinformer.History) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if g := k.gapLocked(h); h.Oldest == g.end {
+		return g.quiet
+	}
+	return h.Oldest
+}
+
+// isDecided reports whether it is known that a client can continue from a version, or that it cannot.
+func (k *kept) isDecided(h dynamicinformer.History, version uint64) bool {
+	if version >= k.oldest(h) || h.Oldest != h.Began {
+		return true
+	}
+	if relists := k.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {
+		return true // versions of lost changes mean something else now
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return version <= k.gapLocked(h).lost
+}
+
+// bridge waits until it is known whether a client can continue from a version. It returns without that
+// knowledge when the API server does not answer in time; then the client cannot continue.
+//
+// Clients share the questions to the API server: one is asked at a time, from the smallest version that is
+// waited for.
+func (c *collection) bridge(ctx context.Context, version uint64) {
+	ctx, cancel := context.WithTimeout(ctx, c.checks.timeout)
+	defer cancel()
+	for h := c.informer.History(); h.Epoch == c.epoch && !c.isDecided(h, version); h = c.informer.History() {
+		c.mu.Lock()
+		c.mu.bridging[version]++
+		c.mu.Unlock()
+		asked := c.askInTurn(ctx, h, version)
+		c.mu.Lock()
+		if c.mu.bridging[version]--; c.mu.bridging[version] == 0 {
+			delete(c.mu.bridging, version)
+		}
+		c.mu.Unlock()
+		if !asked {
+			return
+		}
+	}
+}
+
+// askInTurn asks about the gap unless another client has asked meanwhile. It returns false if there was no
+// answer.
+func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, version uint64) bool {
+	select {
+	case c.asking <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-c.asking }()
+	if c.isDecided(h, version) {
+		return true
+	}
+	from := version
+	c.mu.Lock()
+	for waiting := range c.mu.bridging {
+		if waiting > c.gapLocked(h).lost {
+			from = min(from, waiting)
+		}
+	}
+	to := c.gapLocked(h).quiet
+	c.mu.Unlock()
+	last, err := c.watchTo(ctx, from, to)
+	var ended *watchError
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch g := c.gapLocked(h); {
+	case err == nil:
+		g.quiet = min(g.quiet, last)
+		if last > from {
+			g.lost = max(g.lost, last-1)
+		}
+	case apierrors.IsResourceExpired(err), errors.As(err, &ended) && ended.code == http.StatusGone:
+		g.lost = max(g.lost, from)
+	default:
+		return false
+	}
+	return true
+}

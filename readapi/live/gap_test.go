@@ -1,0 +1,177 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// unrelated changes another type, which raises the resource version of the cluster.
+func (s *scene) unrelated(name string) {
+	s.Helper()
+	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	}}))
+}
+
+// questionsTo counts the short watches of environments, and gives the answer to them if there is one.
+func questionsTo(cluster *testcluster.Cluster, answer faults.Effect) func() int {
+	var n atomic.Int32
+	cluster.Faults().Add(faults.Fault{
+		Match: faults.Match{Verbs: []string{"watch"}, Resource: "environments"},
+		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.URL.Query().Get("timeoutSeconds") != probeSeconds {
+				next.ServeHTTP(w, r)
+				return
+			}
+			n.Add(1)
+			if answer != nil {
+				answer(w, r, next)
+				return
+			}
+			next.ServeHTTP(w, r)
+		},
+	})
+	return func() int { return int(n.Load()) }
+}
+
+// watchFrom returns the path of a watch of environments.
+func watchFrom(version string) string {
+	return environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + version
+}
+
+// watched returns the events of a short watch of environments.
+func (s *scene) watched(version string) string {
+	s.Helper()
+	return ask(s.T, s.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
+}
+
+// page is a list of environments.
+type page struct {
+	Metadata struct{ ResourceVersion, Continue string }
+	Items    []environment
+}
+
+func (s *scene) page(query string) page {
+	s.Helper()
+	w := ask(s.T, s.server, environmentsPath+query)
+	var p page
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK {
+		s.Fatalf("%s: %d %s", query, w.Code, w.Body)
+	}
+	return p
+}
+
+// TestClientsOfAnEarlierProcess: clients continue from versions that the server has never seen, with one
+// question to the API server, if no object of their type has changed since.
+func TestClientsOfAnEarlierProcess(t *testing.T) {
+	before := newScene(t, Options{})
+	for n := range 4 {
+		before.reached(before.put(fmt.Sprint("e", n), "dev"))
+	}
+	whole := before.page("?limit=1000")
+	first := before.page("?limit=3")
+	var versions []string
+	for n := range 3 { // each client has seen another bookmark
+		before.unrelated(fmt.Sprint("other", n))
+		versions = append(versions, before.page("").Metadata.ResourceVersion)
+	}
+	before.unrelated("last")
+
+	s := restarted(t, before.cluster, Options{})
+	h := s.server.keeper(environments.GroupResource()).informer.History()
+	if h.Oldest <= number(versions[2]) {
+		t.Fatalf("the history begins at %d, the clients are at %v", h.Oldest, versions)
+	}
+	questions := questionsTo(s.cluster, nil)
+	var watches []*stream
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, version := range versions {
+		group.Go(func() { // ended by the answer
+			w := s.watch(watchFrom(version))
+			mu.Lock()
+			defer mu.Unlock()
+			watches = append(watches, w)
+		})
+	}
+	rest := s.page("?continue=" + url.QueryEscape(first.Metadata.Continue))
+	group.Wait()
+	if n := questions(); n < 1 || n > 3 {
+		t.Errorf("the API server was asked %d times", n)
+	}
+	if got := slices.Concat(first.Items, rest.Items); !slices.Equal(got, whole.Items) {
+		t.Errorf("the pages are %v, want %v", got, whole.Items)
+	}
+	if got, want := rest.Metadata.ResourceVersion, first.Metadata.ResourceVersion; got != want {
+		t.Errorf("the second page is of version %s, and the first of %s", got, want)
+	}
+	s.put("later", "dev")
+	for _, w := range watches {
+		if e, _ := w.next(); e.Type != "ADDED" || e.Object.Metadata.Name != "later" {
+			t.Errorf("after the restart comes %+v", e)
+		}
+	}
+}
+
+// TestClientsThatMissedChanges: clients that have missed a change list again. The others continue, and pages
+// go on with the present objects if the client accepts that.
+func TestClientsThatMissedChanges(t *testing.T) {
+	before := newScene(t, Options{})
+	for n := range 4 {
+		before.reached(before.put(fmt.Sprint("e", n), "dev"))
+	}
+	first := before.page("?limit=3")
+	before.unrelated("one")
+	missed := before.page("").Metadata.ResourceVersion
+	changed := before.put("e0", "prod").GetResourceVersion()
+	before.unrelated("two")
+
+	s := restarted(t, before.cluster, Options{})
+	questions := questionsTo(s.cluster, nil)
+	if got := s.watched(missed); !strings.Contains(got, `"code":410`) {
+		t.Errorf("a client that has missed a change gets %s", got)
+	}
+	s.watch(watchFrom(changed)).body.Close()
+	got := ask(t, s.server, environmentsPath+"?continue="+url.QueryEscape(first.Metadata.Continue))
+	var status struct{ Metadata struct{ Continue string } }
+	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != http.StatusGone {
+		t.Fatalf("the next page is %d %s", got.Code, got.Body)
+	}
+	rest, present := s.page("?continue="+url.QueryEscape(status.Metadata.Continue)), s.page("")
+	if !slices.Equal(rest.Items, present.Items[len(first.Items):]) {
+		t.Errorf("the inconsistent page is %v", rest)
+	}
+	if n := questions(); n != 1 {
+		t.Errorf("the API server was asked %d times", n)
+	}
+}
+
+// TestClientsThatTheServerForgot: a version that the API server has forgotten is asked for once.
+func TestClientsThatTheServerForgot(t *testing.T) {
+	before := newScene(t, Options{})
+	old := before.put("e", "dev").GetResourceVersion()
+	before.reached(before.put("e", "prod"))
+	before.unrelated("one")
+	s := restarted(t, before.cluster, Options{})
+	questions := questionsTo(s.cluster, faults.ExpiredEvent())
+	for range 3 {
+		if got := s.watched(old); !strings.Contains(got, `"code":410`) {
+			t.Errorf("a client of a forgotten version gets %s", got)
+		}
+	}
+	if n := questions(); n != 1 {
+		t.Errorf("the API server was asked %d times", n)
+	}
+}

@@ -2,7 +2,7 @@ package jsontext
 
 import (
 	"bytes"
-	"strconv"
+	"fmt"
 )
 
 // Duplicate looks for an object that has a key twice. It returns the offset of the second one, and the path to it as
@@ -28,43 +28,41 @@ const manyKeys = 16
 
 // value checks the value at i, and returns its end; any offset where it finds a duplicate.
 func (u *uniqueness) value(i int) int {
-	switch u.data[i] {
-	case '{':
-		return u.object(i + 1)
-	case '[':
-		return u.array(i + 1)
+	closing := u.data[i] + 2
+	if closing != '}' && closing != ']' {
+		end, _ := Skip(u.data, i, 0)
+		return end
 	}
-	end, _ := Skip(u.data, i, 0)
-	return end
-}
-
-func (u *uniqueness) object(i int) int {
 	base := len(u.keys)
 	var many map[string]bool
-	for i = Space(u.data, i); u.data[i] != '}'; {
-		end, encoded := EncodedText(u.data, i+1)
-		key := u.data[i+1 : end-1]
-		if encoded {
-			key = AppendText(nil, key)
+	i, closed := First(u.data, i)
+	for index := 0; !closed; index++ {
+		step, value := []byte(nil), i
+		if closing == '}' {
+			end, start, encoded := Key(u.data, i)
+			if step, value = u.data[i+1:end-1], start; encoded {
+				step = AppendText(nil, step)
+			}
+			if u.seen(base, step, many) {
+				u.found, u.path, u.offset = true, string(step), i
+				return i
+			}
+			u.keys = append(u.keys, step)
+			if many = u.index(base, many); many != nil {
+				many[string(step)] = true
+			}
 		}
-		if u.seen(base, key, many) {
-			u.found, u.path, u.offset = true, string(key), i
+		if i = u.value(value); u.found {
+			if closing == ']' {
+				step = fmt.Appendf(nil, "[%d]", index)
+			}
+			u.within(string(step))
 			return i
 		}
-		u.keys = append(u.keys, key)
-		if many = u.index(base, many); many != nil {
-			many[string(key)] = true
-		}
-		if i = u.value(Colon(u.data, end)); u.found {
-			u.within(string(key))
-			return i
-		}
-		if i = Space(u.data, i); u.data[i] == ',' {
-			i = Space(u.data, i+1)
-		}
+		i, closed = Next(u.data, i, closing)
 	}
 	u.keys = u.keys[:base]
-	return i + 1
+	return i
 }
 
 // seen reports whether the object whose keys begin at base has a key.
@@ -90,20 +88,6 @@ func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
 		many[string(key)] = true
 	}
 	return many
-}
-
-func (u *uniqueness) array(i int) int {
-	index := 0
-	for i = Space(u.data, i); u.data[i] != ']'; index++ {
-		if i = u.value(i); u.found {
-			u.within("[" + strconv.Itoa(index) + "]")
-			return i
-		}
-		if i = Space(u.data, i); u.data[i] == ',' {
-			i = Space(u.data, i+1)
-		}
-	}
-	return i + 1
 }
 
 // within puts a key or an index before the path.

@@ -3,31 +3,22 @@ package jsontext
 // Span is a part of a text.
 type Span struct{ Start, End int }
 
-// Member finds the member of this name in the object at data[start]. Its name is written without escapes. The first
-// span is that of the whole member, the second that of its value.
+// Member finds the member of this name in the object at data[start]. The first span is that of the whole
+// member, the second that of its value.
 func Member(data []byte, start int, name string) (member, value Span, ok bool) {
 	if start = Space(data, start); start >= len(data) || data[start] != '{' {
 		return Span{}, Span{}, false
 	}
-	for i := Space(data, start+1); i < len(data) && data[i] == '"'; i = Space(data, i+1) {
-		end := Text(data, i+1)
+	i, closed := First(data, start)
+	for !closed && i >= 0 {
+		f, end := readField(data, i)
 		if end < 0 {
 			break
 		}
-		begin := Colon(data, end)
-		if begin < 0 {
-			break
+		if string(f.Key) == name {
+			return Span{i, end}, Span{end - len(f.Value), end}, true
 		}
-		after, ok, _ := SkipValue(data, begin)
-		if !ok {
-			break
-		}
-		if string(data[i+1:end-1]) == name {
-			return Span{i, after}, Span{begin, after}, true
-		}
-		if i = Space(data, after); i >= len(data) || data[i] != ',' {
-			break
-		}
+		i, closed = Next(data, end, '}')
 	}
 	return Span{}, Span{}, false
 }

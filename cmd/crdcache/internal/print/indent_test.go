@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // checkIndented compares with decoding and json.MarshalIndent. That the document has to be decoded is fine
@@ -18,7 +20,7 @@ func checkIndented(t *testing.T, raw []byte, fast bool) {
 	if err := utiljson.Unmarshal(raw, &decoded); err != nil {
 		return // only valid documents of objects are asked for
 	}
-	got, ok := appendIndented([]byte("kept"), raw, jsonInset, jsonStep)
+	got, ok := jsontext.AppendIndented([]byte("kept"), raw, jsonInset, jsonStep)
 	if !ok {
 		if fast {
 			t.Errorf("%q has to be decoded", raw)
@@ -78,7 +80,7 @@ func BenchmarkIndented(b *testing.B) {
 		b.ReportAllocs()
 		var out []byte
 		for b.Loop() {
-			out, _ = appendIndented(out[:0], raw, jsonInset, jsonStep)
+			out, _ = jsontext.AppendIndented(out[:0], raw, jsonInset, jsonStep)
 		}
 	})
 	b.Run("decoded", func(b *testing.B) {

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // jsonPrinter prints a v1 List, or each object alone, byte for byte as kubectl get -o json does.
@@ -29,7 +31,7 @@ func (p *jsonPrinter) Print(o Object) error {
 	if p.alone {
 		prefix = ""
 	}
-	text, ok := appendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonStep)
+	text, ok := jsontext.AppendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonStep)
 	if !ok {
 		object, err := o.decode()
 		if err != nil {

@@ -69,6 +69,9 @@ func (w *yamlWriter) take(c byte) bool {
 	return true
 }
 
+// maxDepth is far beyond what API servers accept, and keeps the recursion small.
+const maxDepth = 1000
+
 // node writes what is at hand as the content of an item, whose dash is written: indent is the column of its
 // content. The line is ended.
 func (w *yamlWriter) node(indent int, inItem bool) {
@@ -187,8 +190,8 @@ func (w *yamlWriter) scalar(indent int) {
 		w.string(text)
 		return
 	}
-	for _, word := range jsonWords {
-		if end := jsontext.Word(w.raw, start, string(word)); end >= 0 {
+	for _, word := range [...]string{"true", "false", "null"} {
+		if end := jsontext.Word(w.raw, start, word); end >= 0 {
 			w.out, w.at = append(w.out, word...), end
 			return
 		}

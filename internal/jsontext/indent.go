@@ -1,0 +1,216 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// AppendIndented appends the JSON in data as json.MarshalIndent writes the value that Decoder returns for it,
+// without decoding it. It returns false and dst if only decoding shows the result: if the keys of an object
+// are not in order, if one is repeated, or if data is no JSON.
+func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
+	w := indenter{data: data, out: dst, line: "\n" + prefix, indent: indent}
+	if end := w.value(Space(data, 0)); end < 0 || Space(data, end) != len(data) {
+		return dst, false
+	}
+	return w.out, true
+}
+
+// maxIndented is the depth from which on a value is left to a decoder. API servers accept far less.
+const maxIndented = 1000
+
+// indenter reads data and writes out. Its methods return the offset after the value, or a negative number.
+type indenter struct {
+	data, out    []byte
+	line, indent string // line begins each line
+	depth        int
+	text         []byte // memory for strings
+}
+
+func (w *indenter) newLine() {
+	w.out = append(w.out, w.line...)
+	for range w.depth {
+		w.out = append(w.out, w.indent...)
+	}
+}
+
+func (w *indenter) value(i int) int {
+	if i < 0 || i >= len(w.data) {
+		return -1
+	}
+	switch w.data[i] {
+	case '{':
+		return w.container(i, '}')
+	case '[':
+		return w.container(i, ']')
+	case '"':
+		end, _ := w.string(i)
+		return end
+	case 't':
+		return w.word(i, "true")
+	case 'f':
+		return w.word(i, "false")
+	case 'n':
+		return w.word(i, "null")
+	}
+	return w.number(i)
+}
+
+// container writes the object or array at i.
+func (w *indenter) container(i int, closing byte) int {
+	if w.depth == maxIndented {
+		return -1
+	}
+	w.out = append(w.out, w.data[i])
+	i, closed := First(w.data, i)
+	if closed {
+		w.out = append(w.out, closing)
+		return i
+	}
+	w.depth++
+	var last []byte
+	for first := true; !closed; first = false {
+		if !first {
+			w.out = append(w.out, ',')
+		}
+		w.newLine()
+		if closing == '}' {
+			key, end := w.key(i)
+			if end < 0 || !first && bytes.Compare(key, last) <= 0 {
+				return -1
+			}
+			i, last = end, key
+		}
+		if i = w.value(i); i < 0 {
+			return -1
+		}
+		if i, closed = Next(w.data, i, closing); i < 0 {
+			return -1
+		}
+	}
+	w.depth--
+	w.newLine()
+	w.out = append(w.out, closing)
+	return i
+}
+
+// key writes the key at i and a colon. It returns what the key stands for, and where the value begins.
+func (w *indenter) key(i int) (key []byte, value int) {
+	if i >= len(w.data) || w.data[i] != '"' {
+		return nil, ^i
+	}
+	end, encoded := w.string(i)
+	if end < 0 {
+		return nil, end
+	}
+	key = w.data[i+1 : end-1]
+	if encoded {
+		key = AppendText(nil, key)
+	}
+	w.out = append(w.out, ':', ' ')
+	return key, Colon(w.data, end)
+}
+
+// string writes the string at i, and returns its end and whether it is encoded.
+func (w *indenter) string(i int) (end int, encoded bool) {
+	if end = usualPrefix(w.data, i+1); end < len(w.data) && w.data[end] == '"' {
+		w.out = append(w.out, w.data[i:end+1]...)
+		return end + 1, false
+	}
+	if end, encoded = EncodedText(w.data, i+1); end < 0 {
+		return end, false
+	}
+	text := w.data[i+1 : end-1]
+	if encoded {
+		w.text = AppendText(w.text[:0], text)
+		text = w.text
+	}
+	w.out = appendQuoted(w.out, text)
+	return end, encoded
+}
+
+func (w *indenter) word(i int, word string) int {
+	w.out = append(w.out, word...)
+	return Word(w.data, i, word)
+}
+
+func (w *indenter) number(i int) int {
+	end, _ := Number(w.data, i)
+	if end < 0 {
+		return end
+	}
+	integer, float, isInteger, ok := ParseNumber(w.data[i:end])
+	switch {
+	case !ok:
+		return -1
+	case isInteger:
+		w.out = strconv.AppendInt(w.out, integer, 10)
+	default:
+		text, _ := json.Marshal(float) // it is finite
+		w.out = append(w.out, text...)
+	}
+	return end
+}
+
+// appendQuoted appends a string of valid UTF-8 as encoding/json writes it, with characters of HTML escaped.
+func appendQuoted(dst, text []byte) []byte {
+	const short, letters, hex = "\b\f\n\r\t", "bfnrt", "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(text); {
+		n := usualPrefix(text, i)
+		dst = append(dst, text[i:n]...)
+		if i = n; i == len(text) {
+			break
+		}
+		c := text[i]
+		switch k := strings.IndexByte(short, c); {
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(text[i:])
+			if r == '\u2028' || r == '\u2029' {
+				dst = append(append(dst, `\u202`...), hex[r&15])
+			} else {
+				dst = append(dst, text[i:i+size]...)
+			}
+			i += size - 1
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case k >= 0:
+			dst = append(dst, '\\', letters[k])
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+	}
+	return append(dst, '"')
+}
+
+// usualPrefix returns the offset of the first byte from i on that encoding/json may escape, or that is not
+// ASCII.
+func usualPrefix(data []byte, i int) int {
+	for i+8 <= len(data) {
+		word := binary.LittleEndian.Uint64(data[i:])
+		angle, and := word&^(everyByte*2)^everyByte*'<', word^everyByte*'&' // < and > differ in one bit
+		if marks := interruptsASCII(word) | ((angle-everyByte)|(and-everyByte))&highBits; marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
+		}
+		i += 8
+	}
+	for i < len(data) && usual[data[i]] {
+		i++
+	}
+	return i
+}
+
+// usual are the ASCII characters that encoding/json does not escape.
+var usual = func() (table [256]bool) {
+	for c := range byte(utf8.RuneSelf) {
+		table[c] = c >= ' ' && !slices.Contains([]byte(`"\<>&`), c)
+	}
+	return table
+}()

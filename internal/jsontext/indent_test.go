@@ -1,0 +1,97 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// documents are in order and out of order, and have everything that encoders write in their own way.
+var documents = []string{
+	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`, `[1}`, `{"a":1]`, `[1] 2`,
+	`[1,2.0,-0,1e3,1E+2,0.1e-7,12345678901234567890,-9223372036854775808,9223372036854775807,1e400,-]`,
+	`{"a":[true,false,null,tru]}`, `{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a\u0062":1,"ab":2}`, `{"A":1,"a":2}`, `{"é":1,"z":2}`,
+	`{"a":"\u003c\/\ud83d\ude00\ud83d"}`, `{"\u0000":null,"\u0001":true}`, "{\"a\":\"\xff\u2028\x7f\"}", `{"z":1,"é":"è"}`,
+	`{"<a&b>":"12345678<","\\":1,"]":2}`, `{"a":"\b\f\n\r\t\u001f\"\\ 日本"}`, `{"a":{"":{"":[[],[{}],[[[]]]]}}}`,
+	strings.Repeat("[", maxIndented) + strings.Repeat("]", maxIndented), strings.Repeat("[", maxIndented+1) + strings.Repeat("]", maxIndented+1),
+}
+
+// FuzzIndented compares indenting with decoding and encoding, and Members with encoding/json.
+func FuzzIndented(f *testing.F) {
+	for _, document := range documents {
+		f.Add([]byte(document))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkMembers(t, data)
+		got, ok := AppendIndented([]byte("kept"), data, "> ", "  ")
+		if !ok {
+			if string(got) != "kept" {
+				t.Errorf("%q: %q after a refusal", data, got)
+			}
+			return
+		}
+		value, err := NewDecoder().DecodeValue(data)
+		if err != nil {
+			t.Fatalf("%q is written: %v", data, err)
+		}
+		if want, err := json.MarshalIndent(value, "> ", "  "); err != nil || string(got) != "kept"+string(want) {
+			t.Errorf("%q is written\n%s\nwant\n%s (%v)", data, got, want, err)
+		}
+	})
+}
+
+// checkMembers compares Members with a decoder.
+func checkMembers(t *testing.T, data []byte) {
+	t.Helper()
+	if bytes.Count(data, []byte("[")) > maxLevels {
+		return
+	}
+	var object map[string]any
+	objectErr := utiljson.Unmarshal(data, &object)
+	members, err := readMembers(t, data)
+	if valid := objectErr == nil && object != nil; valid != (err == nil) || valid && members < len(object) {
+		t.Errorf("%q has %d members (%v), a decoder says %d (%v)", data, members, err, len(object), objectErr)
+	}
+}
+
+// readMembers counts the members, whose offsets have to belong to their keys and values.
+func readMembers(t *testing.T, data []byte) (count int, err error) {
+	t.Helper()
+	for m, err := range Members(data) {
+		if err != nil {
+			return count, err
+		}
+		count++
+		text := data[m.Start:m.End]
+		var key string
+		if m.Key != nil {
+			end := Text(text, 1)
+			key = string(AppendText(nil, text[1:end-1]))
+		}
+		if !bytes.HasSuffix(text, m.Value) || key != string(m.Key) {
+			t.Errorf("%q: the member %q has the key %q and the value %q", data, text, m.Key, m.Value)
+		}
+	}
+	return count, nil
+}
+
+// TestIndented has what must be indented without decoding.
+func TestIndented(t *testing.T) {
+	for document, want := range map[string]string{
+		` {"a": [1.0, -0, "<\/"], "é": {}} `: "{\n\"a\": [\n1,\n0,\n\"\\u003c/\"\n],\n\"é\": {}\n}",
+		"\"\xff\u2028\"":                     "\"\ufffd\\u2028\"",
+		`{"\u0061":1,"b":2}`:                 "{\n\"a\": 1,\n\"b\": 2\n}",
+	} {
+		if got, ok := AppendIndented(nil, []byte(document), "", ""); !ok || string(got) != want {
+			t.Errorf("%s is written %s, %v", document, got, ok)
+		}
+	}
+	for _, document := range []string{`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`} {
+		if got, ok := AppendIndented(nil, []byte(document), "", ""); ok {
+			t.Errorf("%s is written %s", document, got)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package jsontext
+
+import "iter"
+
+// First takes the bracket at i, which opens an object or array, and returns where the first member or element
+// begins, or the end of an empty one.
+func First(data []byte, i int) (next int, closed bool) {
+	closing := data[i] + 2 // both closing brackets come two after their opening ones
+	if i++; i < len(data) && data[i] <= ' ' {
+		i = Space(data, i)
+	}
+	if i < len(data) && data[i] == closing {
+		return i + 1, true
+	}
+	return i, false
+}
+
+// Next takes the comma or the closing bracket behind the member or element that ends at i. It returns where
+// the next one begins, or the end of the object or array.
+func Next(data []byte, i int, closing byte) (next int, closed bool) {
+	if i >= len(data) || data[i] <= ' ' {
+		if i = Space(data, i); i >= len(data) {
+			return ^i, false
+		}
+	}
+	switch data[i] {
+	case ',':
+		if i++; i < len(data) && data[i] <= ' ' {
+			i = Space(data, i)
+		}
+		return i, false
+	case closing:
+		return i + 1, true
+	}
+	return ^i, false
+}
+
+// Key reads the key at i and the colon behind it. It returns the end of the key with its closing quote,
+// whether the key is encoded (see EncodedText), and where the value begins.
+func Key(data []byte, i int) (end, value int, encoded bool) {
+	if i >= len(data) || data[i] != '"' {
+		return ^i, ^i, false
+	}
+	if end, encoded = EncodedText(data, i+1); end < 0 {
+		return end, end, false
+	}
+	if end+1 < len(data) && data[end] == ':' && data[end+1] > ' ' {
+		return end, end + 1, encoded
+	}
+	return end, Colon(data, end), encoded
+}
+
+// Field is a member of an object.
+type Field struct {
+	// Key is what the key stands for, and Value is the value as it is written.
+	Key, Value []byte
+	// Start and End are the offsets of the member.
+	Start, End int
+}
+
+// Members yields the members of the object that data holds, and checks all of data. The last pair has a
+// *SyntaxError if data holds something else.
+func Members(data []byte) iter.Seq2[Field, error] {
+	return func(yield func(Field, error) bool) {
+		i, closed := Space(data, 0), false
+		if i < len(data) && data[i] == '{' {
+			i, closed = First(data, i)
+		} else {
+			i = ^i
+		}
+		for !closed && i >= 0 {
+			m, end := readField(data, i)
+			if i = end; end < 0 {
+				break
+			}
+			if !yield(m, nil) {
+				return
+			}
+			i, closed = Next(data, end, '}')
+		}
+		if i >= 0 {
+			if i = Space(data, i); i == len(data) {
+				return
+			}
+			i = ^i
+		}
+		yield(Field{}, &SyntaxError{Offset: ^i, Reason: Problem(data, ^i)})
+	}
+}
+
+func readField(data []byte, i int) (m Field, end int) {
+	key, value, encoded := Key(data, i)
+	if value < 0 {
+		return m, value
+	}
+	if m.Key = data[i+1 : key-1]; encoded {
+		m.Key = AppendText(nil, m.Key)
+	}
+	end, deep := Skip(data, value, maxLevels)
+	if deep {
+		return m, ^value
+	}
+	if end >= 0 {
+		m.Value, m.Start, m.End = data[value:end], i, end
+	}
+	return m, end
+}

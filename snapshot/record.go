@@ -46,54 +46,6 @@ var (
 	errNoName   = errors.New("the object has no metadata.name")
 )
 
-// members calls take with the keys of a JSON object, as they are written without quotes, and with the text of its values.
-func members(text []byte, take func(key, value []byte, from, to int)) error {
-	at := jsontext.Space(text, 0)
-	if at >= len(text) || text[at] != '{' {
-		return errNoObject
-	}
-	at = jsontext.Space(text, at+1)
-	for first := true; ; first = false {
-		if at < len(text) && text[at] == '}' && first {
-			at++
-			break
-		}
-		from := at
-		if at >= len(text) || text[at] != '"' {
-			return errNoObject
-		}
-		end := jsontext.Text(text, at+1)
-		if end < 0 {
-			return errNoObject
-		}
-		key := text[at+1 : end-1]
-		if end = jsontext.Colon(text, end); end < 0 {
-			return errNoObject
-		}
-		value := jsontext.Space(text, end)
-		end, ok, _ := jsontext.SkipValue(text, value)
-		if !ok {
-			return errNoObject
-		}
-		take(key, text[value:end], from, end)
-		if at = jsontext.Space(text, end); at >= len(text) {
-			return errNoObject
-		}
-		at++
-		if text[at-1] == '}' {
-			break
-		}
-		if text[at-1] != ',' {
-			return errNoObject
-		}
-		at = jsontext.Space(text, at)
-	}
-	if jsontext.Space(text, at) != len(text) {
-		return errNoObject
-	}
-	return nil
-}
-
 // identity is what a record needs to know of an object.
 type identity struct {
 	namespace, name string
@@ -106,23 +58,21 @@ type identity struct {
 func identify(object []byte) (identity, error) {
 	var id identity
 	var metadata []byte
-	twice := false
-	err := members(object, func(key, value []byte, from, to int) {
-		switch string(key) {
+	for m, err := range jsontext.Members(object) {
+		if err != nil {
+			return id, errNoObject
+		}
+		switch string(m.Key) {
 		case "metadata":
-			metadata = value
+			metadata = m.Value
 		case "kind":
 			id.kind = true
 		case "apiVersion":
-			twice = id.end > 0
-			id.begin, id.end = from, to
+			if id.end > 0 {
+				return id, errTwice
+			}
+			id.begin, id.end = m.Start, m.End
 		}
-	})
-	if err == nil && twice {
-		err = errTwice
-	}
-	if err != nil {
-		return id, err
 	}
 	if id.end > 0 {
 		switch next := jsontext.Space(object, id.end); {
@@ -134,15 +84,18 @@ func identify(object []byte) (identity, error) {
 			}
 		}
 	}
-	failed := members(metadata, func(key, value []byte, _, _ int) {
-		switch string(key) {
+	for m, err := range jsontext.Members(metadata) {
+		switch string(m.Key) {
 		case "name":
-			err = errors.Join(err, json.Unmarshal(value, &id.name))
+			err = json.Unmarshal(m.Value, &id.name)
 		case "namespace":
-			err = errors.Join(err, json.Unmarshal(value, &id.namespace))
+			err = json.Unmarshal(m.Value, &id.namespace)
 		}
-	})
-	if failed != nil || err != nil || id.name == "" {
+		if err != nil {
+			return id, errNoName
+		}
+	}
+	if id.name == "" {
 		return id, errNoName
 	}
 	return id, nil

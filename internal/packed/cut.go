@@ -18,46 +18,29 @@ func (m *members) first(i int) (start int, closed bool) {
 		return m.unusual(), false
 	}
 	m.gone = -1
-	i = jsontext.Space(m.data, i+1)
-	if i < len(m.data) && m.data[i] == '}' {
-		return i + 1, true
-	}
-	return i, false
+	return jsontext.First(m.data, i)
 }
 
 // next takes what follows the member that ends at i and returns where the next one begins, or closed.
 func (m *members) next(i int) (start int, closed bool) {
-	i = jsontext.Space(m.data, i)
-	if i >= len(m.data) {
-		return m.fail(i), false
+	if i, closed = jsontext.Next(m.data, i, '}'); i < 0 {
+		return m.fail(^i), false
 	}
-	switch m.data[i] {
-	case ',':
-		return jsontext.Space(m.data, i+1), false
-	case '}':
-		if m.gone >= 0 {
-			m.cut(m.gone, i)
-		}
-		return i + 1, true
+	if closed && m.gone >= 0 {
+		m.cut(m.gone, i-1)
 	}
-	return m.fail(i), false
+	return i, closed
 }
 
 // key reads the key at i and the colon after it, and returns where the value begins.
 func (m *members) key(i int) (key []byte, value int) {
-	if i >= len(m.data) || m.data[i] != '"' {
-		return nil, m.fail(i)
-	}
-	end := jsontext.Text(m.data, i+1)
-	if end < 0 {
-		return nil, m.fail(^end)
-	}
-	key = plainText(m.data[i+1 : end-1])
-	if end+1 < len(m.data) && m.data[end] == ':' && m.data[end+1] > ' ' {
-		return key, end + 1
-	}
-	if value = jsontext.Colon(m.data, end); value < 0 {
+	end, value, encoded := jsontext.Key(m.data, i)
+	if value < 0 {
 		return nil, m.fail(^value)
+	}
+	key = m.data[i+1 : end-1]
+	if encoded {
+		key = jsontext.AppendText(nil, key)
 	}
 	return key, value
 }
@@ -152,24 +135,14 @@ func (s *scanner) pruneList(i, depth int, each *branch) int {
 	if depth >= maxDepth {
 		return s.unusual()
 	}
-	i = jsontext.Space(s.data, i+1)
-	if i < len(s.data) && s.data[i] == ']' {
-		return i + 1
-	}
-	for {
+	i, closed := jsontext.First(s.data, i)
+	for !closed {
 		if i = s.prune(i, depth+1, each); i < 0 {
 			return -1
 		}
-		if i = jsontext.Space(s.data, i); i >= len(s.data) {
-			return s.fail(i)
-		}
-		switch s.data[i] {
-		case ',':
-			i = jsontext.Space(s.data, i+1)
-		case ']':
-			return i + 1
-		default:
-			return s.fail(i)
+		if i, closed = jsontext.Next(s.data, i, ']'); i < 0 {
+			return s.fail(^i)
 		}
 	}
+	return i
 }

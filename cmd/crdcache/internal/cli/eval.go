@@ -1,12 +1,23 @@
 package cli
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // evalFlags are the flags of eval.
@@ -76,4 +87,111 @@ func (f *evalFlags) toOptions(_ *cobra.Command, args []string, streams genericio
 		return nil, err
 	}
 	return &evalOptions{IOStreams: streams, expr: compiled, files: f.files, recursive: f.recursive, quiet: f.quiet}, nil
+}
+
+// errNoObjects is for files that hold nothing.
+var errNoObjects = errors.New("the files hold no objects")
+
+// run evaluates the expression on every object. What cannot be read does not keep the others from being shown; the error
+// joins what went wrong.
+func (o *evalOptions) run(ctx context.Context) error {
+	for _, w := range o.expr.Warnings() {
+		o.warn(w.Text())
+	}
+	out := bufio.NewWriter(o.Out)
+	err := o.showAll(ctx, out)
+	if flushed := out.Flush(); flushed != nil && err == nil { // also what came before an error, to the end of its line
+		return fmt.Errorf("writing the output: %w", flushed)
+	}
+	return err
+}
+
+// warn tells of something that keeps nothing from being shown.
+func (o *evalOptions) warn(text string) {
+	if !o.quiet {
+		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Line(text))
+	}
+}
+
+// showAll reads the objects of all files, lists taken apart, and shows each as soon as it is read. The first one waits
+// for a second: it is only named when there are several.
+func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
+	var first *unstructured.Unstructured
+	objects := 0
+	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
+	err := offline.ReadFiles(ctx, options, nil, func(object *unstructured.Unstructured, _ func(error)) error {
+		switch objects++; objects {
+		case 1:
+			first = object
+			return nil
+		case 2:
+			if err := o.show(out, first, true); err != nil {
+				return err
+			}
+		}
+		return o.show(out, object, true)
+	})
+	switch {
+	case objects == 0 && err == nil:
+		return errNoObjects
+	case objects == 1 && ctx.Err() == nil:
+		return errors.Join(o.show(out, first, false), err)
+	}
+	return err
+}
+
+// show prints the values of one object, and explains what has none.
+func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
+	prefix := ""
+	if several {
+		prefix = describeObject(object) + "\t"
+	}
+	var failed error
+	o.expr.find(object.Object, func(v any) bool {
+		var text string
+		if text, failed = formatValue(v); failed != nil {
+			return false
+		}
+		_, failed = fmt.Fprintf(out, "%s%s\n", prefix, text)
+		return failed == nil
+	})
+	if failed != nil {
+		return fmt.Errorf("writing the output: %w", failed)
+	}
+	if o.quiet {
+		return nil
+	}
+	for _, why := range o.expr.lacking(object.Object) {
+		if err := out.Flush(); err != nil { // so that a person sees both in order
+			return fmt.Errorf("writing the output: %w", err)
+		}
+		fmt.Fprintf(o.ErrOut, "%s\n", print.Line(describeObject(object)+": "+why))
+	}
+	return nil
+}
+
+// formatValue gives a value as JSON in which every control character is escaped.
+func formatValue(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, r := range string(text) {
+		if unicode.IsControl(r) { // JSON leaves some as they are
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), nil
+}
+
+// describeObject names an object as kubectl does: kind.group/name, with the namespace before the name.
+func describeObject(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if ns := object.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return print.Printable(strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + name)
 }

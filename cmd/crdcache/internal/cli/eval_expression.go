@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -80,4 +84,128 @@ func (c aCondition) lacking(object map[string]any) []string {
 		}
 	}
 	return all
+}
+
+// maxKeys bounds how many keys an explanation lists.
+const maxKeys = 8
+
+// explainPath says how far the path leads in an object that it finds nothing in, and what is there instead.
+func explainPath(path *jsonpath.Path, object map[string]any) string {
+	expr, steps := path.Expr(), path.Steps()
+	reached, values := "", []any{object}
+	for i, step := range steps {
+		next := prefixValues(path, step.End, object)
+		if len(next) == 0 {
+			return missingAt(reached, expr[step.Offset:step.End], steps[i], values)
+		}
+		reached, values = strings.TrimLeft(expr[:step.End], "{$"), next
+	}
+	return "the path leads nowhere in this object"
+}
+
+// prefixValues evaluates the path up to a place in its expression.
+func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
+	expr := path.Expr()[:end]
+	if strings.HasPrefix(strings.TrimSpace(expr), "{") {
+		expr += "}"
+	}
+	prefix, err := jsonpath.Compile(expr, jsonpath.WithDialect(path.Dialect()))
+	if err != nil {
+		return nil
+	}
+	return prefix.Append(nil, object)
+}
+
+// missingAt says of the first step that gives nothing what it was applied to.
+func missingAt(reached, written string, step jsonpath.Step, values []any) string {
+	where := "the object"
+	if reached != "" {
+		where = reached
+	}
+	if len(values) > 1 {
+		return fmt.Sprintf("%s gives %d values, and %s gives none of them anything; the first is %s",
+			where, len(values), written, summarize(values[0]))
+	}
+	text := fmt.Sprintf("%s is %s; %s finds nothing there", where, summarize(values[0]), written)
+	if hint := hintAt(step, values[0]); hint != "" {
+		text += "; " + hint
+	}
+	return text
+}
+
+// summarize says in a few words what a value is.
+func summarize(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		if len(v) == 0 {
+			return "an empty map"
+		}
+		keys := slices.Sorted(maps.Keys(v))
+		more := ""
+		if len(keys) > maxKeys {
+			more = fmt.Sprintf(" and %d more", len(keys)-maxKeys)
+			keys = keys[:maxKeys]
+		}
+		return "a map with the keys " + strings.Join(keys, ", ") + more
+	case []any:
+		return fmt.Sprintf("a list of %d", len(v))
+	case string:
+		return "the string " + shortened(v)
+	default:
+		return fmt.Sprintf("%T %v", v, v)
+	}
+}
+
+// shortened quotes a string and cuts a long one.
+func shortened(s string) string {
+	const most = 40
+	runes := []rune(s)
+	more := ""
+	if len(runes) > most {
+		runes, more = runes[:most], print.Ellipsis()
+	}
+	quoted, err := json.Marshal(string(runes))
+	if err != nil {
+		return "?"
+	}
+	return string(quoted) + more
+}
+
+// hintAt proposes what may have been meant.
+func hintAt(step jsonpath.Step, value any) string {
+	if len(step.Selectors) != 1 {
+		return ""
+	}
+	selector := step.Selectors[0]
+	switch v := value.(type) {
+	case []any:
+		if selector.Kind == jsonpath.SelectName {
+			return "to look into each element write [*] before it"
+		}
+	case map[string]any:
+		switch selector.Kind {
+		case jsonpath.SelectElements:
+			return "[*] takes the elements of lists; for the values of a map write .*"
+		case jsonpath.SelectName:
+			if like := sameLetters(selector.Name, v); like != "" {
+				return fmt.Sprintf("did you mean %s?", like)
+			}
+		}
+	}
+	return ""
+}
+
+// sameLetters finds a key that differs in case alone, or whose dotted form the name begins.
+func sameLetters(name string, object map[string]any) string {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if strings.EqualFold(key, name) {
+			return key
+		}
+		if strings.HasPrefix(key, name+".") {
+			return fmt.Sprintf("[%q]", key) // which kubectl does not read as several keys
+		}
+	}
+	return ""
 }

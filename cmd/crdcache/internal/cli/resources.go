@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
 )
 
 var resourcesFormats = []string{formatTable, formatWide, formatName, formatJSON, formatYAML}
@@ -81,3 +89,240 @@ func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string, streams ge
 }
 
 func (o *resourcesOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
+
+// run learns what the server has and prints it. Its error joins those of the names that match nothing.
+func (o *resourcesOptions) run(ctx context.Context) error {
+	snapshot, err := o.look(ctx)
+	if err != nil {
+		return err
+	}
+	types, unresolved := o.choose(snapshot)
+	records := make([]typeRecord, 0, len(types))
+	for _, t := range types {
+		if !o.custom || t.Source == discovery.FromCRD {
+			o.target.Use(t.GroupResource)
+			records = append(records, newTypeRecord(t, o.config.ForType(t)))
+		}
+	}
+	return errors.Join(o.target.Err(), unresolved, o.print(records))
+}
+
+// look runs a tracker until it has a complete picture.
+func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error) {
+	waiting, cancel := o.target.Limit(ctx)
+	defer cancel()
+	// A tracker asks again until it is answered; a server that is not there, or refuses, is told of at once.
+	if _, err := o.target.Catalog(waiting); err != nil {
+		return nil, err
+	}
+	tracker, err := o.target.Tracker()
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { // ended by stop
+		defer close(ended)
+		_ = tracker.Run(running) // it fails only when it has run before
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	if err := tracker.WaitForSync(waiting); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, o.target.Explain(waiting, err)
+	}
+	status := tracker.Status()
+	if status.Mode == discovery.Polling {
+		fmt.Fprintf(o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
+	}
+	for _, failed := range status.Unknown {
+		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n", failed.GroupVersion, failed.Err)
+	}
+	return tracker.Snapshot(), nil
+}
+
+// choose gives the types that were named, or all.
+func (o *resourcesOptions) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
+	types := snapshot.Types()
+	if len(o.types) == 0 {
+		return types, nil
+	}
+	var errs []error
+	wanted := map[schema.GroupResource]bool{}
+	for _, name := range o.types {
+		found := addUnserved(wanted, types, name)
+		resolution, err := snapshot.Catalog().Resolve(name)
+		if err != nil && !found {
+			errs = append(errs, err)
+		}
+		for _, r := range resolution.Resources {
+			wanted[r.GVR.GroupResource()] = true
+		}
+		for _, skipped := range resolution.Skipped {
+			wanted[skipped.GVR.GroupResource()] = true
+		}
+	}
+	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !wanted[t.GroupResource] })
+	return types, errors.Join(errs...)
+}
+
+// addUnserved adds the types that a name fits and that the server does not serve, which a catalog knows nothing of:
+// what is wrong with a CRD is what one wants to see here. It reports whether there are any.
+func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
+	name, err := discovery.ParseName(text)
+	if err != nil {
+		return false // resolving says so
+	}
+	found := false
+	for _, t := range types {
+		if t.Established && len(t.ServedVersions()) > 0 {
+			continue
+		}
+		versions := make([]string, len(t.Versions))
+		for i, v := range t.Versions {
+			versions[i] = v.Name
+		}
+		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind}, t.ShortNames, t.Categories)
+		if slices.ContainsFunc(name.Readings, func(r discovery.Reading) bool { return r.Fits(t.GroupResource.Group, versions, names) }) {
+			wanted[t.GroupResource], found = true, true
+		}
+	}
+	return found
+}
+
+// typeRecord is one type as -o json and yaml give it.
+type typeRecord struct {
+	Name       string          `json:"name"`
+	Group      string          `json:"group"`
+	Resource   string          `json:"resource"`
+	Kind       string          `json:"kind"`
+	Scope      string          `json:"scope"`
+	State      string          `json:"state"`
+	Source     string          `json:"source"`
+	ShortNames []string        `json:"shortNames,omitempty"`
+	Categories []string        `json:"categories,omitempty"`
+	Versions   []versionRecord `json:"versions"`
+	UID        string          `json:"uid,omitempty"`
+	Indexes    []string        `json:"indexes,omitempty"`
+}
+
+type versionRecord struct {
+	Name    string   `json:"name"`
+	Served  bool     `json:"served"`
+	Storage bool     `json:"storage,omitempty"`
+	Verbs   []string `json:"verbs,omitempty"`
+}
+
+// The states of a type.
+const (
+	stateServed         = "Served"
+	stateNotEstablished = "NotEstablished"
+	stateTerminating    = "Terminating"
+	stateNotServed      = "NotServed"
+	stateNotWatchable   = "NotWatchable"
+)
+
+func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
+	r := typeRecord{
+		Name: t.GroupResource.String(), Group: t.GroupResource.Group, Resource: t.GroupResource.Resource,
+		Kind: t.Kind, Scope: string(t.Scope), State: typeState(t), Source: string(t.Source),
+		ShortNames: t.ShortNames, Categories: t.Categories, UID: string(t.UID), Indexes: indexes,
+	}
+	for _, v := range t.Versions {
+		r.Versions = append(r.Versions, versionRecord{Name: v.Name, Served: v.Served, Storage: v.Storage, Verbs: v.Verbs})
+	}
+	return r
+}
+
+// typeState says in one word whether a type can be cached now.
+func typeState(t discovery.Type) string {
+	switch {
+	case t.Terminating:
+		return stateTerminating
+	case !t.Established:
+		return stateNotEstablished
+	case len(t.ServedVersions()) == 0:
+		return stateNotServed
+	case !slices.ContainsFunc(t.Versions, watchable):
+		return stateNotWatchable
+	}
+	return stateServed
+}
+
+func watchable(v discovery.TypeVersion) bool {
+	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
+}
+
+// print writes the records to stdout.
+func (o *resourcesOptions) print(records []typeRecord) error {
+	switch o.format {
+	case formatJSON, formatYAML:
+		return writeStructured(o.Out, o.format, records)
+	case formatName:
+		for _, r := range records {
+			if _, err := fmt.Fprintln(o.Out, print.Printable(r.Name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(records) == 0 {
+		fmt.Fprintln(o.ErrOut, "No resources found")
+		return nil
+	}
+	return o.printTable(records)
+}
+
+func (o *resourcesOptions) printTable(records []typeRecord) error {
+	w := printers.GetNewTabWriter(o.Out)
+	if !o.noHeaders {
+		writeRow(w, o.headers()...)
+	}
+	for _, r := range records {
+		writeRow(w, o.cells(r)...)
+	}
+	return w.Flush()
+}
+
+func (o *resourcesOptions) headers() []string {
+	headers := []string{"NAME", "KIND", "SCOPE", "VERSIONS", "STATE"}
+	if o.format == formatWide {
+		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
+	}
+	if o.config.Given {
+		headers = append(headers, "INDEXES")
+	}
+	return headers
+}
+
+func (o *resourcesOptions) cells(r typeRecord) []string {
+	versions := make([]string, len(r.Versions))
+	for i, v := range r.Versions {
+		versions[i] = v.Name
+		if !v.Served {
+			versions[i] = "(" + v.Name + ")"
+		}
+	}
+	cells := []string{r.Name, r.Kind, r.Scope, strings.Join(versions, ","), r.State}
+	if o.format == formatWide {
+		cells = append(cells, strings.Join(r.ShortNames, ","), strings.Join(r.Categories, ","), r.Source)
+	}
+	if o.config.Given {
+		cells = append(cells, strings.Join(r.Indexes, ","))
+	}
+	return cells
+}
+
+// writeRow writes a line of the table; the tab writer keeps the first error for Flush.
+func writeRow(w io.Writer, cells ...string) {
+	for i, cell := range cells {
+		if cells[i] = print.Printable(cell); cells[i] == "" {
+			cells[i] = "<none>"
+		}
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}

@@ -2,12 +2,16 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,4 +207,54 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
 	}
 	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
+}
+
+// Program runs the command line of the process, until it ends or a signal tells it to, and returns the exit code. A
+// second signal ends the process even when it cannot write.
+func Program() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+}
+
+// The output formats of verbs that print no objects.
+const (
+	formatText  = "text"
+	formatTable = "table"
+	formatWide  = "wide"
+	formatName  = "name"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+)
+
+// runner is what the flags and arguments of a verb amount to.
+type runner interface {
+	run(ctx context.Context) error
+}
+
+// runs is how verbs run: their flags and arguments are checked and become options, without asking a server, and those run.
+func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string, genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		o, err := toOptions(cmd, args, streams)
+		if err != nil {
+			return err
+		}
+		return o.run(cmd.Context())
+	}
+}
+
+// writeStructured writes a record of a verb as YAML, or else as JSON.
+func writeStructured(out io.Writer, format string, record any) error {
+	if format == formatYAML {
+		text, err := print.MarshalYAML(record)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(record)
 }

@@ -1,8 +1,22 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/snapshot"
 )
 
 // newSnapshot returns the command.
@@ -28,4 +42,128 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 		sub.DisableFlagsInUseLine = true
 	}
 	return cmd
+}
+
+// snapshotInfoOptions are the flags and arguments of snapshot info.
+type snapshotInfoOptions struct {
+	genericiooptions.IOStreams
+	path   string
+	format string
+	verify bool
+}
+
+var snapshotInfoFormats = []string{formatText, formatJSON, formatYAML}
+
+// newSnapshotInfo returns the command.
+func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &snapshotInfoOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "info FILE [flags]",
+		Short: "Print what is in a snapshot",
+		Long: "Print when and where a snapshot was saved, its types with their numbers of objects and resource versions, what was\n" +
+			"left out of it, and why types are missing that were asked for. --verify reads all of it, and checks every checksum.",
+		Example: "  crdcache snapshot info before.snapshot --verify",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("name one file, as in '%s before.snapshot'; got %d arguments", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := print.OneOf("output format", o.format, snapshotInfoFormats); err != nil {
+				return err
+			}
+			o.path = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "Output format: text, json or yaml.")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read all of the file, and check every checksum.")
+	print.CompleteWords(cmd, "output", snapshotInfoFormats)
+	return cmd
+}
+
+// snapshotRecord is what -o json gives.
+type snapshotRecord struct {
+	snapshot.About
+	Bytes int64            `json:"bytes"`
+	Types []snapshot.Saved `json:"types"`
+}
+
+func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
+	file, err := snapshot.Open(o.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if o.verify {
+		if err := file.Verify(ctx); err != nil {
+			return fmt.Errorf("%s: %w", o.path, err)
+		}
+	}
+	contents := file.Contents()
+	record := snapshotRecord{About: contents.About, Bytes: contents.Size}
+	record.Server.Documents = nil // what they say is among the types
+	for _, t := range contents.Types {
+		t.Columns = nil
+		record.Types = append(record.Types, t)
+	}
+	if o.format != formatText {
+		return writeStructured(o.Out, o.format, record)
+	}
+	_, err = io.WriteString(o.Out, record.text())
+	return err
+}
+
+// text is for people.
+func (r snapshotRecord) text() string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name+":", print.Printable(value))
+		}
+	}
+	if !r.Created.IsZero() {
+		line("Saved", r.Created.Format(time.RFC3339))
+	}
+	line("By", r.Tool)
+	line("Server", r.serverText())
+	line("Namespace", r.Namespace)
+	for _, what := range r.Redacted {
+		line("Without", what.String())
+	}
+	line("Size", fmt.Sprintf("%d bytes", r.Bytes))
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprint(w, "NAME\tOBJECTS\tBYTES\tIN FILE\tRESOURCE VERSION\n")
+	unsaved := 0
+	for _, t := range r.Types {
+		name := t.GVR().GroupResource()
+		switch {
+		case t.Missing == nil:
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes, t.Stored, print.Printable(t.ResourceVersion))
+		case t.Unasked:
+			unsaved++
+		}
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	for _, t := range r.Types {
+		if t.Missing != nil && !t.Unasked {
+			fmt.Fprintf(&b, "missing: %s\n", print.Line(t.Missing.Message))
+		}
+	}
+	if unsaved > 0 {
+		fmt.Fprintf(&b, "not saved: %d other types of the server\n", unsaved)
+	}
+	return b.String()
+}
+
+// serverText names the server.
+func (r snapshotRecord) serverText() string {
+	text := r.Server.Host
+	var info version.Info
+	if json.Unmarshal(r.Server.Version, &info) == nil && info.GitVersion != "" {
+		text += " (" + info.GitVersion + ")"
+	}
+	return text
 }

@@ -1,13 +1,25 @@
 package cli
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
@@ -72,4 +84,276 @@ func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	read, err := f.reader.Reader(cmd.Context(), args, cached, streams)
 	return &statsOptions{Reader: read, top: f.top, json: f.output == formatJSON}, err
+}
+
+// statsReport is what is told of one type; it is what -o json gives.
+type statsReport struct {
+	Type       string        `json:"type"`
+	Storage    string        `json:"storage"`
+	Objects    int           `json:"objects"`
+	Compressed int           `json:"compressed,omitempty"`
+	SyncTime   string        `json:"syncTime"`
+	Bytes      int64         `json:"bytes"`
+	Body       int64         `json:"objectBytes"`
+	Table      int64         `json:"tableBytes"`
+	Indexes    []indexReport `json:"indexes"`
+}
+
+// indexReport is what is told of one index.
+type indexReport struct {
+	Name    string `json:"name"`
+	Values  int    `json:"values"`
+	Entries int    `json:"entries"`
+	// Objects counts those with a value.
+	Objects int          `json:"objects"`
+	Bytes   int64        `json:"bytes"`
+	Top     []valueCount `json:"top,omitempty"`
+	// Skipped says what the index leaves out, and why; nil for indexes that no config declares, and when nothing is.
+	Skipped *skipped `json:"skipped,omitempty"`
+	// Reported are the keys of the first objects without a value, for an index with "missing: report".
+	Reported []string `json:"reported,omitempty"`
+	// Duplicates are the values that several objects have, the most frequent first, for an index with "unique: warn".
+	Duplicates []valueCount `json:"duplicates,omitempty"`
+}
+
+// skipped counts what an index leaves out; see indexers.Stats.
+type skipped struct {
+	Missing uint64 `json:"missing,omitempty"`
+	Type    uint64 `json:"type,omitempty"`
+	Limit   uint64 `json:"limit,omitempty"`
+	When    uint64 `json:"when,omitempty"`
+}
+
+type valueCount struct {
+	Value string `json:"value"`
+	Count int    `json:"count"`
+}
+
+// run syncs the types, and reports on each that is synced.
+func (o *statsOptions) run(ctx context.Context) error {
+	var begun time.Time
+	return o.Sync(ctx, session.Steps{
+		Check: func(*session.Types, session.Indexes) error {
+			begun = time.Now()
+			return nil
+		},
+		Use: func(ctx context.Context, _ *session.Types, indexes session.Indexes, synced []session.Cache) error {
+			reports := []statsReport{}
+			for _, c := range synced {
+				r, err := o.report(ctx, c, indexes[c.Resource.GVR])
+				if err != nil {
+					return err
+				}
+				r.SyncTime = c.Informer.Status().Since.Sub(begun).Round(time.Millisecond).String()
+				reports = append(reports, r)
+			}
+			return o.print(reports)
+		},
+	})
+}
+
+func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*indexers.Index) (statsReport, error) {
+	if err := c.Informer.Compress(ctx); err != nil {
+		return statsReport{}, err
+	}
+	s := c.Informer.Stats()
+	r := statsReport{
+		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
+		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
+	}
+	querier := query.New(query.ForInformer(c.Informer), indexes...)
+	troubles, err := findTroubles(ctx, c, querier, indexes)
+	if err != nil {
+		return r, err
+	}
+	for _, x := range s.Indexes {
+		one := troubles[x.Name]
+		one.Name, one.Values, one.Entries, one.Bytes = x.Name, x.Values, x.Entries, x.Bytes
+		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name), query.Options{AllowScan: true}); err != nil {
+			return r, err
+		}
+		if one.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
+			return r, err
+		}
+		if x.Name != cache.NamespaceIndex || c.Resource.Scope == discovery.Namespaced {
+			r.Indexes = append(r.Indexes, one)
+		}
+	}
+	return r, nil
+}
+
+// findTroubles says of each index of the config what is not as the config wants it.
+func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier, indexes []*indexers.Index) (map[string]indexReport, error) {
+	met, err := c.IndexStats(ctx, indexes)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]indexReport{}
+	for i, index := range indexes {
+		one := indexReport{Reported: met[i].Reported}
+		left := skipped{Missing: met[i].SkippedMissing, Type: met[i].SkippedType, Limit: met[i].SkippedLimit, When: met[i].SkippedWhen}
+		if left != (skipped{}) {
+			one.Skipped = &left
+		}
+		if index.Unique {
+			duplicates, err := querier.Duplicates(ctx, index.Name)
+			if err != nil {
+				return nil, err
+			}
+			one.Duplicates = valueCounts(duplicates)
+		}
+		out[index.Name] = one
+	}
+	return out, nil
+}
+
+// topValues are the most frequent values of an index.
+func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier, index string) ([]valueCount, error) {
+	if o.top == 0 {
+		return nil, nil
+	}
+	values, err := querier.Values(ctx, index, query.All(), query.Options{AllowScan: true})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return b.Count - a.Count })
+	return valueCounts(values[:min(len(values), o.top)]), nil
+}
+
+// valueCounts is values as they are reported.
+func valueCounts(values []query.ValueCount) []valueCount {
+	var out []valueCount
+	for _, v := range values {
+		value := v.Value
+		if value == indexers.Null {
+			value = "(null)"
+		}
+		out = append(out, valueCount{value, v.Count})
+	}
+	return out
+}
+
+// print writes the reports to stdout.
+func (o *statsOptions) print(reports []statsReport) error {
+	if o.json {
+		return writeStructured(o.Out, formatJSON, reports)
+	}
+	out := bufio.NewWriter(o.Out)
+	for i, r := range reports {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		o.printReport(out, r) // bufio keeps the first error for Flush
+	}
+	return out.Flush()
+}
+
+func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
+	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects, sizeText(r.Bytes), r.Storage, r.SyncTime)
+	if r.Objects == 0 {
+		return
+	}
+	per := float64(r.Bytes) / float64(r.Objects)
+	fmt.Fprintf(out, "  %.0f bytes an object: bodies %s, table %s, indexes %s\n", per, sizeText(r.Body), sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
+	for _, x := range r.Indexes {
+		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects, r.Objects, sizeText(x.Bytes))
+		o.printBars(out, x, r.Objects)
+		printTroubles(out, x)
+	}
+}
+
+const (
+	// maxValue is how many characters of a value are shown, and barWidth how wide the bar of all objects is; with
+	// the counts they fit into 80 columns.
+	maxValue = 32
+	barWidth = 30
+)
+
+// printBars shows the most frequent values, each with a bar as long as its share of all objects.
+func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) {
+	width := 0
+	texts := make([]string, len(x.Top))
+	for i, v := range x.Top {
+		texts[i] = shortValue(v.Value)
+		width = max(width, utf8.RuneCountInString(texts[i]))
+	}
+	shown := 0
+	for i, v := range x.Top {
+		length := (v.Count*barWidth + objects - 1) / objects
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(texts[i]))
+		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count, strings.Repeat(print.Symbol("█", "#"), length))
+		shown++
+	}
+	if left := x.Values - shown; shown > 0 && left > 0 {
+		fmt.Fprintf(out, "    %s %d more\n", print.Ellipsis(), left)
+	}
+}
+
+// maxNamed is how many values and objects a line about trouble names.
+const maxNamed = 5
+
+// printTroubles says what the index leaves out, and what the config wants otherwise.
+func printTroubles(out *bufio.Writer, x indexReport) {
+	if s := x.Skipped; s != nil {
+		var parts []string
+		for _, part := range []struct {
+			n   uint64
+			why string
+		}{
+			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit, "%d beyond a limit"}, {s.When, "%d not meant by its condition"},
+		} {
+			if part.n > 0 {
+				parts = append(parts, fmt.Sprintf(part.why, part.n))
+			}
+		}
+		fmt.Fprintf(out, "    left out: %s\n", strings.Join(parts, ", "))
+	}
+	if len(x.Reported) > 0 {
+		keys := make([]string, len(x.Reported))
+		for i, key := range x.Reported {
+			keys[i] = print.Printable(key)
+		}
+		fmt.Fprintf(out, "    without a value: %s\n", someNamed(keys, func(int) string { return " " + print.Ellipsis() })) // no more than some are known
+	}
+	if len(x.Duplicates) > 0 {
+		texts := make([]string, len(x.Duplicates))
+		for i, v := range x.Duplicates {
+			texts[i] = fmt.Sprintf("%s (%d objects)", shortValue(v.Value), v.Count)
+		}
+		fmt.Fprintf(out, "    not unique: %s\n", someNamed(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+	}
+}
+
+// someNamed is the first of the texts, and what more says of the number of the others.
+func someNamed(texts []string, more func(int) string) string {
+	shown := texts[:min(len(texts), maxNamed)]
+	line := strings.Join(shown, ", ")
+	if left := len(texts) - len(shown); left > 0 {
+		line += more(left)
+	}
+	return line
+}
+
+// shortValue is a value on a terminal.
+func shortValue(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return print.Cut(print.Printable(value), maxValue)
+}
+
+// sizeText is a number of bytes for a person.
+func sizeText(bytes int64) string {
+	const step = 1024
+	value, unit := float64(bytes), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < step {
+			break
+		}
+		value, unit = value/step, next
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	return fmt.Sprintf("%.1f %s", value, unit)
 }

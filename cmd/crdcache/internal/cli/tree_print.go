@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +39,7 @@ func (w *wood) print(ctx context.Context, incomplete error) error {
 	case formatTable:
 		err = w.printTable(trees)
 	default:
-		err = w.printRecord(treeRecord{Trees: trees, Namespace: w.namespace, Read: w.readTypes(), NotRead: w.unread})
+		err = writeStructured(w.Out, w.format, treeRecord{Trees: trees, Namespace: w.namespace, Read: w.readTypes(), NotRead: w.unread})
 	}
 	if err != nil {
 		err = fmt.Errorf("writing the output: %w", err)
@@ -102,21 +101,6 @@ func countOf(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func (w *wood) printRecord(record treeRecord) error {
-	if w.format == formatYAML {
-		text, err := print.MarshalYAML(record)
-		if err != nil {
-			return err
-		}
-		_, err = w.Out.Write(text)
-		return err
-	}
-	encoder := json.NewEncoder(w.Out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(record)
 }
 
 // treeTable writes trees as lines.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -122,16 +123,13 @@ func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
 }
 
 func printVersion(streams genericiooptions.IOStreams, info versionInfo, format string) error {
-	text, err := structured(format, info)
-	if text == nil && err == nil {
-		text = fmt.Appendf(nil, "crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
-		if info.Server != nil {
-			text = fmt.Appendf(text, "server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
-		}
+	if format != formatText {
+		return writeStructured(streams.Out, format, info)
 	}
-	if err != nil {
-		return fmt.Errorf("writing the version: %w", err)
+	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
+	if info.Server != nil {
+		text += fmt.Sprintf("server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
 	}
-	_, err = streams.Out.Write(text)
+	_, err := io.WriteString(streams.Out, text)
 	return err
 }

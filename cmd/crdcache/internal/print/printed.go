@@ -52,7 +52,7 @@ func (p *Printed) IsWatchListSemanticsUnSupported() bool { return true }
 // Resource implements dynamic.Interface.
 func (p *Printed) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := p.Interface.Resource(gvr)
-	return printedType{NamespaceableResourceInterface: all, printedRequests: &printedRequests{Printed: p, gvr: gvr, inner: all}}
+	return printedType{&printedRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
 }
 
 // Rows are those of a type that has been listed: where the server printed none they show name and age.
@@ -75,62 +75,32 @@ func (p *Printed) learn(gvr schema.GroupVersionResource, columns []metav1.TableC
 
 // printedType is a type in all namespaces.
 type printedType struct {
-	dynamic.NamespaceableResourceInterface
 	*printedRequests
+	all dynamic.NamespaceableResourceInterface
 }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (t printedType) Namespace(name string) dynamic.ResourceInterface {
-	one := t.NamespaceableResourceInterface.Namespace(name)
-	return printedNamespace{one, &printedRequests{Printed: t.Printed, gvr: t.gvr, namespace: name, inner: one}}
+	return &printedRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr, namespace: name}
 }
 
-// List implements dynamic.ResourceInterface.
-func (t printedType) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return t.list(ctx, options)
-}
-
-// Watch implements dynamic.ResourceInterface.
-func (t printedType) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return t.watch(ctx, options)
-}
-
-// printedNamespace is a type in one namespace.
-type printedNamespace struct {
-	dynamic.ResourceInterface
-	*printedRequests
-}
-
-// List implements dynamic.ResourceInterface.
-func (n printedNamespace) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return n.list(ctx, options)
-}
-
-// Watch implements dynamic.ResourceInterface.
-func (n printedNamespace) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return n.watch(ctx, options)
-}
-
-// printedRequests lists and watches a type as tables.
+// printedRequests lists and watches a type as tables. A server that prints no tables is asked for objects.
 type printedRequests struct {
-	*Printed
+	dynamic.ResourceInterface
+	client    *Printed
 	gvr       schema.GroupVersionResource
 	namespace string
-	inner     dynamic.ResourceInterface // for a server that prints no tables
-	plain     atomic.Bool               // it is one
+	plain     atomic.Bool // the server prints no tables
 }
 
 func (r *printedRequests) request(options *metav1.ListOptions) *rest.Request {
-	request := r.rest.Get().AbsPath(groupPath(r.gvr.GroupVersion())).SetHeader("Accept", acceptTable).
+	return tableRequest(r.client.rest, r.gvr, r.namespace).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Param("includeObject", string(metav1.IncludeObject))
-	if r.namespace != "" {
-		request = request.Namespace(r.namespace)
-	}
-	return request.Resource(r.gvr.Resource)
 }
 
-func (r *printedRequests) list(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+// List implements dynamic.ResourceInterface.
+func (r *printedRequests) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	body, err := bodyOf(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
@@ -141,10 +111,10 @@ func (r *printedRequests) list(ctx context.Context, options metav1.ListOptions) 
 	}
 	if page == nil {
 		r.plain.Store(true)
-		return r.inner.List(ctx, options)
+		return r.ResourceInterface.List(ctx, options)
 	}
 	r.plain.Store(false)
-	r.learn(r.gvr, page.ColumnDefinitions)
+	r.client.learn(r.gvr, page.ColumnDefinitions)
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(), "kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
 	list.SetContinue(page.Continue)
@@ -179,9 +149,10 @@ func printedObject(row metav1.TableRow, place int) (*unstructured.Unstructured, 
 	return object, nil
 }
 
-func (r *printedRequests) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// Watch implements dynamic.ResourceInterface.
+func (r *printedRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if r.plain.Load() {
-		return r.inner.Watch(ctx, options)
+		return r.ResourceInterface.Watch(ctx, options)
 	}
 	options.Watch = true
 	body, err := r.request(&options).Stream(ctx)

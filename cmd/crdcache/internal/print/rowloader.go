@@ -2,10 +2,12 @@ package print
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -157,4 +162,150 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error
 		return nil, errors.Join(err, failed)
 	}
 	return printed, nil
+}
+
+const (
+	// acceptTable asks for a table, and takes what a server that makes none has to say.
+	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// pageSize bounds what is in memory of an answer at once.
+	pageSize = 500
+)
+
+// printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when it cannot.
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selections []selection) (Rows, error) {
+	var printed []ServerRow
+	var definitions []metav1.TableColumnDefinition
+	for _, selected := range selections {
+		next := ""
+		for first := true; first || next != ""; first = false {
+			page, err := printedPage(ctx, client, r, namespace, selected, next)
+			if apierrors.IsNotFound(err) && selected.name != "" {
+				break // it is not shown
+			}
+			if err != nil {
+				return nil, err
+			}
+			if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
+				return nil, nil
+			}
+			if definitions == nil {
+				definitions = page.ColumnDefinitions
+			}
+			for _, row := range page.Rows {
+				key, err := rowKey(row)
+				if err != nil {
+					return nil, err
+				}
+				printed = append(printed, ServerRow{Key: key, Cells: row.Cells})
+			}
+			next = page.Continue
+		}
+	}
+	return NewServerRows(definitions, printed), nil
+}
+
+// printedPage asks the server to print a page of objects, or one by its name; nil when it cannot.
+func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, of selection, next string) (*metav1.Table, error) {
+	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
+	if of.name != "" {
+		request = request.Name(of.name)
+	} else {
+		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", of.LabelSelector).Param("fieldSelector", of.FieldSelector)
+	}
+	if next != "" {
+		request = request.Param("continue", next)
+	}
+	body, err := bodyOf(request.Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return readTable(body)
+}
+
+// bodyOf is what the server answered. Where it refused, Error reads its words, and Raw does not.
+func bodyOf(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+// readTable reads what a server printed; nil when it sent something else.
+func readTable(body []byte) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	// Unlike that of Go, this package keeps integers in cells.
+	if err := utiljson.Unmarshal(body, table); err != nil {
+		return nil, fmt.Errorf("the server's table is no JSON: %w", err)
+	}
+	if table.Kind != "Table" {
+		return nil, nil
+	}
+	return table, nil
+}
+
+// tableRequest requests the objects of a type in a namespace, or in all, as a table.
+func tableRequest(client rest.Interface, of schema.GroupVersionResource, namespace string) *rest.Request {
+	path := "/apis/" + of.Group + "/" + of.Version
+	if of.Group == "" {
+		path = "/api/" + of.Version
+	}
+	request := client.Get().AbsPath(path).SetHeader("Accept", acceptTable)
+	if namespace != "" {
+		request = request.Namespace(namespace)
+	}
+	return request.Resource(of.Resource)
+}
+
+// namespaceOf returns the namespace to read a type in; empty for all.
+func namespaceOf(r discovery.Resource, namespace string) string {
+	if r.Scope != discovery.Namespaced {
+		return ""
+	}
+	return namespace
+}
+
+// rowKey returns the key of the object that a row shows.
+func rowKey(row metav1.TableRow) (string, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+		return "", fmt.Errorf("a row of the server's table has no object: %w", err)
+	}
+	if object.Namespace == "" {
+		return object.Name, nil
+	}
+	return object.Namespace + "/" + object.Name, nil
+}
+
+// columnPath is how the API server describes a column of a CRD that says nothing of itself.
+const columnPath = "Custom resource definition column (in JSONPath format): "
+
+// ServerColumns are the columns of a type of a CRD in the tables of the server, as far as those tell what they show:
+// the server describes by its path a column that has no description of its own.
+func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string) ([]crd.Column, error) {
+	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit", "1").Param("includeObject", string(metav1.IncludeNone))
+	body, err := bodyOf(request.Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	table, err := readTable(body)
+	if table == nil {
+		return nil, err
+	}
+	var columns []crd.Column
+	for _, c := range table.ColumnDefinitions {
+		if path, ok := strings.CutPrefix(c.Description, columnPath); ok {
+			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority, JSONPath: path})
+		}
+	}
+	return columns, nil
+}
+
+// NewPlainClient returns a client for any path, which reads what the server refuses with.
+func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath = "/"
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // so that refusals are read, which are a Status
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 }

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
 // Rows say what the columns of a type are, and what an object shows in them.
@@ -147,3 +150,93 @@ func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cel
 
 // Sort implements Rows.
 func (r printedRows) Sort(keys []string) { SortKeys(keys) }
+
+// labelled are rows with columns for labels after those of the type.
+type labelled struct {
+	Rows
+	columns []string
+	all     bool // another column, with all labels
+}
+
+// Rows adds to the columns of a type those for labels.
+func (s Style) Rows(rows Rows) Rows {
+	if len(s.LabelColumns) == 0 && !s.ShowLabels {
+		return rows
+	}
+	return labelled{rows, s.LabelColumns, s.ShowLabels}
+}
+
+// Definitions implements output.Rows. Headers are the last parts of the names of labels, as kubectl get has them.
+func (l labelled) Definitions() []metav1.TableColumnDefinition {
+	definitions := append([]metav1.TableColumnDefinition(nil), l.Rows.Definitions()...)
+	for _, name := range l.columns {
+		definitions = append(definitions, metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]), Type: "string"})
+	}
+	if l.all {
+		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Labels", Type: "string"})
+	}
+	return definitions
+}
+
+// Cells implements output.Rows.
+func (l labelled) Cells(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Cells(obj), obj) }
+
+// Values implements output.Rows.
+func (l labelled) Values(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Values(obj), obj) }
+
+// add appends the labels of an object to its cells.
+func (l labelled) add(cells []any, obj *unstructured.Unstructured) []any {
+	cells = append([]any(nil), cells...)
+	for len(cells) < len(l.Rows.Definitions()) {
+		cells = append(cells, nil)
+	}
+	of := obj.GetLabels()
+	for _, name := range l.columns {
+		cells = append(cells, Printable(of[name]))
+	}
+	if l.all {
+		cells = append(cells, Printable(labels.FormatLabels(of)))
+	}
+	return cells
+}
+
+// column is a printer column whose cells are safe to show on a terminal.
+type column struct{ printcolumn.Column }
+
+// newColumns parses the paths.
+func newColumns(declared []crd.Column) []column {
+	definitions := make([]printcolumn.Definition, len(declared))
+	for i, c := range declared {
+		definitions[i] = printcolumn.Definition(c)
+	}
+	var columns []column
+	for _, c := range printcolumn.New(definitions) {
+		columns = append(columns, column{c})
+	}
+	return columns
+}
+
+// cell is what the API server puts into the column for obj, nil where there is nothing.
+func (c column) cell(obj *unstructured.Unstructured) any { return safe(c.Cell(obj.Object)) }
+
+// value is cell, with dates as the object has them.
+func (c column) value(obj *unstructured.Unstructured) any { return safe(c.Value(obj.Object)) }
+
+func safe(cell any) any {
+	if text, ok := cell.(string); ok {
+		return printable(text)
+	}
+	return printcolumn.Decoded(cell)
+}
+
+// printable replaces the control characters that the table printer lets through to the terminal: among
+// them is one that starts escape sequences as ESC does. The printer itself shows ESC, cuts at line breaks and
+// takes tabs for the ends of cells, as kubectl does.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !strings.ContainsRune("\x1b\n\r\f\v\t", r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}

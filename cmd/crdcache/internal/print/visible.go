@@ -1,9 +1,14 @@
 package print
 
 import (
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // Printable replaces everything in text that a terminal would act on, line breaks included.
@@ -60,4 +65,57 @@ func Cut(text string, most int) string {
 		keep--
 	}
 	return text
+}
+
+// Unicode reports whether the locale says that characters beyond ASCII can be shown. Without any locale they are
+// taken to be fine: few terminals are left where they are not, and many containers set none. It is for characters
+// of our own; data is passed on as it is.
+func Unicode() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first that is set counts
+		if locale := os.Getenv(name); locale != "" {
+			charset := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(locale))
+			return strings.Contains(charset, "utf8")
+		}
+	}
+	return true
+}
+
+// Symbol is a character of our own: this one, or what stands for it where the locale has ASCII alone.
+func Symbol(unicode, ascii string) string {
+	if Unicode() {
+		return unicode
+	}
+	return ascii
+}
+
+// Ellipsis stands for what was left out.
+func Ellipsis() string { return Symbol("…", "...") }
+
+// OneOf checks a flag that takes one of a few words.
+func OneOf(what, given string, words []string) error {
+	for _, word := range words {
+		if word == given {
+			return nil
+		}
+	}
+	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
+}
+
+// CompleteWords makes the shell complete a flag that takes one of a few words; of those that end with "=..." an
+// argument is to follow.
+func CompleteWords(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var all []string
+		directive := cobra.ShellCompDirectiveNoFileComp
+		for _, word := range words {
+			word = strings.TrimSuffix(word, "...")
+			if strings.HasPrefix(word, begun) {
+				all = append(all, word)
+			}
+		}
+		if len(all) == 1 && strings.HasSuffix(all[0], "=") {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return all, directive
+	})
 }

@@ -2,19 +2,24 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"maps"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // completionTimeout bounds how long a person waits for a list of words.
@@ -155,4 +160,143 @@ func (f *ServerFlags) configured(names func(clientcmdapi.Config) iter.Seq[string
 		return nil
 	}
 	return slices.Sorted(names(config))
+}
+
+// ResourceNames are the names of the resources of the configs; none when a config cannot be read.
+func (f *ConfigFlags) ResourceNames() []string {
+	config, err := f.Load(func(string) {})
+	if err != nil {
+		return nil
+	}
+	return config.Names()
+}
+
+// Complete makes the shell complete the values of these flags with names of indexes, of the type that is the
+// argument if that is a resource of a config; suffix is what comes after a name.
+func (f *ConfigFlags) Complete(cmd *cobra.Command, suffix string, flags ...string) {
+	f.complete(cmd, suffix, func(*indexers.Index) bool { return true }, flags)
+}
+
+// CompleteSorted is Complete for flags that take sorted indexes.
+func (f *ConfigFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
+	f.complete(cmd, "", func(index *indexers.Index) bool { return index.Sorted }, flags)
+}
+
+func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*indexers.Index) bool, flags []string) {
+	for _, flag := range flags {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			directive := cobra.ShellCompDirectiveNoFileComp
+			if suffix != "" {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			return f.indexNames(args, begun, suffix, wanted), directive
+		})
+	}
+}
+
+func (f *ConfigFlags) indexNames(args []string, begun, suffix string, wanted func(*indexers.Index) bool) []string {
+	config, err := f.Load(func(string) {})
+	if err != nil {
+		return nil
+	}
+	named := slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(config.Names(), arg) })
+	var names []string
+	for _, r := range config.resources {
+		if named && !slices.Contains(args, r.Name) {
+			continue
+		}
+		for _, index := range r.Indexes {
+			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, begun) && !slices.Contains(names, word) {
+				names = append(names, word)
+			}
+		}
+	}
+	return names
+}
+
+// acceptNames asks for no more of objects than their metadata.
+const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+
+// completeNames completes TYPE NAME and TYPE/NAME, several if many is set, and types where no object has such a name.
+func (f *ReadFlags) completeNames(many bool, types cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		named, prefix := "", ""
+		if of, _, slash := strings.Cut(begun, "/"); slash && (many || len(args) == 0) {
+			named, prefix = of, of+"/"
+		} else if len(args) == 1 || many && len(args) > 1 {
+			named = args[0]
+		}
+		if named == "" || strings.ContainsAny(named, ",/") {
+			return types(cmd, args, begun)
+		}
+		var words []string
+		for _, name := range f.objectNames(ctx, named) {
+			if word := prefix + name; strings.HasPrefix(word, begun) && !slices.Contains(args, word) {
+				words = append(words, word)
+			}
+		}
+		if len(words) == 0 {
+			return types(cmd, args, begun)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// objectNames returns the names of the objects of a type; none where the name stands for several types.
+func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
+	on := f.target.quietTarget(ctx)
+	config, err := f.configs.Load(func(string) {})
+	if on == nil || err != nil {
+		return nil
+	}
+	if typeName, err = config.TypeName(typeName); err != nil {
+		return nil
+	}
+	types, _ := on.Resolve(ctx, []string{typeName})
+	if len(types) != 1 {
+		return nil
+	}
+	namespace := on.Namespace
+	if types[0].Scope != discovery.Namespaced {
+		namespace = ""
+	}
+	names, _ := on.objectNames(ctx, types[0].GVR, namespace) // those that came in time are better than none
+	return names
+}
+
+// objectNames reads the names of the objects of a type, once each. An empty namespace stands for all. An error comes
+// together with the names that were read before.
+func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]string, error) {
+	client, err := t.PlainClient()
+	if err != nil {
+		return nil, err
+	}
+	at := path.Join("/apis", gvr.Group, gvr.Version)
+	if gvr.Group == "" {
+		at = path.Join("/api", gvr.Version)
+	}
+	if namespace != "" {
+		at = path.Join(at, "namespaces", namespace)
+	}
+	var names []string
+	for next := ""; ; {
+		body, err := client.Get().AbsPath(at, gvr.Resource).Param("limit", strconv.Itoa(chunkSize)).Param("continue", next).
+			SetHeader("Accept", acceptNames).Do(ctx).Raw()
+		if err != nil {
+			return names, err
+		}
+		var list metav1.PartialObjectMetadataList
+		if err := json.Unmarshal(body, &list); err != nil {
+			return names, err
+		}
+		for _, item := range list.Items {
+			names = append(names, item.Name)
+		}
+		if next = list.Continue; next == "" {
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}
+	}
 }

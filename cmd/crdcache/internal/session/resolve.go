@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,4 +174,45 @@ func (t *Target) mention(name string, r discovery.Resolution) {
 		}
 		fmt.Fprintln(t.errOut)
 	}
+}
+
+// SplitTypes takes types as separate arguments and with commas between them, without repetition, and checks
+// that they can be names of types.
+func SplitTypes(args []string) ([]string, error) {
+	var types []string
+	for _, arg := range args {
+		for name := range strings.SplitSeq(arg, ",") {
+			if name == "" {
+				return nil, exit.Usagef("%q has an empty type name", arg)
+			}
+			if parts := strings.Split(name, "/"); len(parts) == 3 {
+				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name, parts[2], parts[1], parts[0])
+			}
+			if of, object, is := strings.Cut(name, "/"); is {
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
+			}
+			if _, err := discovery.ParseName(name); err != nil {
+				return nil, exit.Usagef("%v", err)
+			}
+			if !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return types, nil
+}
+
+// throttle remembers whether the server's last answer was 429. client-go repeats such requests by itself, and its error
+// does not mention the 429 when the time is up. The zero value is ready; its methods are safe for concurrent use.
+type throttle struct{ last atomic.Bool }
+
+// wrap records the answers that a transport receives.
+func (t *throttle) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err == nil {
+			t.last.Store(response.StatusCode == http.StatusTooManyRequests)
+		}
+		return response, err
+	})
 }

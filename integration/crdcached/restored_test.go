@@ -3,6 +3,8 @@ package crdcached_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"regexp"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +74,7 @@ func testRestoredEtcd(t *testing.T, runs bool) {
 	if !runs {
 		return
 	}
+	server.expectRestoreInMetrics()
 	if err := server.server.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +86,23 @@ func testRestoredEtcd(t *testing.T, runs bool) {
 func (d *daemon) expectSameVersions(gvr schema.GroupVersionResource) {
 	d.Helper()
 	harness.Eventually(d, func(ctx context.Context) error { return sameVersions(ctx, d.T, d.config(), gvr) })
+}
+
+// restoreRelists matches a relist after a restore. Which reason it has depends on the request that noticed it.
+var restoreRelists = regexp.MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
+
+// expectRestoreInMetrics waits until the metrics count a relist after a restore. Until the caches are current
+// again, crdcached may forward requests to the API server, so answers can be right earlier.
+func (d *daemon) expectRestoreInMetrics() {
+	d.Helper()
+	harness.Eventually(d, func(context.Context) error {
+		metrics := ask(d.T, d.config(), http.MethodGet, "/metrics")
+		if restoreRelists.MatchString(metrics.Body) {
+			return nil
+		}
+		relists := regexp.MustCompile(`(?m)^crdcache_relists_total.*$`).FindAllString(metrics.Body, -1)
+		return fmt.Errorf("no metric of relists names the restore: %q", relists)
+	})
 }
 
 // sameVersions returns an error unless a cache, asked for what it has, has the objects of the API server.

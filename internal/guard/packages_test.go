@@ -98,13 +98,20 @@ func sources(t *testing.T) []sourcePackage {
 	return all
 }
 
-func TestPackages(t *testing.T) {
+// nestedModules returns the folders of all modules but the root's.
+func nestedModules(t *testing.T) []string {
+	t.Helper()
 	var nested []string
 	for _, name := range files(t) {
 		if path.Base(name) == "go.mod" && name != "go.mod" {
 			nested = append(nested, path.Dir(name))
 		}
 	}
+	return nested
+}
+
+func TestPackages(t *testing.T) {
+	nested := nestedModules(t)
 	for _, p := range sources(t) {
 		t.Run(p.dir, func(t *testing.T) { report(t, p.shortcomings(p.public(nested))) })
 	}

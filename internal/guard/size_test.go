@@ -1,0 +1,239 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// room limits the size of a folder. A subfolder that is a room itself does not count.
+type room struct {
+	folder string
+	// lines is the number of lines of Go without tests.
+	lines int
+	// long is the number of lines of Go, tests included, with more than maxColumns columns.
+	long int
+}
+
+// rooms are the limits of today. A commit that raises one states the reason. A commit that makes a room
+// smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
+var rooms = []room{
+	{"dynamicinformer", 6195, 828},
+	{"discovery", 4245, 193},
+	{"indexers", 12559, 848},
+	{"indexers/query", 5262, 378},
+	{"indexers/references", 1445, 110},
+	{"internal/codec", 759, 59},
+	{"internal/requests", 3245, 285},
+	{"internal/packed", 2659, 157},
+	{"internal/store", 4157, 244},
+	{"internal/informer", 6329, 343},
+	{"internal/follow", 1352, 74},
+	{"internal/health", 1823, 147},
+	{"internal/queue", 460, 28},
+	{"internal/jsontext", 2065, 90},
+	{"internal/manifest", 1740, 104},
+	{"internal/testkit", 1284, 86},
+	{"internal", 612, 127},
+	{"snapshot", 1376, 92},
+	{"storage", 2174, 130},
+	{"readapi", 7649, 638},
+	{"readapi/live", 2473, 180},
+	{"web", 3792, 282},
+	{"cmd", 18154, 1624},
+	{"controllerruntime", 5121, 491},
+	{"metrics", 473, 53},
+	{"server", 2788, 232},
+	{"shard", 1511, 154},
+	{"compat", 333, 31},
+	{"bench", 7125, 195},
+	{"integration", 3901, 998},
+	{"sandbox", 3733, 109},
+	{"packaging", 121, 19},
+	{"testdata", 0, 35},
+}
+
+const (
+	// slack is the number of lines that a room may have below its limit.
+	slack = 150
+	// maxColumns is the width of a line. A tab counts as four columns.
+	maxColumns = 110
+
+	maxPackages = 105
+	// maxTypes is the number of types that go doc dynamicinformer shows.
+	maxTypes = 30
+	// maxNames is the number of names that the public packages of the root module export, methods included.
+	maxNames = 1047
+)
+
+// roomOf returns the index of the room that a file belongs to, or -1.
+func roomOf(rooms []room, file string) int {
+	found := -1
+	for i, r := range rooms {
+		if within(file, r.folder) && (found < 0 || len(r.folder) > len(rooms[found].folder)) {
+			found = i
+		}
+	}
+	return found
+}
+
+// measure returns the sizes of the rooms, and an error for each file outside all rooms.
+func measure(rooms []room, files map[string][]byte) (sizes []room, violations []string) {
+	sizes = make([]room, len(rooms))
+	for name, source := range files {
+		i := roomOf(rooms, name)
+		if i < 0 {
+			violations = append(violations, fmt.Sprintf("%s is in no room: add its folder to rooms", name))
+			continue
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			sizes[i].lines += bytes.Count(source, []byte("\n"))
+		}
+		for line := range bytes.Lines(source) {
+			if columns(line) > maxColumns {
+				sizes[i].long++
+			}
+		}
+	}
+	return sizes, violations
+}
+
+// columns returns the width of a line.
+func columns(line []byte) int {
+	text := strings.ReplaceAll(strings.TrimRight(string(line), "\r\n"), "\t", "    ")
+	return len([]rune(text))
+}
+
+// oversized compares the sizes of rooms with their limits.
+func oversized(rooms []room, files map[string][]byte) []string {
+	sizes, violations := measure(rooms, files)
+	for i, limit := range rooms {
+		size := sizes[i]
+		if size.lines > limit.lines {
+			violations = append(violations, fmt.Sprintf("%s has %d lines of Go without tests, at most %d "+
+				"are allowed: delete as many as you add, or raise the limit and state the reason",
+				limit.folder, size.lines, limit.lines))
+		}
+		if size.lines < limit.lines-slack {
+			violations = append(violations, fmt.Sprintf("%s has %d lines of Go without tests: "+
+				"lower its limit of %d", limit.folder, size.lines, limit.lines))
+		}
+		if size.long > limit.long {
+			violations = append(violations, fmt.Sprintf("%s has %d lines with more than %d columns, "+
+				"at most %d are allowed", limit.folder, size.long, maxColumns, limit.long))
+		}
+	}
+	return violations
+}
+
+func TestRooms(t *testing.T) {
+	sources := map[string][]byte{}
+	for _, name := range files(t) {
+		if strings.HasSuffix(name, ".go") {
+			sources[name] = read(t, name)
+		}
+	}
+	report(t, oversized(rooms, sources))
+}
+
+func TestOversized(t *testing.T) {
+	limits := []room{{"a", 2, 0}, {"a/b", 200, 1}}
+	long := []byte(strings.Repeat("é", maxColumns+1) + "\n")
+	tabs := []byte(strings.Repeat("\t", maxColumns/4+1))
+	sound := bytes.Repeat([]byte("\n"), 100)
+	type content = map[string][]byte
+	tests := map[string]struct {
+		files content
+		want  []string
+	}{
+		"sound":            {content{"a/x.go": sound[:2], "a/b/x.go": append(long, sound...)}, nil},
+		"tests are free":   {content{"a/x_test.go": sound, "a/b/x.go": sound}, nil},
+		"too large":        {content{"a/x.go": sound, "a/b/x.go": sound}, []string{"a has 100 lines"}},
+		"much smaller":     {content{"a/b/x.go": sound[:1]}, []string{"lower its limit of 200"}},
+		"within the slack": {content{"a/b/x.go": sound[:60]}, nil},
+		"too wide":         {content{"a/x_test.go": long, "a/b/x.go": sound}, []string{"a has 1 lines"}},
+		"tabs are wide":    {content{"a/x_test.go": tabs, "a/b/x.go": sound}, []string{"110 columns"}},
+		"at the limit":     {content{"a/x_test.go": tabs[1:], "a/b/x.go": sound}, nil},
+		"outside":          {content{"c/x.go": nil, "a/b/x.go": sound}, []string{"c/x.go is in no room"}},
+		"a similar name":   {content{"ab/x.go": nil, "a/b/x.go": sound}, []string{"ab/x.go is in no room"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { expectViolations(t, oversized(limits, tt.files), tt.want...) })
+	}
+}
+
+// exported counts the exported names of a package without its tests: types, and all names with methods.
+func (p sourcePackage) exported() (typeNames, names int) {
+	for name, source := range p.files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
+		if err != nil || !ast.FileExports(file) {
+			continue
+		}
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil || ast.IsExported(receiver(decl)) {
+					names++
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						typeNames++
+						names++
+					case *ast.ValueSpec:
+						names += len(spec.Names)
+					}
+				}
+			}
+		}
+	}
+	return typeNames, names
+}
+
+func TestExported(t *testing.T) {
+	p := sourcePackage{"p", map[string][]byte{
+		"a.go": []byte("package p\ntype A int\ntype b int\nfunc (A) C() {}\nfunc (b) D() {}\n" +
+			"const E, f = 1, 2\nfunc g() {}\n"),
+		"a_test.go": []byte("package p\ntype T int\n"),
+	}}
+	if types, names := p.exported(); types != 1 || names != 3 {
+		t.Errorf("%d types and %d names are exported, want 1 and 3", types, names)
+	}
+}
+
+func TestNumberOfNames(t *testing.T) {
+	var violations []string
+	packages, total := 0, 0
+	nested := nestedModules(t)
+	for _, p := range sources(t) {
+		for name := range p.files {
+			if !strings.HasSuffix(name, "_test.go") {
+				packages++
+				break
+			}
+		}
+		if !p.public(nested) {
+			continue
+		}
+		types, names := p.exported()
+		total += names
+		if p.dir == "dynamicinformer" && types > maxTypes {
+			violations = append(violations, fmt.Sprintf("%d types, at most %d", types, maxTypes))
+		}
+	}
+	if total > maxNames {
+		violations = append(violations, fmt.Sprintf("%d names are exported, at most %d", total, maxNames))
+	}
+	if packages > maxPackages {
+		violations = append(violations, fmt.Sprintf("%d packages, at most %d", packages, maxPackages))
+	}
+	report(t, violations)
+}

@@ -127,7 +127,7 @@ func TestTransitionsAreReset(t *testing.T) {
 // TestTokensOutliveReplicas: tokens grow although every replica is new, whatever happened to the Leases before. The model
 // compares each token with the one before.
 func TestTokensOutliveReplicas(t *testing.T) {
-	const afterRestore = 1 << 40
+	const afterRestore int64 = 1 << 40
 	run(t, 1, func(m *model) {
 		for round, patch := range []string{
 			`{"spec":{"leaseTransitions":0}}`,

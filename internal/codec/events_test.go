@@ -66,3 +66,29 @@ func (p *pausing) Read(data []byte) (int, error) {
 	p.text = p.text[n:]
 	return n, nil
 }
+
+// TestQuietWatchOfStockDecoder: a watch that client-go's decoder reads does not retain the line buffer.
+func TestQuietWatchOfStockDecoder(t *testing.T) {
+	const watches = 50
+	measure := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	quiet := make([]*codec.Events, watches)
+	before := measure()
+	for n := range quiet {
+		text := "{\n\"type\":\"ADDED\",\"object\":" + widget(1) + "}\n"
+		quiet[n] = codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
+		if _, _, err := quiet[n].Next(); err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = quiet[n].Next()
+	}
+	if each := (measure() - before) / watches; each > 40<<10 {
+		t.Errorf("each watch retains %d bytes", each)
+	}
+	runtime.KeepAlive(quiet)
+}

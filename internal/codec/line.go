@@ -65,6 +65,7 @@ func (r *lineReader) unread(frame []byte) io.ReadCloser {
 		source = failedReader{r.failure}
 	}
 	left := bytes.NewReader(r.buffer[r.start-len(frame):])
+	r.buffer = nil // the caller reads the rest
 	return struct {
 		io.Reader
 		io.Closer

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -64,6 +65,10 @@ type attempt struct {
 	failure error
 	// http1 says that the response came over HTTP/1, endsAlone that its body ends with the context.
 	http1, endsAlone bool
+	// foreign reports whether the user's client reads the body, on a goroutine of its own.
+	foreign bool
+	// waiting reports whether the timer for a silence runs.
+	waiting bool
 	// slow says that the response headers came late.
 	slow bool
 	// silence is how long a watch may be silent; zero: for any time. last is when the request was sent, or when the
@@ -130,14 +135,16 @@ func (a *attempt) watch(silence time.Duration) { a.silence, a.last = silence, ti
 
 // waits begins to wait for the server.
 func (a *attempt) waits() {
-	if a.silence > 0 {
+	if a.silence > 0 && !a.waiting {
+		a.waiting = true
 		a.endAfter(a.silence)
 	}
 }
 
 // came ends the wait.
 func (a *attempt) came() {
-	if a.silence > 0 {
+	if a.waiting {
+		a.waiting = false
 		a.timer.Stop()
 	}
 }
@@ -152,7 +159,9 @@ type watchedBody struct {
 func (b watchedBody) Read(data []byte) (int, error) {
 	b.attempt.waits()
 	n, err := b.ReadCloser.Read(data)
-	b.attempt.came()
+	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
+		b.attempt.came()
+	}
 	return n, err
 }
 

@@ -88,6 +88,7 @@ func (d decodedResource) ListUnthrottled(
 // Events implements resource.
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	a.foreign = true
 	a.sent()
 	w, err := d.Watch(ctx, options)
 	a.answered()

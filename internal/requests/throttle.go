@@ -57,7 +57,9 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
 	a.endsAlone = reflect.TypeOf(response.Body).PkgPath() == http2Package
-	response.Body = watchedBody{response.Body, a}
+	if !a.foreign {
+		response.Body = watchedBody{response.Body, a}
+	}
 	retryAfter := response.Header.Get(retryAfterHeader)
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests:

@@ -208,12 +208,11 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 		if waited || !o.live {
 			l.came(o)
 		}
+		o.brought = o.initial == nil
 		if isSkipped(event) {
 			continue
 		}
-		if o.initial == nil {
-			o.brought = true
-		} else if endsInitialEvents(event) {
+		if o.initial != nil && endsInitialEvents(event) {
 			l.listed(o)
 		}
 		if l.keep != nil && event.Type != watch.Bookmark && !l.keep(event.Object) {

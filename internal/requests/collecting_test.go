@@ -1,0 +1,167 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// wrapped is a user's client around a client of NewClient, for tracing for example.
+type wrapped struct{ dynamic.Interface }
+
+// TestWrappedClient: a wrapped client reads the body on its own goroutine. The race detector checks the timers.
+func TestWrappedClient(t *testing.T) {
+	const objects = 50
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for range objects {
+			fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", jsonGadget)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer server.Close()
+	own, err := NewClient(&rest.Config{Host: server.URL, QPS: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
+	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
+	lw := s.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
+	seconds := int64(600)
+	w, err := lw.(reflected).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range w.ResultChan() {
+		n++
+	}
+	if n < objects {
+		t.Errorf("%d events", n)
+	}
+}
+
+// fixedEvents is a stream that has already arrived.
+type fixedEvents struct{ events []watch.Event }
+
+func (f *fixedEvents) Next() (watch.Event, bool, error) {
+	if len(f.events) == 0 {
+		return watch.Event{}, true, io.EOF
+	}
+	event := f.events[0]
+	f.events = f.events[1:]
+	return event, true, nil
+}
+
+func (f *fixedEvents) Close() error { return nil }
+
+// TestShortWatchOfOtherShards: a short watch whose objects are all outside the shard is not an empty watch.
+func TestShortWatchOfOtherShards(t *testing.T) {
+	var reports listener
+	l := &listWatch{
+		continuity: NewRestores().Continuity("", nil), reports: &reports, tell: func(error) {},
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+	}
+	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
+	o.ctx, o.attempt = newAttempt(t.Context(), Patience, func() {})
+	l.begin(o)
+	var got []watch.Event
+	l.pass(o, func(e watch.Event) bool { got = append(got, e); return true })
+	l.finish(o)
+	if len(got) > 0 {
+		t.Errorf("the watch brings %v; reports are %v", got, reports.heard)
+	}
+}
+
+// bodyTrip is a transport that answers each request with a body.
+type bodyTrip func(r *http.Request) io.ReadCloser
+
+func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: b(r), Request: r, ProtoMajor: 1,
+	}, nil
+}
+
+func watchListOf(t *testing.T, body bodyTrip) inlined {
+	return inlineRequests(t, &rest.Config{Host: "http://server.test", QPS: -1}, &http.Client{Transport: body}, packedForm)
+}
+
+// TestWatchListCutAnywhere cuts a watch-list after each byte: the events before the cut arrive, then one error.
+func TestWatchListCutAnywhere(t *testing.T) {
+	const end = `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":` +
+		`{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+	added := `{"type":"ADDED","object":` + jsonGadget + "}\n"
+	whole := added + added + end
+	for n := range len(whole) + 1 {
+		for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF, errors.New("reset")} {
+			w := watchListOf(t, func(*http.Request) io.ReadCloser {
+				return io.NopCloser(io.MultiReader(strings.NewReader(whole[:n]), failing{failure}))
+			})
+			var kinds []string
+			initial := true
+			options := metav1.ListOptions{SendInitialEvents: &initial}
+			err := w.WatchInline(t.Context(), &options, func(e watch.Event) bool {
+				kinds = append(kinds, string(e.Type))
+				return !endsInitialEvents(e)
+			})
+			want := strings.Repeat("ADDED ", min(2, (n+1)/len(added))) + "ERROR"
+			if n >= len(whole)-1 {
+				want = "ADDED ADDED BOOKMARK"
+			}
+			if got := strings.Join(kinds, " "); got != want || err != nil {
+				t.Fatalf("cut at %d (%v): %q, want %q; %v", n, failure, got, want, err)
+			}
+			if held, _, _ := w.requests.limiter.Load(); held != 0 {
+				t.Fatalf("cut at %d: a slot is held", n)
+			}
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestWhiteSpaceIsNoProgress: a proxy that sends line ends does not keep a watch-list without its end alive.
+func TestWhiteSpaceIsNoProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchListOf(t, func(r *http.Request) io.ReadCloser {
+			body, events := io.Pipe()
+			go func() {
+				for r.Context().Err() == nil {
+					if _, err := io.WriteString(events, "\n"); err != nil {
+						return
+					}
+					select {
+					case <-time.After(20 * time.Second):
+					case <-r.Context().Done():
+					}
+				}
+				events.CloseWithError(r.Context().Err())
+			}()
+			return body
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		initial := true
+		options := metav1.ListOptions{SendInitialEvents: &initial}
+		_ = w.WatchInline(ctx, &options, func(watch.Event) bool { return true })
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the watch-list ends after %v", took)
+		}
+	})
+}

@@ -30,7 +30,10 @@ const manyKeys = 16
 func (u *uniqueness) value(i int) int {
 	closing := u.data[i] + 2
 	if closing != '}' && closing != ']' {
-		end, _ := Skip(u.data, i, 0)
+		end, _ := Number(u.data, i) // also a number that is out of range
+		if end < 0 {
+			end, _ = Skip(u.data, i, 0)
+		}
 		return end
 	}
 	base := len(u.keys)

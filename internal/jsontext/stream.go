@@ -48,7 +48,13 @@ func (s *Stream) Value() ([]byte, error) {
 	if _, err := s.Peek(); err != nil {
 		return nil, err
 	}
-	for {
+	for e := (extent{}); ; {
+		if !e.ends(s.data[s.at:]) {
+			if err := s.fill(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		end, ok, more := SkipValue(s.data, s.at)
 		if ok {
 			text := s.data[s.at:end]
@@ -62,6 +68,40 @@ func (s *Stream) Value() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// extent finds the end of an object, array or string while its text arrives. It looks at each byte once.
+type extent struct {
+	seen, open    int
+	text, escaped bool
+}
+
+// ends reports whether data may hold the whole value. The value always begins at data[0].
+func (e *extent) ends(data []byte) bool {
+	if c := data[0]; c != '{' && c != '[' && c != '"' {
+		return true
+	}
+	for e.seen < len(data) {
+		c := data[e.seen]
+		e.seen++
+		switch {
+		case e.escaped:
+			e.escaped = false
+		case e.text && c == '\\':
+			e.escaped = true
+		case c == '"':
+			e.text = !e.text
+		case e.text:
+		case c == '{', c == '[':
+			e.open++
+		case c == '}', c == ']':
+			e.open--
+		}
+		if e.open <= 0 && !e.text {
+			return true
+		}
+	}
+	return false
 }
 
 // fill reads more text. The buffer doubles when one value fills it, so that the time is linear in the text.

@@ -27,6 +27,9 @@ func ReadAnswer(source io.Reader) (*AnswerReader, error) {
 	if err == nil {
 		err = json.Unmarshal(head, &r.Answer)
 	}
+	if err == nil && r.Kind != AnswerKind {
+		err = errNoAnswer
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading an answer: %w", err)
 	}
@@ -51,7 +54,9 @@ func (r *AnswerReader) head() ([]byte, error) {
 			return nil, errors.Join(err, errNoAnswer)
 		}
 		if name == `"items"` || name == `"rows"` {
-			r.open, err = r.stream.Take('[')
+			if r.open, err = r.stream.Take('['); !r.open {
+				err = errors.Join(err, errNoAnswer)
+			}
 			return enclosed(head), err
 		}
 		if text, err = r.stream.Value(); err != nil {
@@ -87,7 +92,10 @@ func (r *AnswerReader) Each(take func(text []byte) error) error {
 			r.open = false
 			err = r.end()
 		case err == nil && !first:
-			_, err = r.stream.Take(',')
+			var more bool
+			if more, err = r.stream.Take(','); !more {
+				err = errors.Join(err, errNoAnswer)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("the answer is incomplete: %w", err)

@@ -75,3 +75,20 @@ func TestReadAnswerStreams(t *testing.T) {
 		t.Errorf("%d objects, %v", objects, err)
 	}
 }
+
+// TestReadAnswerOfAnotherShape: text that is no answer is an error, not an answer without objects.
+func TestReadAnswerOfAnotherShape(t *testing.T) {
+	for _, text := range []string{
+		`{"kind":"QueryAnswer","items":null`, `{"kind":"QueryAnswer","items":{"a":1}}`,
+		`{"kind":"QueryAnswer","items":[1 2]}`, `{"kind":"QueryAnswer","items":[1,]}`,
+		`{"kind":"Other","items":[1]}`,
+	} {
+		r, err := ReadAnswer(strings.NewReader(text))
+		if err == nil {
+			err = r.Each(func([]byte) error { return nil })
+		}
+		if err == nil {
+			t.Errorf("%s is read without an error", text)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -88,14 +89,8 @@ func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, v
 	if c.isDecided(h, version) {
 		return true
 	}
-	from := version
 	c.mu.Lock()
-	for waiting := range c.mu.bridging {
-		if waiting > c.gapLocked(h).lost {
-			from = min(from, waiting)
-		}
-	}
-	to := c.gapLocked(h).quiet
+	from, to := c.nextQuestionLocked(h, version)
 	c.mu.Unlock()
 	last, err := c.watchTo(ctx, from, to)
 	var ended *watchError
@@ -113,4 +108,21 @@ func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, v
 		return false
 	}
 	return true
+}
+
+// nextQuestionLocked returns the versions of the next question. It begins at the smallest awaited version, because
+// one question usually answers all. After the API server has forgotten a version, each question halves the rest.
+func (c *collection) nextQuestionLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
+	g := c.gapLocked(h)
+	open := []uint64{version}
+	for waiting := range c.mu.bridging {
+		if waiting > g.lost && waiting < g.quiet {
+			open = append(open, waiting)
+		}
+	}
+	slices.Sort(open)
+	if g.lost == 0 {
+		return open[0], g.quiet
+	}
+	return open[len(open)/2], g.quiet
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +12,9 @@ import (
 
 // annotationToken holds the token of the last tenure on the Lease of a shard.
 const annotationToken = "shard.crdcache.dev/token"
+
+// maxToken is the greatest token that a Lease can pass on. Greater ones leave no room for later tenures.
+const maxToken = math.MaxInt64 / 2
 
 // fences gives a token to each tenure whose Lease a lock writes.
 //
@@ -71,8 +75,11 @@ func (l *lock) sign(lease *coordinationv1.Lease) {
 
 // greatestToken returns the greatest token that a tenure of a Lease can have had.
 func greatestToken(lease *coordinationv1.Lease) int64 {
-	// What is no number counts as 0: clients that are fakes have no resource versions.
+	// A text that is not a number counts as 0: fake clients have no resource versions.
 	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
-	token, _ := strconv.ParseInt(lease.Annotations[annotationToken], 10, 64)
+	token, err := strconv.ParseInt(lease.Annotations[annotationToken], 10, 64)
+	if err != nil || token > maxToken {
+		return version // not a token of a replica
+	}
 	return max(version, token)
 }

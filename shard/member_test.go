@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -265,5 +266,17 @@ func (m *model) trouble() {
 		most := m.between(time.Millisecond, 12*time.Second)
 		r.slow(func() time.Duration { return rand.N(most) })
 		time.AfterFunc(m.between(time.Second, 100*time.Second), func() { r.slow(nil) })
+	}
+}
+
+// TestTokensOutOfRange: an annotation that no replica wrote does not make tokens negative.
+func TestTokensOutOfRange(t *testing.T) {
+	for _, text := range []string{"9223372036854775807", "99999999999999999999", "-1", "text"} {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			ResourceVersion: "100", Annotations: map[string]string{annotationToken: text},
+		}}
+		if token := greatestToken(lease); token != 100 {
+			t.Errorf("annotation %s: the token is %d, want 100", text, token)
+		}
 	}
 }

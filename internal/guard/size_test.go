@@ -48,7 +48,7 @@ var rooms = []room{
 	{"controllerruntime", 5121, 491},
 	{"metrics", 473, 53},
 	{"server", 2788, 232},
-	{"shard", 1511, 154},
+	{"shard", 1518, 154},
 	{"compat", 333, 31},
 	{"bench", 7125, 195},
 	{"integration", 3901, 998},

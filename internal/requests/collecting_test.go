@@ -21,7 +21,7 @@ import (
 // wrapped is a user's client around a client of NewClient, for tracing for example.
 type wrapped struct{ dynamic.Interface }
 
-// TestWrappedClient: a wrapped client reads the body on its own goroutine. The race detector checks the timers.
+// TestWrappedClient: a wrapped client reads the body on its own goroutine. The race detector checks timers.
 func TestWrappedClient(t *testing.T) {
 	const objects = 50
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,8 @@ func TestWrappedClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
-	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
+	noTweak := func(*metav1.ListOptions) {}
+	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
 	w, err := lw.(reflected).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
@@ -96,10 +97,11 @@ func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func watchListOf(t *testing.T, body bodyTrip) inlined {
-	return inlineRequests(t, &rest.Config{Host: "http://server.test", QPS: -1}, &http.Client{Transport: body}, packedForm)
+	config := &rest.Config{Host: "http://server.test", QPS: -1}
+	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }
 
-// TestWatchListCutAnywhere cuts a watch-list after each byte: the events before the cut arrive, then one error.
+// TestWatchListCutAnywhere cuts a watch-list after each byte: the events before it arrive, then an error.
 func TestWatchListCutAnywhere(t *testing.T) {
 	const end = `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":` +
 		`{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"

@@ -110,8 +110,9 @@ func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, v
 	return true
 }
 
-// nextQuestionLocked returns the versions of the next question. It begins at the smallest awaited version, because
-// one question usually answers all. After the API server has forgotten a version, each question halves the rest.
+// nextQuestionLocked returns the versions of the next question. It begins at the smallest awaited
+// version, because one question usually answers all. After the API server has forgotten a version, each
+// question halves the rest.
 func (c *collection) nextQuestionLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
 	g := c.gapLocked(h)
 	open := []uint64{version}

@@ -58,7 +58,7 @@ func (f *Factory) AddListener(listener Listener) (*ListenerHandle, error) {
 	return &ListenerHandle{inner}, nil
 }
 
-// inner returns the listener for what happens inside. What nobody wants to be told stays nil there.
+// inner converts the listener to the internal type. Functions that are nil remain nil.
 func (l Listener) inner() health.Listener {
 	var inner health.Listener
 	if tell := l.StateChanged; tell != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// mergedRanges returns what is in any of some ranges.
+// mergedRanges returns the union of ranges.
 func mergedRanges(ranges []sharding.Range) requests.Ranges {
 	inside := make([]requests.HashRange, len(ranges))
 	for i, r := range ranges {
@@ -26,7 +26,7 @@ func mergedRanges(ranges []sharding.Range) requests.Ranges {
 	return requests.NewRanges(inside...)
 }
 
-// rangesOf returns ranges as users see them.
+// rangesOf converts ranges to their public type.
 func rangesOf(inside []requests.HashRange) []sharding.Range {
 	ranges := make([]sharding.Range, len(inside))
 	for i, r := range inside {
@@ -35,7 +35,7 @@ func rangesOf(inside []requests.HashRange) []sharding.Range {
 	return ranges
 }
 
-// shardStatusOf returns a status as users see it.
+// shardStatusOf converts a status to its public type.
 func shardStatusOf(s *requests.ShardStatus) *status.Shard {
 	if s == nil {
 		return nil
@@ -58,12 +58,12 @@ var (
 // Status.Shard, as far as answers tell. Lists ask for the most recent state, so that what another replica has written before it
 // gave a range up is seen.
 //
-// When ranges are added, their objects are listed, and told as additions that are not of the initial list. What was there is
-// not listed again. Objects of ranges that are taken away leave caches and indexes. That is no deletion: handlers that are
-// Departed are told, others are not. Of what becomes of an object that has left, nobody is told.
+// When ranges are added, the informer lists their objects and delivers them as additions outside the
+// initial list. When ranges are removed, their objects leave caches and indexes. That is no deletion:
+// only handlers that implement Departed are called, once, and get no further events for these objects.
 //
-// A sharded informer is not kept by Options.Persistence. A Transform must leave UID and namespace alone: it fails otherwise.
-// Nothing is promised about the order of what ranges show that were added at different times.
+// Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
+// fails. The order of events from ranges that were added at different times is undefined.
 type Shard struct {
 	key sharding.Key
 	// setting is held while informers are brought in line, so that all see the same history of ranges.

@@ -109,7 +109,7 @@ func (l *changeLog) reach(version string) {
 	}
 }
 
-// reset forgets what was before a list: which changes it stands for, and in which order, nobody knows.
+// reset drops the changes before a list, because a list has neither the changes nor their order.
 func (l *changeLog) reset(version string) {
 	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
 	l.log, l.oldest, l.version, l.began = nil, v, v, v

@@ -17,18 +17,21 @@ func TestCommand(t *testing.T) {
 		code int
 		says string
 	}{
-		"usage":         {[]string{"extra"}, exitUsage, "extra"},
-		"plan":          {[]string{"-plan"}, exitOK, "sync, 50000 small objects"},
-		"no such file":  {[]string{"-from", "testdata/none.json"}, exitFailed, "none.json"},
-		"bad plan":      {[]string{"-plan", "-experiments", "sync", "-subjects", "kubectl"}, exitFailed, "no step"},
+		"usage":        {[]string{"extra"}, exitUsage, "extra"},
+		"plan":         {[]string{"-plan"}, exitOK, "sync, 50000 small objects"},
+		"no such file": {[]string{"-from", "testdata/none.json"}, exitFailed, "none.json"},
+		"bad plan": {[]string{"-plan", "-experiments", "sync", "-subjects", "kubectl"},
+			exitFailed, "no step"},
 		"no sandbox":    {[]string{"-sandbox", "testdata/none"}, exitFailed, "make sandbox"},
 		"unknown cache": {[]string{"-plan", "-subjects", "nonsense"}, exitFailed, "client-go"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			if code := command(tt.args, &stderr); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
-				t.Errorf("the code is %d and it says %q, want %d and %q", code, stderr.String(), tt.code, tt.says)
+			if code := command(tt.args, &stderr); code != tt.code ||
+				!strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("the code is %d and it says %q, want %d and %q", code, stderr.String(),
+					tt.code, tt.says)
 			}
 		})
 	}
@@ -45,10 +48,12 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	var free, guarded bytes.Buffer
-	if code := command([]string{"-from", path}, &free); code != exitOK || !strings.Contains(free.String(), "measured 1.11×") {
+	if code := command([]string{"-from", path}, &free); code != exitOK ||
+		!strings.Contains(free.String(), "measured 1.11×") {
 		t.Errorf("the code is %d and it says %q, want the ratio and no failure", code, free.String())
 	}
-	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed || !strings.Contains(guarded.String(), "\nmargin missed") {
+	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed ||
+		!strings.Contains(guarded.String(), "\nmargin missed") {
 		t.Errorf("the code is %d and it says %q, want a failure", code, guarded.String())
 	}
 }

@@ -27,14 +27,16 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.ci, "ci", false, "run the short plan, and fail if a promise misses its margin")
 	f.BoolVar(&o.planOnly, "plan", false, "print the plan and exit")
-	f.StringVar(&o.from, "from", "", "read the results of an earlier run from this `file` instead of measuring")
+	f.StringVar(&o.from, "from", "",
+		"read the results of an earlier run from this `file` instead of measuring")
 	f.StringVar(&o.report, "report", "", "write a report in Markdown to this `file`")
 	f.StringVar(&o.results, "results", "", "write all figures as JSON to this `file`")
 	f.Var((*names)(&o.choice.Experiments), "experiments", "run only these experiments, separated by commas")
 	f.Var((*names)(&o.choice.Subjects), "subjects", "measure only these subjects, separated by commas")
 	f.IntVar(&o.choice.Objects, "objects", 0, "`number` of objects, instead of the plan's")
 	f.IntVar(&o.choice.Rounds, "rounds", 0, "`number` of rounds, instead of the plan's")
-	f.StringVar(&o.runner.Profiles, "profiles", "", "write profiles of the measuring processes to this existing `folder`")
+	f.StringVar(&o.runner.Profiles, "profiles", "",
+		"write profiles of the measuring processes to this existing `folder`")
 	f.StringVar(&o.runner.Sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")
 	f.StringVar(&o.runner.Kubectl, "kubectl", "../bin/kubectl", "the kubectl `program`")
 	f.StringVar(&o.runner.Crdcache, "crdcache", "../bin/crdcache", "the crdcache `program`")

@@ -13,7 +13,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	o, err := parse([]string{"-ci", "-subjects", "stream,client-go", "-rounds", "2", "-objects", "10"}, &bytes.Buffer{})
+	o, err := parse([]string{"-ci", "-subjects", "stream,client-go", "-rounds", "2", "-objects", "10"},
+		&bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,8 @@ func TestParseErrors(t *testing.T) {
 		}
 	}
 	var usage bytes.Buffer
-	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-objects") {
+	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(usage.String(), "-objects") {
 		t.Errorf("-help: %v and %q", err, usage.String())
 	}
 }

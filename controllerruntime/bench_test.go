@@ -29,16 +29,21 @@ func pod(k int) *unstructured.Unstructured {
 	p := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "web", Name: name, Labels: map[string]string{"app": "web", "shard": fmt.Sprint(k % 10)},
-			Annotations:     map[string]string{"example.com/checksum": "3b5f0ad06a4f4a459d596b8c9f7b9a10"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "0f1b3c1e-7f8e-4c1a-9a57-2d1c0f5f0c11", Controller: new(true)}},
+			Namespace: "web", Name: name, Labels: map[string]string{"app": "web",
+				"shard": fmt.Sprint(k % 10)},
+			Annotations: map[string]string{"example.com/checksum": "3b5f0ad06a4f4a459d596b8c9f7b9a10"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web",
+				UID: "0f1b3c1e-7f8e-4c1a-9a57-2d1c0f5f0c11", Controller: new(true)}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
-				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:shard":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{}}},"f:dnsPolicy":{},"f:nodeName":{},"f:restartPolicy":{}}}`),
+				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
+				FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(
+					`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:shard":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{}}},"f:dnsPolicy":{},"f:nodeName":{},"f:restartPolicy":{}}}`),
 			}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: "node-17", RestartPolicy: "Always", DNSPolicy: "ClusterFirst", ServiceAccountName: "default", TerminationGracePeriodSeconds: new(int64(30)),
+			NodeName: "node-17", RestartPolicy: "Always", DNSPolicy: "ClusterFirst",
+			ServiceAccountName: "default", TerminationGracePeriodSeconds: new(int64(30)),
 			Containers: []corev1.Container{{
 				Name: "web", Image: "registry.example.com/web:1.2.3", ImagePullPolicy: "IfNotPresent",
 				Env:   []corev1.EnvVar{{Name: "MODE", Value: "production"}, {Name: "REGION", Value: "eu-1"}},
@@ -47,7 +52,8 @@ func pod(k int) *unstructured.Unstructured {
 		},
 		Status: corev1.PodStatus{
 			Phase: "Running", PodIP: "10.1.2.3", HostIP: "10.0.0.17",
-			Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}, {Type: "PodScheduled", Status: "True"}},
+			Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"},
+				{Type: "PodScheduled", Status: "True"}},
 		},
 	}
 	text, err := json.Marshal(p)
@@ -63,7 +69,8 @@ func pod(k int) *unstructured.Unstructured {
 
 // benchCaches returns both caches of the same objects, started.
 func benchCaches(b *testing.B) map[string]cache.Cache {
-	pods := apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+	pods := apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod",
+		Namespaced: true}
 	server := apitest.New(b, pods)
 	for k := range benchPods {
 		server.Create(b, pods.GVR, pod(k))
@@ -97,10 +104,12 @@ func podForms() map[string]struct {
 	return map[string]struct {
 		object client.Object
 		list   client.ObjectList
-	}{"typed": {&corev1.Pod{}, &corev1.PodList{}}, "unstructured": {dynamic, dynamicList}, "metadata": {partial, partialList}}
+	}{"typed": {&corev1.Pod{}, &corev1.PodList{}}, "unstructured": {dynamic,
+		dynamicList}, "metadata": {partial, partialList}}
 }
 
-// BenchmarkGet reads one object after the other: cold, and hot, when each is in memory decoded because a handler holds it.
+// BenchmarkGet reads one object after the other: cold, and hot, when each is in memory decoded because a
+// handler holds it.
 func BenchmarkGet(b *testing.B) {
 	caches := benchCaches(b)
 	for form, empty := range podForms() {
@@ -116,7 +125,8 @@ func BenchmarkGet(b *testing.B) {
 					k := 0
 					for b.Loop() {
 						k++
-						if err := c.Get(context.Background(), client.ObjectKey{Namespace: "web", Name: podNames[k%benchPods]}, out); err != nil {
+						if err := c.Get(context.Background(), client.ObjectKey{Namespace: "web",
+							Name: podNames[k%benchPods]}, out); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -132,12 +142,14 @@ func BenchmarkList(b *testing.B) {
 	caches := benchCaches(b)
 	for form, empty := range podForms() {
 		for name, c := range caches {
-			for what, options := range map[string][]client.ListOption{"all": nil, "labels": {client.MatchingLabels{"shard": "3"}}} {
+			for what, options := range map[string][]client.ListOption{"all": nil,
+				"labels": {client.MatchingLabels{"shard": "3"}}} {
 				b.Run(form+"/"+name+"/"+what, func(b *testing.B) {
 					hold(b, c, empty.object, false)
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := c.List(context.Background(), empty.list.DeepCopyObject().(client.ObjectList), options...); err != nil {
+						if err := c.List(context.Background(),
+							empty.list.DeepCopyObject().(client.ObjectList), options...); err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Cache is a cache.Cache whose informers are those of a dynamicinformer.Factory. Make it with New. It is safe for
-// concurrent use.
+// Cache is a cache.Cache whose informers are those of a dynamicinformer.Factory. Make it with New. It is safe
+// for concurrent use.
 type Cache struct {
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
@@ -49,8 +49,9 @@ type Cache struct {
 
 var _ cache.Cache = (*Cache)(nil)
 
-// NewCache is a cache.NewCacheFunc: ctrl.Options{NewCache: controllerruntime.NewCache} is all that a manager needs. All of
-// options counts as in cache.New. With options.NewInformer, whose informers bring their own stores, it is cache.New.
+// NewCache is a cache.NewCacheFunc: ctrl.Options{NewCache: controllerruntime.NewCache} is all that a manager
+// needs. All of options counts as in cache.New. With options.NewInformer, whose informers bring their own
+// stores, it is cache.New.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return NewCacheFunc(Options{})(config, options)
 }
@@ -70,15 +71,17 @@ func NewCacheFunc(ours Options) cache.NewCacheFunc {
 	}
 }
 
-// New returns a Cache, or an error that says what is wrong with the options. It asks the server, through the RESTMapper,
-// only about the types of options.ByObject. The client-side rate limit of config counts if config.RateLimiter is set; QPS and
-// Burst, which cache.New applies to each type by itself, do not.
+// New returns a Cache, or an error that says what is wrong with the options. It asks the server, through the
+// RESTMapper, only about the types of options.ByObject. The client-side rate limit of config counts if
+// config.RateLimiter is set; QPS and Burst, which cache.New applies to each type by itself, do not.
 func New(config *rest.Config, options cache.Options, ours Options) (*Cache, error) {
 	if err := ours.validate(); err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if options.NewInformer != nil {
-		return nil, errors.New("controllerruntime: cache.Options.NewInformer takes the place of the informers of this package: use cache.New, or leave it out")
+		return nil, errors.
+			New(
+				"controllerruntime: cache.Options.NewInformer takes the place of the informers of this package: use cache.New, or leave it out")
 	}
 	config, options, err := withDefaults(config, options)
 	if err != nil {
@@ -130,13 +133,14 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 		types = c.types
 	}
 	c.factory, err = dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: types, Linger: -1, Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
+		Client: client, Types: types, Linger: -1,
+		Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
 	})
 	return err
 }
 
-// Factory returns the factory that the informers are from: for its status, its statistics, its subscriptions, and for
-// handles to types besides. It is the cache's to start and, unless it was in Options, to shut down.
+// Factory returns the factory that the informers are from: for its status, its statistics, its subscriptions,
+// and for handles to types besides. It is the cache's to start and, unless it was in Options, to shut down.
 func (c *Cache) Factory() *dynamicinformer.Factory { return c.factory }
 
 // NeedLeaderElection says that the cache runs without leader election, for manager.LeaderElectionRunnable.

@@ -16,18 +16,23 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types at another server, such as crdcached, and
-// all other types at the cluster. Discovery, definitions and the requests of clients go to the cluster, too.
+// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types at another server, such as
+// crdcached, and all other types at the cluster. Discovery, definitions and the requests of clients go to the
+// cluster, too.
 //
-// types are names as "certificates.cert-manager.io", and patterns as "*.example.com"; "pods" is of the core group. Name only
-// types that the server keeps: for any other type it refuses the list, so the informer does not sync and its status says why. Both
-// servers must serve the same cluster. cached has the credentials for its server; the token of a pod is good for both.
+// types are names as "certificates.cert-manager.io", and patterns as "*.example.com"; "pods" is of the core
+// group. Name only types that the server keeps: for any other type it refuses the list, so the informer does
+// not sync and its status says why. Both servers must serve the same cluster. cached has the credentials for
+// its server; the token of a pod is good for both.
 //
-// The function that is returned fails if a name is malformed, and if ours has a Factory, whose client makes the requests.
+// The function that is returned fails if a name is malformed, and if ours has a Factory, whose client makes
+// the requests.
 func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if ours.Factory != nil {
-			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
+			return nil, errors.
+				New(
+					"controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
 		router, err := newRouter(config, cached, types)
 		if err != nil {
@@ -62,11 +67,15 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 		return nil, errors.New("NewCacheFrom: the REST config of the server of caches is nil")
 	}
 	if len(types) == 0 {
-		return nil, errors.New(`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
+		return nil, errors.
+			New(
+				`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
 	}
 	for _, name := range types {
 		if name == "" || strings.ContainsAny(name, `/\ ?[`) || strings.ToLower(name) != name {
-			return nil, fmt.Errorf(`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
+			return nil, fmt.
+				Errorf(
+					`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
 		}
 	}
 	cluster, _, err := rest.DefaultServerUrlFor(config)
@@ -81,7 +90,8 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
 	}
-	r := &router{types: slices.Clone(types), cached: client.Transport, prefix: strings.TrimSuffix(cluster.Path, "/"), base: base}
+	r := &router{types: slices.Clone(types), cached: client.Transport,
+		prefix: strings.TrimSuffix(cluster.Path, "/"), base: base}
 	if r.cached == nil {
 		r.cached = http.DefaultTransport
 	}
@@ -97,7 +107,8 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	copied := request.Clone(request.Context())
 	copied.URL.Path, copied.URL.RawPath = below, ""
 	asked, ok := readapi.ParseRequest(copied)
-	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, asked.Verb) || !r.keeps(asked.GVR.GroupResource()) {
+	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, asked.Verb) ||
+		!r.keeps(asked.GVR.GroupResource()) {
 		return r.cluster.RoundTrip(request)
 	}
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.base.Scheme, r.base.Host, ""

@@ -17,12 +17,14 @@ func TestCacheFrom(t *testing.T) {
 	cluster.Create(t, configMaps, configMap("web", "cluster"))
 	cluster.Create(t, namespaces, object(namespaceKind, "", "cluster"))
 	cached.Create(t, namespaces, object(namespaceKind, "", "cached"))
-	c, err := NewCacheFrom(cached.Config(), []string{"*.example.com", "configmaps"}, Options{})(cluster.Config(), cache.Options{Mapper: newMapper()})
+	c, err := NewCacheFrom(cached.Config(), []string{"*.example.com", "configmaps"},
+		Options{})(cluster.Config(), cache.Options{Mapper: newMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	start(t, c)
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "cached"}, &corev1.ConfigMap{}); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "cached"},
+		&corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "cluster"}, &corev1.Namespace{}); err != nil {
@@ -52,14 +54,17 @@ func TestCacheFromRefuses(t *testing.T) {
 		`"ConfigMap" is not the name of a type`:          {server.Config(), []string{"ConfigMap"}},
 		`"apps/v1" is not the name of a type`:            {server.Config(), []string{"apps/v1"}},
 		`"" is not the name of a type`:                   {server.Config(), []string{""}},
-		"read the address of the server of caches":       {&rest.Config{Host: "http://[::1"}, []string{"configmaps"}},
+		"read the address of the server of caches": {&rest.Config{Host: "http://[::1"},
+			[]string{"configmaps"}},
 	} {
-		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(), cache.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(),
+			cache.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	c := newCache(t, server, cache.Options{}, Options{})
-	if _, err := NewCacheFrom(server.Config(), []string{"configmaps"}, Options{Factory: c.Factory()})(server.Config(), cache.Options{}); err == nil {
+	if _, err := NewCacheFrom(server.Config(), []string{"configmaps"},
+		Options{Factory: c.Factory()})(server.Config(), cache.Options{}); err == nil {
 		t.Error("a shared factory is accepted")
 	}
 }

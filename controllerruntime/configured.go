@@ -18,8 +18,10 @@ type configuration struct {
 	set *indexers.Functions
 }
 
-// configurationOf collects what the resources of a config that match a type say. They must not contradict each other.
-func configurationOf(config *indexers.Config, r *resource, compression dynamicinformer.Compression) (configuration, error) {
+// configurationOf collects what the resources of a config that match a type say. They must not contradict
+// each other.
+func configurationOf(config *indexers.Config, r *resource,
+	compression dynamicinformer.Compression) (configuration, error) {
 	all := configuration{indexes: map[string]configuredIndex{}}
 	if config == nil {
 		return all, nil
@@ -34,13 +36,16 @@ func configurationOf(config *indexers.Config, r *resource, compression dynamicin
 		if err != nil {
 			return all, err
 		}
-		if keeping != nil && (!reflect.DeepEqual(options.Storage, all.storage) || !reflect.DeepEqual(options.Prune, all.prune)) {
-			return all, fmt.Errorf("resources %q and %q of the config keep %s in different ways", keeping.Name, declared.Name, r.key.gvk)
+		if keeping != nil && (!reflect.DeepEqual(options.Storage, all.storage) ||
+			!reflect.DeepEqual(options.Prune, all.prune)) {
+			return all, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
+				keeping.Name, declared.Name, r.key.gvk)
 		}
 		keeping, all.storage, all.prune = declared, options.Storage, options.Prune
 		for _, index := range declared.Indexes {
 			if _, taken := all.indexes[index.Name]; taken {
-				return all, fmt.Errorf("%s has several indexes %q in the config, one in resource %q", r.key.gvk, index.Name, declared.Name)
+				return all, fmt.Errorf("%s has several indexes %q in the config, one in resource %q",
+					r.key.gvk, index.Name, declared.Name)
 			}
 			name := declared.Name + "/" + index.Name
 			all.indexes[index.Name] = configuredIndex{name: name, index: index}
@@ -54,5 +59,6 @@ func configurationOf(config *indexers.Config, r *resource, compression dynamicin
 }
 
 func matchesType(match indexers.Match, r *resource) bool {
-	return match.Matches(r.gvr.Group, r.gvr.Resource, r.key.gvk.Kind) && (match.Version == "" || match.Version == r.gvr.Version)
+	return match.Matches(r.gvr.Group, r.gvr.Resource, r.key.gvk.Kind) &&
+		(match.Version == "" || match.Version == r.gvr.Version)
 }

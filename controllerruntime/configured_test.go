@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestMetadataByConfiguredIndex finds the metadata of objects by an index over their bodies, also where nobody has read
-// whole objects before.
+// TestMetadataByConfiguredIndex finds the metadata of objects by an index over their bodies, also where
+// nobody has read whole objects before.
 func TestMetadataByConfiguredIndex(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1
@@ -29,7 +29,8 @@ spec:
 		t.Fatal(err)
 	}
 	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a", "color", "red"), configMap("web", "b", "color", "blue"))
+	server.Create(t, configMaps, configMap("web", "a", "color", "red"),
+		configMap("web", "b", "color", "blue"))
 	c := newCache(t, server, cache.Options{}, Options{Indexes: config})
 	start(t, c)
 	list := &metav1.PartialObjectMetadataList{}

@@ -26,13 +26,15 @@ import (
 // storage stands for a cluster with some config maps.
 func storage() *readapi.Storage {
 	s := readapi.NewStorage(readapi.StorageOptions{})
-	err := s.SetType(readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}, Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"}})
+	err := s.SetType(readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
+		Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"}})
 	if err != nil {
 		panic(err)
 	}
 	for _, name := range []string{"blue", "green"} {
 		_, err := s.Apply(&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "web", "name": name},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "web",
+				"name": name},
 			"data": map[string]any{"color": name},
 		}})
 		if err != nil {
@@ -96,8 +98,8 @@ spec:
 	// Output: 1 blue
 }
 
-// The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, any number of replicas share
-// them by Leases.
+// The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, any
+// number of replicas share them by Leases.
 func ExampleSharding() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -105,8 +107,10 @@ func ExampleSharding() {
 	if err != nil {
 		panic(err)
 	}
-	for _, o := range []struct{ kind, namespace, name string }{{"Namespace", "", "web"}, {"ConfigMap", "web", "green"}, {"ConfigMap", "default", "green"}} {
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": o.kind, "metadata": map[string]any{"namespace": o.namespace, "name": o.name}}}
+	for _, o := range []struct{ kind, namespace, name string }{{"Namespace", "", "web"},
+		{"ConfigMap", "web", "green"}, {"ConfigMap", "default", "green"}} {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": o.kind,
+			"metadata": map[string]any{"namespace": o.namespace, "name": o.name}}}
 		if err := cluster.Load(ctx, object); err != nil {
 			panic(err)
 		}
@@ -116,13 +120,15 @@ func ExampleSharding() {
 	if err != nil {
 		panic(err)
 	}
-	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed, Key: sharding.ByNamespace})
+	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed,
+		Key: sharding.ByNamespace})
 	if err != nil {
 		panic(err)
 	}
 	mgr, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
-		NewCache: controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
-		Metrics:  metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+		NewCache:   controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		panic(err)
@@ -132,7 +138,9 @@ func ExampleSharding() {
 		cancel()
 		return reconcile.Result{}, nil
 	})
-	err = errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler)))
+	err = errors.Join(mgr.Add(sharding),
+		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).
+			Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler)))
 	if err != nil {
 		panic(err)
 	}

@@ -14,16 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestFakeClientAnswersAlike: what a unit test of a reconciler reads from controller-runtime's fake client, a manager reads
-// from this cache.
+// TestFakeClientAnswersAlike: what a unit test of a reconciler reads from controller-runtime's fake client, a
+// manager reads from this cache.
 func TestFakeClientAnswersAlike(t *testing.T) {
-	byColor := func(object client.Object) []string { return []string{object.(*corev1.ConfigMap).Data["color"]} }
+	byColor := func(object client.Object) []string {
+		return []string{object.(*corev1.ConfigMap).Data["color"]}
+	}
 	server := newServer(t)
-	builder := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithIndex(&corev1.ConfigMap{}, "data.color", byColor)
+	builder := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithIndex(&corev1.ConfigMap{},
+		"data.color", byColor)
 	for name, color := range map[string]string{"a": "red", "b": "blue", "c": "red"} {
 		u := labelled(configMap("web", name, "color", color), map[string]string{"app": name})
 		server.Create(t, configMaps, u)
-		builder.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, Labels: u.GetLabels()}, Data: map[string]string{"color": color}})
+		builder.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name,
+			Labels: u.GetLabels()}, Data: map[string]string{"color": color}})
 	}
 	c := newCache(t, server, cache.Options{}, Options{})
 	if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "data.color", byColor); err != nil {
@@ -56,10 +60,12 @@ func TestFakeClientAnswersAlike(t *testing.T) {
 	}
 	for _, reader := range []client.Reader{stand, c} {
 		var found corev1.ConfigMap
-		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &found); err != nil || found.Data["color"] != "blue" {
+		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
+			&found); err != nil || found.Data["color"] != "blue" {
 			t.Errorf("%T: %v, %v", reader, found.Data, err)
 		}
-		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "z"}, &found); client.IgnoreNotFound(err) != nil || err == nil {
+		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "z"},
+			&found); client.IgnoreNotFound(err) != nil || err == nil {
 			t.Errorf("%T: %v, want NotFound", reader, err)
 		}
 	}

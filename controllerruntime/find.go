@@ -41,8 +41,10 @@ func (r *resource) find(views []*view, options client.ListOptions) ([]found, err
 	return all, nil
 }
 
-// search yields the objects of a view in the namespace of the options and with the values of their field selector.
-func (r *resource) search(v *view, options client.ListOptions, all *[]found, yield func(string, any) bool) error {
+// search yields the objects of a view in the namespace of the options and with the values of their field
+// selector.
+func (r *resource) search(v *view, options client.ListOptions, all *[]found,
+	yield func(string, any) bool) error {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {
 		wanted, err := r.lookups(content, options.FieldSelector)
@@ -103,8 +105,10 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Se
 
 var errInexact = errors.New("non-exact field matches are not supported by the cache")
 
-// searchIndexes yields the objects that have all values, in a namespace or all. It walks the shortest of the lists.
-func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace string, yield func(string, any) bool) {
+// searchIndexes yields the objects that have all values, in a namespace or all. It walks the shortest of the
+// lists.
+func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace string,
+	yield func(string, any) bool) {
 	shortest := 0
 	for k := range wanted {
 		if wanted[k].index.Count(wanted[k].value) < wanted[shortest].index.Count(wanted[shortest].value) {
@@ -113,12 +117,14 @@ func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace
 	}
 	walk := wanted[shortest]
 	if namespace != "" {
-		if by, ok := content.Index(toolscache.NamespaceIndex); ok && by.Count(namespace) < walk.index.Count(walk.value) {
+		if by, ok := content.Index(toolscache.NamespaceIndex); ok &&
+			by.Count(namespace) < walk.index.Count(walk.value) {
 			walk = lookup{by, namespace}
 		}
 	}
 	walk.index.Objects(walk.value, func(key string, stored any) bool {
-		if namespace != "" && !(strings.HasPrefix(key, namespace) && len(key) > len(namespace) && key[len(namespace)] == '/') {
+		if namespace != "" && !(strings.HasPrefix(key, namespace) && len(key) > len(namespace) &&
+			key[len(namespace)] == '/') {
 			return true
 		}
 		for _, w := range wanted {

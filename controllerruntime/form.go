@@ -38,13 +38,13 @@ func kindOfForm(object runtime.Object) formKind {
 	return typedForm
 }
 
-// form makes objects of what is stored: of a dynamicinformer.PackedObject, of an *unstructured.Unstructured where those
-// are kept decoded, or of what a transform has made something else of.
+// form makes objects of what is stored: of a dynamicinformer.PackedObject, of an *unstructured.Unstructured
+// where those are kept decoded, or of what a transform has made something else of.
 type form struct {
 	kind formKind
 	gvk  schema.GroupVersionKind
-	// typ is the struct that objects are decoded into, pointer a pointer to it, and decoder what decodes; they are nil for
-	// unstructuredForm.
+	// typ is the struct that objects are decoded into, pointer a pointer to it, and decoder what decodes;
+	// they are nil for unstructuredForm.
 	typ, pointer reflect.Type
 	decoder      *decode.Decoder
 	// apiVersion is that of gvk.
@@ -65,7 +65,8 @@ func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.pointer = reflect.TypeOf(example); f.pointer.Kind() != reflect.Pointer || f.pointer.Elem().Kind() != reflect.Struct {
+		if f.pointer = reflect.TypeOf(example); f.pointer.Kind() != reflect.Pointer ||
+			f.pointer.Elem().Kind() != reflect.Struct {
 			return nil, fmt.Errorf("%s: a %T cannot be read", key.gvk, object)
 		}
 		if _, ok := example.(client.Object); !ok {
@@ -137,9 +138,9 @@ func (f *form) parse(json []byte) (client.Object, error) {
 	return object, nil
 }
 
-// convert returns what is not packed in this form: a struct of its own, or shared where it is in the form already. It goes
-// by way of JSON, as all other objects do: runtime.DefaultUnstructuredConverter cuts integers off that do not fit, and knows
-// no encoding.TextUnmarshaler.
+// convert returns what is not packed in this form: a struct of its own, or shared where it is in the form
+// already. It goes by way of JSON, as all other objects do: runtime.DefaultUnstructuredConverter cuts
+// integers off that do not fit, and knows no encoding.TextUnmarshaler.
 func (f *form) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {

@@ -12,9 +12,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// handler returns the handler that an informer calls for one that wants objects of a form. What note is told of deletions, it is
-// told before; nil: nobody is.
-func (f *form) handler(inner toolscache.ResourceEventHandler, note func(deleted any)) toolscache.ResourceEventHandler {
+// handler returns the handler that an informer calls for one that wants objects of a form. What note is told
+// of deletions, it is told before; nil: nobody is.
+func (f *form) handler(inner toolscache.ResourceEventHandler,
+	note func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if named, ok := inner.(interface{ HandlerName() string }); ok {
 		name = named.HandlerName()
@@ -42,8 +43,8 @@ func (f *form) handler(inner toolscache.ResourceEventHandler, note func(deleted 
 	return dynamicinformer.WithDeparted(inner, departed)
 }
 
-// departedOf returns what tells a handler of objects that leave the shard; nil: it is not told. It looks through wrappers, as
-// informers do.
+// departedOf returns what tells a handler of objects that leave the shard; nil: it is not told. It looks
+// through wrappers, as informers do.
 func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
 	for {
 		if d, ok := handler.(dynamicinformer.Departed); ok {
@@ -90,7 +91,8 @@ func (d *decoding) OnAdd(stored any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements toolscache.ResourceEventHandler. An object whose former state did not fit is new to the handler.
+// OnUpdate implements toolscache.ResourceEventHandler. An object whose former state did not fit is new to the
+// handler.
 func (d *decoding) OnUpdate(before, after any) {
 	if !d.wants.update {
 		return
@@ -133,7 +135,8 @@ func (d *decoding) onDeparted(stored any) {
 	}
 }
 
-// last returns the last state of an object that is no longer there: where it does not fit, what is known of it; nil: nothing is.
+// last returns the last state of an object that is no longer there: where it does not fit, what is known of
+// it; nil: nothing is.
 func (d *decoding) last(stored any) client.Object {
 	if object, ok := d.object(stored); ok {
 		return object
@@ -151,7 +154,8 @@ func (d *decoding) object(stored any) (client.Object, bool) {
 	return object, true
 }
 
-// skeleton returns an object of the form with what a controller needs to know of one that is gone; nil: nothing is known.
+// skeleton returns an object of the form with what a controller needs to know of one that is gone; nil:
+// nothing is known.
 func (f *form) skeleton(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {

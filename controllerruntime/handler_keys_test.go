@@ -13,15 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// TestKeyHandlersAreKnown: for a source that queues keys nothing is decoded, and for one with a predicate all is. Objects of
-// the initial list come with low priority.
+// TestKeyHandlersAreKnown: for a source that queues keys nothing is decoded, and for one with a predicate all
+// is. Objects of the initial list come with low priority.
 func TestKeyHandlersAreKnown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		predicates []predicate.Predicate
 		decoded    bool
 	}{
-		"keys":       {nil, false},
-		"predicates": {[]predicate.Predicate{predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetAnnotations() == nil })}, true},
+		"keys": {nil, false},
+		"predicates": {[]predicate.Predicate{predicate.NewPredicateFuncs(
+			func(o client.Object) bool { return o.GetAnnotations() == nil })}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(t)
@@ -32,7 +33,8 @@ func TestKeyHandlersAreKnown(t *testing.T) {
 				o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
 			})
 			defer queue.ShutDown()
-			kind := source.Kind[client.Object](c, forms()["unstructured"], &handler.EnqueueRequestForObject{}, tt.predicates...)
+			kind := source.Kind[client.Object](c, forms()["unstructured"], &handler.EnqueueRequestForObject{},
+				tt.predicates...)
 			if err := kind.Start(t.Context(), queue); err != nil {
 				t.Fatal(err)
 			}

@@ -20,8 +20,8 @@ type indexes struct {
 	suffix string
 	// configured are those by configuration, by the names that they have there. It never changes.
 	configured map[string]configuredIndex
-	// names has the names in the informers of those of functions, by the names that they were added with. The map is
-	// replaced, not changed.
+	// names has the names in the informers of those of functions, by the names that they were added with. The
+	// map is replaced, not changed.
 	names atomic.Pointer[map[string]string]
 
 	// adding is held while functions are added, so that this happens in turn.
@@ -65,7 +65,8 @@ func errNoIndex(field string) error {
 }
 
 // suffixes tell the functions of forms apart that share an informer.
-var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)", metadataForm: " (metadata)"}
+var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)",
+	metadataForm: " (metadata)"}
 
 // addIndexers adds index functions to the views of a resource.
 func (r *resource) addIndexers(added toolscache.Indexers) error {
@@ -79,7 +80,8 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	next := &functions{form: r.form}
 	var replaced []string
 	if x.set != nil {
-		next.names, next.functions, replaced = slices.Clone(x.set.names), slices.Clone(x.set.functions), x.set.names
+		next.names, next.functions, replaced = slices.Clone(x.set.names), slices.Clone(x.set.functions),
+			x.set.names
 	}
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		if names[name] != "" {
@@ -101,8 +103,8 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	return nil
 }
 
-// functions are index functions over the objects of a form. They are a dynamicinformer.IndexSet, so that an object is
-// decoded once for all of them, straight into the form.
+// functions are index functions over the objects of a form. They are a dynamicinformer.IndexSet, so that an
+// object is decoded once for all of them, straight into the form.
 type functions struct {
 	form      *form
 	names     []string
@@ -130,20 +132,23 @@ func (f *functions) Indexers() toolscache.Indexers {
 	return all
 }
 
-// KeysJSON implements dynamicinformer.IndexSet. An object that does not fit has no values; whoever reads it is told.
+// KeysJSON implements dynamicinformer.IndexSet. An object that does not fit has no values; whoever reads it
+// is told.
 func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	for len(keys) < len(f.names) {
 		keys = append(keys, nil)
 	}
 	object, err := f.form.parse(json)
 	if err != nil {
-		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck // an index function is called without a context
+		// an index function is called without a context
+		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck
 		return keys
 	}
 	for k, function := range f.functions {
 		values, err := function(object)
 		if err != nil {
-			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err)) //nolint:staticcheck // as above
+			// as above
+			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err)) //nolint:staticcheck
 			continue
 		}
 		keys[k] = append(keys[k], values...)

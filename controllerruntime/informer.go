@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Informer is a type in one form: what GetInformer returns. Its handlers get objects of that form, shared and read-only. It is
-// safe for concurrent use.
+// Informer is a type in one form: what GetInformer returns. Its handlers get objects of that form, shared and
+// read-only. It is safe for concurrent use.
 type Informer struct {
 	resource *resource
 
@@ -31,10 +31,12 @@ type Informer struct {
 
 var _ cache.Informer = (*Informer)(nil)
 
-// GetInformer returns the informer of the type of an object, in the form that the object is of, and makes it where there is
-// none. Once the cache has been started it waits until the informer has synced, unless BlockUntilSynced(false) is given; the
-// error is a timeout when ctx ends before, which says what keeps it from syncing.
-func (c *Cache) GetInformer(ctx context.Context, object client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+// GetInformer returns the informer of the type of an object, in the form that the object is of, and makes it
+// where there is none. Once the cache has been started it waits until the informer has synced, unless
+// BlockUntilSynced(false) is given; the error is a timeout when ctx ends before, which says what keeps it
+// from syncing.
+func (c *Cache) GetInformer(ctx context.Context, object client.Object,
+	opts ...cache.InformerGetOption) (cache.Informer, error) {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,8 @@ func (c *Cache) GetInformer(ctx context.Context, object client.Object, opts ...c
 }
 
 // GetInformerForKind is GetInformer for the typed objects of a kind, which the scheme has to know.
-func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
+func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind,
+	opts ...cache.InformerGetOption) (cache.Informer, error) {
 	object, err := c.scheme.New(gvk)
 	if err != nil {
 		return nil, err
@@ -51,7 +54,8 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 	return c.getInformer(ctx, gvk, object, opts...)
 }
 
-func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object,
+	opts ...cache.InformerGetOption) (cache.Informer, error) {
 	r, started, err := c.resource(ctx, resourceKey{gvk, kindOfForm(object)}, object)
 	if err != nil {
 		return nil, err
@@ -68,8 +72,9 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 	return r.informer, nil
 }
 
-// RemoveInformer removes the informer of the type of an object, in the form that the object is of: its handlers are not called
-// again, and it stops at once unless another form of the type, or somebody who shares the factory, needs what it has.
+// RemoveInformer removes the informer of the type of an object, in the form that the object is of: its
+// handlers are not called again, and it stops at once unless another form of the type, or somebody who shares
+// the factory, needs what it has.
 func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {
@@ -86,9 +91,11 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	return nil
 }
 
-// IndexField adds an index over the objects of a type, in the form that the object is of, for client.MatchingFields to look
-// things up in. It does not wait for the informer. Fields that are indexed before Start cost no second look at objects.
-func (c *Cache) IndexField(ctx context.Context, object client.Object, field string, extract client.IndexerFunc) error {
+// IndexField adds an index over the objects of a type, in the form that the object is of, for
+// client.MatchingFields to look things up in. It does not wait for the informer. Fields that are indexed
+// before Start cost no second look at objects.
+func (c *Cache) IndexField(ctx context.Context, object client.Object, field string,
+	extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {
 		return err
@@ -104,25 +111,31 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 func (i *Informer) AddIndexers(added toolscache.Indexers) error { return i.resource.addIndexers(added) }
 
 // AddEventHandler adds a handler with the sync period of the type; see AddEventHandlerWithOptions.
-func (i *Informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandler(
+	handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, toolscache.HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own; see AddEventHandlerWithOptions.
-func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, period time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+// AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own; see
+// AddEventHandlerWithOptions.
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler,
+	period time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions adds a handler. It is called by one goroutine for each namespace that is followed by itself. An
-// object that does not fit the form is reported, and the handler is not told of it; it gets its deletion with what metadata
-// there is. For handlers of sources that only put the key of an object into a queue, nothing is decoded.
-func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+// AddEventHandlerWithOptions adds a handler. It is called by one goroutine for each namespace that is
+// followed by itself. An object that does not fit the form is reported, and the handler is not told of it; it
+// gets its deletion with what metadata there is. For handlers of sources that only put the key of an object
+// into a queue, nothing is decoded.
+func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
+	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, fmt.Errorf("%s: the event handler is nil", i.resource.key.gvk)
 	}
 	r := &registration{informer: i}
 	for _, v := range i.resource.all() {
-		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler, i.resource.note), options)
+		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
+			i.resource.note), options)
 		if err != nil {
 			r.remove()
 			return nil, err
@@ -131,7 +144,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	}
 	if !i.keep(r) {
 		r.remove()
-		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk, dynamicinformer.ErrStopped)
+		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
+			dynamicinformer.ErrStopped)
 	}
 	return r, nil
 }

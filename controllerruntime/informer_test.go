@@ -55,7 +55,8 @@ func TestHandlersGetTheirForm(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := <-told
-			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.what != "add" || !got.initial || got.object.(client.Object).GetName() != "a" {
+			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.what != "add" || !got.initial ||
+				got.object.(client.Object).GetName() != "a" {
 				t.Errorf("the handler was told %+v", got)
 			}
 			<-registration.HasSyncedChecker().Done()
@@ -84,7 +85,8 @@ func TestMetadataAloneKeepsNoMore(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	partial := forms()["metadata"].(*metav1.PartialObjectMetadata)
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil || partial.Kind != "ConfigMap" {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil ||
+		partial.Kind != "ConfigMap" {
 		t.Errorf("%v, %v", err, partial.TypeMeta)
 	}
 	if got := c.Factory().Stats()[0].Storage; got != dynamicinformer.StorageMetadata.String() {
@@ -133,13 +135,15 @@ func TestRemoveInformer(t *testing.T) {
 	if stopped != 1 {
 		t.Errorf("%d of 3 informers are stopped", stopped)
 	}
-	if err := errors.Join(c.RemoveInformer(t.Context(), forms()["unstructured"]), c.RemoveInformer(t.Context(), forms()["metadata"])); err != nil {
+	if err := errors.Join(c.RemoveInformer(t.Context(), forms()["unstructured"]),
+		c.RemoveInformer(t.Context(), forms()["metadata"])); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range c.Factory().Informers() {
 		t.Errorf("%s is left", i.Status())
 	}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &corev1.ConfigMap{}); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
+		&corev1.ConfigMap{}); err != nil {
 		t.Errorf("after the informer was removed: %v", err)
 	}
 }
@@ -156,7 +160,8 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	followed := c.Factory().Informers()[0]
-	for current, changed := followed.StatusChange(); current.Reason != status.ReasonForbidden; current, changed = followed.StatusChange() {
+	for current, changed := followed.StatusChange(); current.Reason != status.ReasonForbidden; current,
+		changed = followed.StatusChange() {
 		<-changed
 	}
 	cancel()
@@ -182,7 +187,8 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	}
 }
 
-// TestEndedContextIsATimeout for the first who asks for a type, though its informer may have synced for another form of it.
+// TestEndedContextIsATimeout for the first who asks for a type, though its informer may have synced for
+// another form of it.
 func TestEndedContextIsATimeout(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -216,10 +222,12 @@ func TestMisfits(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found); err != nil {
 		t.Error(err)
 	}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &found); err == nil || !strings.Contains(err.Error(), "ConfigMap web/b does not fit *v1.ConfigMap") {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &found); err == nil ||
+		!strings.Contains(err.Error(), "ConfigMap web/b does not fit *v1.ConfigMap") {
 		t.Errorf("Get: %v", err)
 	}
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err == nil || !strings.Contains(err.Error(), "web/b") {
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err == nil ||
+		!strings.Contains(err.Error(), "web/b") {
 		t.Errorf("List: %v", err)
 	}
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
@@ -235,7 +243,8 @@ func TestMisfits(t *testing.T) {
 	}
 	server.Delete(t, configMaps, "web", "b")
 	got := <-told
-	if deleted := got.object.(*corev1.ConfigMap); got.what != "delete" || deleted.Name != "b" || deleted.Namespace != "web" || deleted.UID == "" {
+	if deleted := got.object.(*corev1.ConfigMap); got.what != "delete" || deleted.Name != "b" ||
+		deleted.Namespace != "web" || deleted.UID == "" {
 		t.Errorf("the handler was told %+v", got)
 	}
 	server.Create(t, configMaps, misfit("web", "c"))
@@ -248,7 +257,8 @@ func TestMisfits(t *testing.T) {
 // TestIndexes finds objects by functions over each form, in namespaces and in all.
 func TestIndexes(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"), configMap("db", "a", "color", "red", "size", "m"))
+	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"),
+		configMap("db", "a", "color", "red", "size", "m"))
 	c := newCache(t, server, cache.Options{}, Options{})
 	values := func(key string) client.IndexerFunc {
 		return func(o client.Object) []string {
@@ -274,11 +284,13 @@ func TestIndexes(t *testing.T) {
 		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err == nil || !strings.Contains(err.Error(), "indexer conflict") {
+		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err == nil ||
+			!strings.Contains(err.Error(), "indexer conflict") {
 			t.Errorf("an index twice: %v", err)
 		}
 	}
-	server.Create(t, configMaps, configMap("web", "b", "color", "red", "size", "m"), configMap("web", "c", "color", "blue", "size", "m"))
+	server.Create(t, configMaps, configMap("web", "b", "color", "red", "size", "m"),
+		configMap("web", "c", "color", "blue", "size", "m"))
 	for name, list := range lists() {
 		t.Run(name, func(t *testing.T) {
 			awaitObjects(t, c, list, 4)
@@ -295,18 +307,25 @@ func TestIndexes(t *testing.T) {
 				want int
 				opts []client.ListOption
 			}{
-				"all":        {map[string]int{"metadata": 4}[name] + map[string]int{"typed": 3, "unstructured": 3}[name], []client.ListOption{client.MatchingFields{"data.color": "red"}}},
-				"both":       {2 + map[string]int{"metadata": 1}[name], []client.ListOption{client.MatchingFields{"data.color": "red", "data.size": size}}},
-				"namespace":  {1, []client.ListOption{client.InNamespace("db"), client.MatchingFields{"data.color": "red"}}},
-				"no value":   {0, []client.ListOption{client.MatchingFields{"data.color": "green"}}},
-				"nowhere":    {0, []client.ListOption{client.InNamespace("we"), client.MatchingFields{"data.color": "red"}}},
-				"with limit": {1, []client.ListOption{client.Limit(1), client.MatchingFields{"data.color": "red"}}},
+				"all": {map[string]int{"metadata": 4}[name] + map[string]int{"typed": 3,
+					"unstructured": 3}[name],
+					[]client.ListOption{client.MatchingFields{"data.color": "red"}}},
+				"both": {2 + map[string]int{"metadata": 1}[name],
+					[]client.ListOption{client.MatchingFields{"data.color": "red", "data.size": size}}},
+				"namespace": {1, []client.ListOption{client.InNamespace("db"),
+					client.MatchingFields{"data.color": "red"}}},
+				"no value": {0, []client.ListOption{client.MatchingFields{"data.color": "green"}}},
+				"nowhere": {0, []client.ListOption{client.InNamespace("we"),
+					client.MatchingFields{"data.color": "red"}}},
+				"with limit": {1, []client.ListOption{client.Limit(1),
+					client.MatchingFields{"data.color": "red"}}},
 			} {
 				if got, err := find(tt.opts...); got != tt.want || err != nil {
 					t.Errorf("%s: %d objects, want %d, %v", what, got, tt.want, err)
 				}
 			}
-			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil || err.Error() != "Index with name field:data.shape does not exist" {
+			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil ||
+				err.Error() != "Index with name field:data.shape does not exist" {
 				t.Errorf("no such index: %v", err)
 			}
 			if _, err := find(client.Continue("x")); err == nil {
@@ -320,7 +339,8 @@ func TestIndexes(t *testing.T) {
 			indexNames = append(indexNames, x.Name)
 		}
 	}
-	if !slices.Contains(indexNames, "field:data.color") || !slices.Contains(indexNames, "field:data.color (unstructured)") {
+	if !slices.Contains(indexNames, "field:data.color") ||
+		!slices.Contains(indexNames, "field:data.color (unstructured)") {
 		t.Errorf("the indexes are %q", indexNames)
 	}
 }
@@ -331,7 +351,8 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	i := c.mu.resources[resourceKey{configMapKind, kindOfForm(list)}].informer
 	changed := make(chan struct{}, 100)
 	tell := func(any) { changed <- struct{}{} }
-	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) }})
+	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: tell,
+		DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name, of which users of an operator may have
-// written either, from both caches. The stock cache answers {"", "db/admin"} with the object of another namespace; ours does not.
+// TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name, of which users of an
+// operator may have written either, from both caches. The stock cache answers {"", "db/admin"} with the
+// object of another namespace; ours does not.
 func TestKeysAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "admin"), configMap("db", "a"))
 	server.Create(t, namespaces, object(namespaceKind, "", "web"), object(namespaceKind, "", "a"))
-	parts := []string{"", "web", "db", "a", "admin", "db/admin", "web/a", "/", "/a", "a/", "web/", "..", "../db/admin", ".", " ", " a", "a ", "db%2Fadmin", "none"}
+	parts := []string{"", "web", "db", "a", "admin", "db/admin", "web/a", "/", "/a", "a/", "web/", "..",
+		"../db/admin", ".", " ", " a", "a ", "db%2Fadmin", "none"}
 	for name, options := range map[string]cache.Options{
 		"all namespaces": {},
 		"one namespace":  {DefaultNamespaces: map[string]cache.Config{"web": {}}},
@@ -56,7 +58,8 @@ func compareGet(t *testing.T, ours, stock client.Reader, key client.ObjectKey, f
 	}
 	if (err == nil) != (stockErr == nil) || apierrors.IsNotFound(err) != apierrors.IsNotFound(stockErr) ||
 		client.ObjectKeyFromObject(got) != client.ObjectKeyFromObject(want) {
-		t.Errorf("%T %q: %v, %s; the stock cache: %v, %s", form, key, err, client.ObjectKeyFromObject(got), stockErr, client.ObjectKeyFromObject(want))
+		t.Errorf("%T %q: %v, %s; the stock cache: %v, %s", form, key, err, client.ObjectKeyFromObject(got),
+			stockErr, client.ObjectKeyFromObject(want))
 	}
 }
 
@@ -66,7 +69,8 @@ func TestNamesWithSlashes(t *testing.T) {
 	server.Create(t, configMaps, configMap("db", "admin"))
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "db", Name: "admin"}, &corev1.ConfigMap{}); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "db", Name: "admin"},
+		&corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
 	}
 	informer := c.Factory().Informers()[0]
@@ -79,7 +83,8 @@ func TestNamesWithSlashes(t *testing.T) {
 			if _, err := informer.Lister().ByNamespace(namespace).Get(name); !apierrors.IsNotFound(err) {
 				t.Errorf("ByNamespace(%q).Get(%q): %v", namespace, name, err)
 			}
-			if _, err := c.uidOf(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			if _, err := c.uidOf(t.Context(), client.ObjectKey{Namespace: namespace, Name: name},
+				&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 				t.Errorf("uidOf(%q, %q): %v", namespace, name, err)
 			}
 		}

@@ -20,9 +20,10 @@ const (
 	cacheLost
 )
 
-// Start runs all informers, those that are asked for later too, until ctx ends or Close is called, and returns when they have
-// ended. It can be called once. If ctx has ended already, it starts nothing and returns the cause. It fails with an ErrStopped
-// if the owner of a shared factory shuts it down before: all reads fail after that.
+// Start runs all informers, those that are asked for later too, until ctx ends or Close is called, and
+// returns when they have ended. It can be called once. If ctx has ended already, it starts nothing and
+// returns the cause. It fails with an ErrStopped if the owner of a shared factory shuts it down before: all
+// reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -46,7 +47,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.factory.Done():
 		if ctx.Err() == nil {
-			err = fmt.Errorf("the factory of the cache was shut down by somebody else: %w", dynamicinformer.ErrStopped)
+			err = fmt.Errorf("the factory of the cache was shut down by somebody else: %w",
+				dynamicinformer.ErrStopped)
 		}
 	}
 	resources := c.end(err)
@@ -63,9 +65,9 @@ func (c *Cache) Start(ctx context.Context) error {
 	return err
 }
 
-// Close ends the cache for good. A cache that is not started needs it to release a shared factory's informers; Start fails with
-// an ErrStopped then. For a running cache it has the effect of the end of Start's context, and does not wait for Start to return.
-// It can be called again.
+// Close ends the cache for good. A cache that is not started needs it to release a shared factory's
+// informers; Start fails with an ErrStopped then. For a running cache it has the effect of the end of Start's
+// context, and does not wait for Start to return. It can be called again.
 func (c *Cache) Close() {
 	c.close()
 	c.mu.Lock()
@@ -96,7 +98,8 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("start the cache: %w", context.Cause(ctx))
 	}
-	// Others may hold the same informers, or ask for more. Those of the cache end with its claims, or with Shutdown.
+	// Others may hold the same informers, or ask for more. Those of the cache end with its claims, or with
+	// Shutdown.
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -142,8 +145,8 @@ func (c *Cache) resourcesLocked() []*resource {
 	return all
 }
 
-// WaitForCacheSync waits until the cache has been started and all informers that have been asked for up to then have
-// synced. It returns false when ctx ends before.
+// WaitForCacheSync waits until the cache has been started and all informers that have been asked for up to
+// then have synced. It returns false when ctx ends before.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
@@ -169,8 +172,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
-// await waits until an informer can be read: until it has synced, or its type, which it followed before, is known to be
-// gone, with all its objects. It returns an ErrStopped when it has stopped before, or why ctx ended.
+// await waits until an informer can be read: until it has synced, or its type, which it followed before, is
+// known to be gone, with all its objects. It returns an ErrStopped when it has stopped before, or why ctx
+// ended.
 func await(ctx context.Context, informer *dynamicinformer.Informer) error {
 	for {
 		if informer.HasSynced() {

@@ -54,7 +54,8 @@ func TestClose(t *testing.T) {
 			if err := fresh.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Start after Close: %v", err)
 			}
-			if err := fresh.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
+			if err := fresh.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
+				&corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Get after Close: %v", err)
 			}
 			if fresh.WaitForCacheSync(t.Context()) {

@@ -34,14 +34,20 @@ func listOptions() map[string]*client.ListOptions {
 	notRed, _ := labels.Parse("color!=red,color")
 	all := map[string]*client.ListOptions{}
 	for _, namespace := range []string{"", "web", "we", "nowhere"} {
-		for which, selector := range []labels.Selector{nil, labels.Everything(), labels.Nothing(), red, notRed} {
+		for which, selector := range []labels.Selector{nil, labels.Everything(),
+			labels.Nothing(), red, notRed} {
 			for _, field := range []fields.Selector{
-				nil, fields.Everything(), fields.Nothing(), fields.ParseSelectorOrDie("letter=a"), fields.ParseSelectorOrDie("letter="),
-				fields.ParseSelectorOrDie("letter=b,color=red"), fields.ParseSelectorOrDie("color=blue,letter=b"), fields.ParseSelectorOrDie("letter=a,letter=b"),
+				nil, fields.Everything(), fields.Nothing(), fields.ParseSelectorOrDie("letter=a"),
+				fields.ParseSelectorOrDie("letter="),
+				fields.ParseSelectorOrDie("letter=b,color=red"),
+				fields.ParseSelectorOrDie("color=blue,letter=b"),
+				fields.ParseSelectorOrDie("letter=a,letter=b"),
 				fields.ParseSelectorOrDie("letter!=a"), fields.ParseSelectorOrDie("metadata.name=ab"),
 			} {
 				for _, limit := range []int64{0, 1, 3, -1} {
-					all[fmt.Sprintf("%s %d %v %d", namespace, which, field, limit)] = &client.ListOptions{Namespace: namespace, LabelSelector: selector, FieldSelector: field, Limit: limit}
+					all[fmt.Sprintf("%s %d %v %d", namespace, which, field,
+						limit)] = &client.ListOptions{Namespace: namespace, LabelSelector: selector,
+						FieldSelector: field, Limit: limit}
 				}
 			}
 		}
@@ -49,7 +55,8 @@ func listOptions() map[string]*client.ListOptions {
 	return all
 }
 
-// TestListsAreThoseOfTheStockCache: whatever is asked for, both caches list the same objects, and refuse the same.
+// TestListsAreThoseOfTheStockCache: whatever is asked for, both caches list the same objects, and refuse the
+// same.
 func TestListsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "we", "db"} {
@@ -63,9 +70,11 @@ func TestListsAreThoseOfTheStockCache(t *testing.T) {
 	}
 	red, _ := labels.Parse("color=red")
 	for what, options := range map[string]cache.Options{
-		"all":        {},
-		"namespaces": {DefaultNamespaces: map[string]cache.Config{"web": {}, "we": {LabelSelector: red, UnsafeDisableDeepCopy: new(true)}}},
-		"all but":    {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, cache.AllNamespaces: {}}},
+		"all": {},
+		"namespaces": {DefaultNamespaces: map[string]cache.Config{"web": {},
+			"we": {LabelSelector: red, UnsafeDisableDeepCopy: new(true)}}},
+		"all but": {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red},
+			cache.AllNamespaces: {}}},
 		"transform": {DefaultTransform: func(in any) (any, error) {
 			in.(client.Object).SetAnnotations(map[string]string{"seen": "yes"})
 			if in.(client.Object).GetName() == "ba" {
@@ -83,7 +92,8 @@ func TestListsAreThoseOfTheStockCache(t *testing.T) {
 			}
 			for _, c := range []cache.Cache{ours, stock} {
 				for _, form := range forms() {
-					for field, function := range map[string]client.IndexerFunc{"letter": letters, "color": color} {
+					for field, function := range map[string]client.IndexerFunc{"letter": letters,
+						"color": color} {
 						if err := c.IndexField(t.Context(), form, field, function); err != nil {
 							t.Fatal(err)
 						}
@@ -92,16 +102,19 @@ func TestListsAreThoseOfTheStockCache(t *testing.T) {
 				start(t, c)
 			}
 			for form, list := range lists() {
-				got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
+				got, want := list.DeepCopyObject().(client.ObjectList),
+					list.DeepCopyObject().(client.ObjectList)
 				for what, opts := range listOptions() { // into the same lists
-					compareLists(t, form+" "+what, got, want, ours.List(t.Context(), got, opts), stock.List(t.Context(), want, opts), opts)
+					compareLists(t, form+" "+what, got, want, ours.List(t.Context(), got, opts),
+						stock.List(t.Context(), want, opts), opts)
 				}
 			}
 		})
 	}
 }
 
-func compareLists(t *testing.T, what string, got, want client.ObjectList, err, wantErr error, opts *client.ListOptions) {
+func compareLists(t *testing.T, what string, got, want client.ObjectList, err, wantErr error,
+	opts *client.ListOptions) {
 	t.Helper()
 	if textOf(err) != textOf(wantErr) {
 		t.Errorf("%s: %v; the stock cache: %v", what, err, wantErr)

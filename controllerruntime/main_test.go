@@ -26,7 +26,8 @@ var (
 	namespaces    = apitest.Namespaces.GVR
 	widgetKind    = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	widgets       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	allTypes      = []apitest.Type{apitest.ConfigMaps, apitest.Namespaces, {GVR: widgets, Kind: "Widget", Namespaced: true}}
+	allTypes      = []apitest.Type{apitest.ConfigMaps, apitest.Namespaces,
+		{GVR: widgets, Kind: "Widget", Namespaced: true}}
 )
 
 // newServer returns a server of the types of the tests.
@@ -103,7 +104,8 @@ func forms() map[string]client.Object {
 	partial.SetGroupVersionKind(configMapKind)
 	dynamic := &unstructured.Unstructured{}
 	dynamic.SetGroupVersionKind(configMapKind)
-	return map[string]client.Object{"typed": &corev1.ConfigMap{}, "unstructured": dynamic, "metadata": partial}
+	return map[string]client.Object{"typed": &corev1.ConfigMap{}, "unstructured": dynamic,
+		"metadata": partial}
 }
 
 // lists are empty lists of each form of config maps.
@@ -113,7 +115,8 @@ func lists() map[string]client.ObjectList {
 	partial.SetGroupVersionKind(list)
 	dynamic := &unstructured.UnstructuredList{}
 	dynamic.SetGroupVersionKind(list)
-	return map[string]client.ObjectList{"typed": &corev1.ConfigMapList{}, "unstructured": dynamic, "metadata": partial}
+	return map[string]client.ObjectList{"typed": &corev1.ConfigMapList{}, "unstructured": dynamic,
+		"metadata": partial}
 }
 
 // names returns "namespace/name" of the items of a list, sorted by the caller where it matters.
@@ -139,7 +142,8 @@ type fixedTypes []apitest.Type
 
 func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	for _, t := range all {
-		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind,
+			Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()
 	return func() {}

@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestManagerInMemory: a manager with our cache reconciles on a cluster in memory, as the tests of operators do.
+// TestManagerInMemory: a manager with our cache reconciles on a cluster in memory, as the tests of operators
+// do.
 func TestManagerInMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme})
@@ -50,12 +51,14 @@ func TestManagerInMemory(t *testing.T) {
 	go func() { stopped <- manager.Start(ctx) }() // ended by cancel
 	defer func() { cancel(); <-stopped }()
 
-	secrets, err := cluster.Client().Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Watch(ctx, metav1.ListOptions{})
+	secrets, err := cluster.Client().Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Watch(ctx,
+		metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer secrets.Stop()
-	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}
+	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
+		Data: map[string]string{"k": "v"}}
 	if err := manager.GetClient().Create(ctx, from); err != nil {
 		t.Fatal(err)
 	}

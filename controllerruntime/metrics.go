@@ -15,8 +15,8 @@ import (
 // maxNames is how many caches of one process are told apart before the metrics of another are given up.
 const maxNames = 100
 
-// registerMetrics registers the metrics of the factory, and returns what takes them back. That there are none is logged, and
-// no reason not to start.
+// registerMetrics registers the metrics of the factory, and returns what takes them back. That there are none
+// is logged, and no reason not to start.
 func (c *Cache) registerMetrics() (unregister func()) {
 	registerer := c.options.Metrics
 	if registerer == nil {
@@ -36,7 +36,8 @@ func (c *Cache) registerMetrics() (unregister func()) {
 }
 
 // register registers the collector of the first name that is free: name, then name with a number from 2 on.
-func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector, name string) (prometheus.Collector, error) {
+func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
+	name string) (prometheus.Collector, error) {
 	for number := 1; number <= maxNames; number++ {
 		tried := name
 		if number > 1 {

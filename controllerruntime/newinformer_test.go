@@ -10,19 +10,22 @@ import (
 // TestNewInformer runs the stock cache on it, and reads each form.
 func TestNewInformer(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"), map[string]string{"color": "red"}), configMap("db", "b"))
+	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"),
+		map[string]string{"color": "red"}), configMap("db", "b"))
 	c, err := NewCache(server.Config(), cache.Options{Mapper: newMapper(), NewInformer: NewInformer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, form := range forms() {
-		if err := c.IndexField(t.Context(), form, "color", func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
+		if err := c.IndexField(t.Context(), form, "color",
+			func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start(t, c)
 	for name, form := range forms() {
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || form.GetLabels()["color"] != "red" {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
+			form.GetLabels()["color"] != "red" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -32,7 +35,8 @@ func TestNewInformer(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, found, err)
 		}
 	}
-	if _, err := NewCacheFunc(Options{Name: "mine"})(server.Config(), cache.Options{Mapper: newMapper(), NewInformer: NewInformer}); err == nil {
+	if _, err := NewCacheFunc(Options{Name: "mine"})(server.Config(),
+		cache.Options{Mapper: newMapper(), NewInformer: NewInformer}); err == nil {
 		t.Error("options that would be void are taken")
 	}
 }

@@ -19,14 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Get writes the object of a key into out: a copy that is the caller's own, unless UnsafeDisableDeepCopy is set. An
-// object that is decoded is not copied on top of it. What the cache does not have is an error that apierrors.IsNotFound
-// knows; before Start it is a *cache.ErrCacheNotStarted. An object that does not fit out is an error that names it, and
-// leaves others readable. Where somebody who shares the factory has stopped the informer, it is a dynamicinformer.ErrStopped.
+// Get writes the object of a key into out: a copy that is the caller's own, unless UnsafeDisableDeepCopy is
+// set. An object that is decoded is not copied on top of it. What the cache does not have is an error that
+// apierrors.IsNotFound knows; before Start it is a *cache.ErrCacheNotStarted. An object that does not fit out
+// is an error that names it, and leaves others readable. Where somebody who shares the factory has stopped
+// the informer, it is a dynamicinformer.ErrStopped.
 //
-// Asking for a type for the first time starts its informer, unless ReaderFailOnMissingInformer is set, and waits for it. Get
-// does not wait for a type that is known to be gone since: none of its objects is found then.
-func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
+// Asking for a type for the first time starts its informer, unless ReaderFailOnMissingInformer is set, and
+// waits for it. Get does not wait for a type that is known to be gone since: none of its objects is found
+// then.
+func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
+	opts ...client.GetOption) error {
 	gvk, err := apiutil.GVKForObject(out, c.scheme)
 	if err != nil {
 		return err
@@ -61,7 +64,8 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 }
 
 // reading returns the resource of an object that is to be read.
-func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object) (r *resource, started bool, err error) {
+func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind,
+	object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
 	if c.failOnMissing {
 		if r, state := c.known(key); r == nil {
@@ -76,12 +80,14 @@ func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
 	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
 	if !ok && name.Namespace != "" {
-		// For a cluster-scoped type the namespace does not count. The type may have had another scope when it was first read.
+		// For a cluster-scoped type the namespace does not count. The type may have had another scope when it
+		// was first read.
 		name.Namespace = ""
 		stored, ok = content.Lookup(name)
 	}
 	if !ok {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: r.key.gvk.Group, Resource: r.key.gvk.Kind}, key.Name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: r.key.gvk.Group,
+			Resource: r.key.gvk.Kind}, key.Name)
 	}
 	return stored, nil
 }
@@ -89,12 +95,13 @@ func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
 // errContinue is for what a cache cannot do.
 var errContinue = errors.New("continue list option is not supported by the cache")
 
-// List writes the objects that the options select into list, in no particular order: copies as Get makes them. Labels
-// are compared, and fields looked up, without decoding what is not selected. Field selectors have to be exact, each over
-// a field of IndexField or an index by configuration. Limit cuts the result off; there is no way to continue.
+// List writes the objects that the options select into list, in no particular order: copies as Get makes
+// them. Labels are compared, and fields looked up, without decoding what is not selected. Field selectors
+// have to be exact, each over a field of IndexField or an index by configuration. Limit cuts the result off;
+// there is no way to continue.
 //
-// What one List returns of one namespace, or of all where they are followed together, is of one moment. It waits as Get
-// does, and an object that does not fit is an error.
+// What one List returns of one namespace, or of all where they are followed together, is of one moment. It
+// waits as Get does, and an object that does not fit is an error.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 // TestReadsAreThoseOfTheStockCache gets and lists objects in each form from both caches.
 func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"), map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))
+	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
+		map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))
 	ours := newCache(t, server, cache.Options{}, Options{})
 	stock, err := cache.New(server.Config(), cache.Options{Mapper: newMapper()})
 	if err != nil {
@@ -30,7 +31,8 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 			want := got.DeepCopyObject().(client.Object)
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
 			for range 2 { // cold, and with whatever is in memory after the first
-				if err := errors.Join(ours.Get(t.Context(), key, got), stock.Get(t.Context(), key, want)); err != nil {
+				if err := errors.Join(ours.Get(t.Context(), key, got),
+					stock.Get(t.Context(), key, want)); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -55,11 +57,14 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	for name, list := range lists() {
 		for what, opts := range options {
 			t.Run(name+" "+what, func(t *testing.T) {
-				got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
-				if err := errors.Join(ours.List(t.Context(), got, opts...), stock.List(t.Context(), want, opts...)); err != nil {
+				got, want := list.DeepCopyObject().(client.ObjectList),
+					list.DeepCopyObject().(client.ObjectList)
+				if err := errors.Join(ours.List(t.Context(), got, opts...),
+					stock.List(t.Context(), want, opts...)); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" || got.GetContinue() != want.GetContinue() {
+				if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" ||
+					got.GetContinue() != want.GetContinue() {
 					t.Errorf("List (-stock +ours):\n%s", diff)
 				}
 			})
@@ -91,7 +96,8 @@ func TestCopiesAreTheCallersOwn(t *testing.T) {
 		})
 	}
 	var one, other corev1.ConfigMap
-	if err := errors.Join(c.Get(t.Context(), key, &one, client.UnsafeDisableDeepCopy), c.Get(t.Context(), key, &other, client.UnsafeDisableDeepCopy)); err != nil {
+	if err := errors.Join(c.Get(t.Context(), key, &one, client.UnsafeDisableDeepCopy),
+		c.Get(t.Context(), key, &other, client.UnsafeDisableDeepCopy)); err != nil {
 		t.Fatal(err)
 	}
 	if reflect.ValueOf(one.Labels).UnsafePointer() != reflect.ValueOf(other.Labels).UnsafePointer() {
@@ -104,7 +110,8 @@ func TestReadingBeforeStart(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
 	var notStarted *cache.ErrCacheNotStarted
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}); !errors.As(err, &notStarted) {
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}); !errors.As(err,
+		&notStarted) {
 		t.Errorf("Get: %v", err)
 	}
 	if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.As(err, &notStarted) {
@@ -113,7 +120,8 @@ func TestReadingBeforeStart(t *testing.T) {
 	c = newCache(t, server, cache.Options{ReaderFailOnMissingInformer: true}, Options{})
 	start(t, c)
 	var notCached *cache.ErrResourceNotCached
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); !errors.As(err, &notCached) || notCached.GVK != configMapKind {
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); !errors.As(err, &notCached) ||
+		notCached.GVK != configMapKind {
 		t.Errorf("List without an informer: %v", err)
 	}
 	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
@@ -127,23 +135,31 @@ func TestReadingBeforeStart(t *testing.T) {
 // TestObjectsKeptDecoded are read, indexed and handled in each form, too.
 func TestObjectsKeptDecoded(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"), map[string]string{"color": "red"}), configMap("web", "b"))
-	c := newCache(t, server, cache.Options{}, Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
-	for _, name := range []string{"typed", "unstructured", "metadata"} { // whole objects first, so that all forms share them
+	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
+		map[string]string{"color": "red"}), configMap("web", "b"))
+	c := newCache(t, server, cache.Options{},
+		Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
+	// whole objects first, so that all forms share them
+	for _, name := range []string{"typed", "unstructured", "metadata"} {
 		form := forms()[name]
-		if err := c.IndexField(t.Context(), form, "color", func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
+		if err := c.IndexField(t.Context(), form, "color",
+			func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start(t, c)
 	for name, form := range forms() {
 		t.Run(name, func(t *testing.T) {
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || form.GetLabels()["color"] != "red" || form.GetObjectKind().GroupVersionKind() != configMapKind {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
+				form.GetLabels()["color"] != "red" ||
+				form.GetObjectKind().GroupVersionKind() != configMapKind {
 				t.Errorf("%v: %+v", err, form)
 			}
 			form.GetLabels()["color"] = "blue"
 			list := lists()[name]
-			if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}, client.MatchingLabels{"color": "red"}); err != nil || !names(t, list)["web/a"] || len(names(t, list)) != 1 {
+			if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"},
+				client.MatchingLabels{"color": "red"}); err != nil || !names(t, list)["web/a"] ||
+				len(names(t, list)) != 1 {
 				t.Errorf("%v: %v", err, names(t, list))
 			}
 			i, err := c.GetInformer(t.Context(), form)

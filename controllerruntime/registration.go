@@ -25,7 +25,8 @@ var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 // remove takes the handler out of all views. Doing so again is fine.
 func (r *registration) remove() {
 	for _, p := range r.parts {
-		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration) // it fails only for a registration of another kind
+		// it fails only for a registration of another kind
+		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
 }
 

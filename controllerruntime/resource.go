@@ -28,8 +28,8 @@ type resourceKey struct {
 	kind formKind
 }
 
-// resource is a type in one of the forms in which its objects are read. All forms of a type share informers where they
-// show the same.
+// resource is a type in one of the forms in which its objects are read. All forms of a type share informers
+// where they show the same.
 type resource struct {
 	key        resourceKey
 	gvr        schema.GroupVersionResource
@@ -64,7 +64,8 @@ func (c *Cache) known(key resourceKey) (*resource, cacheState) {
 }
 
 // resource returns a resource, which is made where there is none yet, and whether the cache has been started.
-func (c *Cache) resource(ctx context.Context, key resourceKey, object runtime.Object) (r *resource, started bool, err error) {
+func (c *Cache) resource(ctx context.Context, key resourceKey,
+	object runtime.Object) (r *resource, started bool, err error) {
 	r, state := c.known(key)
 	started = state != cacheFresh
 	switch {
@@ -101,8 +102,8 @@ func (c *Cache) resource(ctx context.Context, key resourceKey, object runtime.Ob
 	}
 }
 
-// claim returns a resource that there is; or what is closed when somebody has made it, or failed to; or nothing: the caller
-// makes it, with makeResource.
+// claim returns a resource that there is; or what is closed when somebody has made it, or failed to; or
+// nothing: the caller makes it, with makeResource.
 func (c *Cache) claim(key resourceKey) (r *resource, made <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,11 +125,13 @@ func (c *Cache) admitsLocked(key resourceKey) error {
 	if c.mu.state < cacheEnded {
 		return nil
 	}
-	return fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk, dynamicinformer.ErrStopped)
+	return fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk,
+		dynamicinformer.ErrStopped)
 }
 
 // makeResource makes a resource that has been claimed, and returns whether the cache has been started.
-func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping, form *form) (r *resource, started bool, err error) {
+func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
+	form *form) (r *resource, started bool, err error) {
 	defer func() { // also when an index panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -148,8 +151,8 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping, form *f
 	return r, c.hasStarted(), err
 }
 
-// newResource acquires the informers of a resource. No lock is held: an informer that others have already may first have to
-// add indexes.
+// newResource acquires the informers of a resource. No lock is held: an informer that others have already may
+// first have to add indexes.
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
@@ -163,7 +166,8 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 		if err == nil {
 			var handle *dynamicinformer.Handle
 			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				r.views[namespace] = &view{handle: handle, shares: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
+				r.views[namespace] = &view{handle: handle,
+					shares: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
 			}
 		}
 		if err != nil {
@@ -175,7 +179,8 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 }
 
 // viewOptions say how a resource is followed in a namespace, or in all.
-func (c *Cache) viewOptions(r *resource, namespace string, config cache.Config) (dynamicinformer.ResourceOptions, error) {
+func (c *Cache) viewOptions(r *resource, namespace string,
+	config cache.Config) (dynamicinformer.ResourceOptions, error) {
 	options, err := c.storage(r)
 	if err != nil {
 		return options, err
@@ -196,19 +201,21 @@ func (c *Cache) viewOptions(r *resource, namespace string, config cache.Config) 
 		options.Namespaces = dynamicinformer.InNamespaces(namespace)
 	}
 	period := jittered(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
-	options.Resync, options.WatchBookmarks, options.WatchErrorHandler = &period, config.EnableWatchBookmarks, c.watchErrors
+	options.Resync, options.WatchBookmarks, options.WatchErrorHandler = &period,
+		config.EnableWatchBookmarks, c.watchErrors
 	switch {
 	case config.Transform == nil:
 	case stripsManagedFields(config.Transform):
-		options.Prune.Presets = append(slices.Clone(options.Prune.Presets), dynamicinformer.PruneManagedFields)
+		options.Prune.Presets = append(slices.Clone(options.Prune.Presets),
+			dynamicinformer.PruneManagedFields)
 	default:
 		options.Transform = r.form.transform(config.Transform)
 	}
 	return options, nil
 }
 
-// jittered returns a period that is up to a tenth shorter. The informer makes it up to a tenth longer, which comes to what
-// controller-runtime does.
+// jittered returns a period that is up to a tenth shorter. The informer makes it up to a tenth longer, which
+// comes to what controller-runtime does.
 func jittered(period time.Duration) time.Duration {
 	if period <= 0 {
 		return period
@@ -216,8 +223,8 @@ func jittered(period time.Duration) time.Duration {
 	return period - rand.N(period/10+1)
 }
 
-// storage says how the objects of a resource are kept: the metadata alone, where nobody reads more of the type and
-// nothing else is asked for.
+// storage says how the objects of a resource are kept: the metadata alone, where nobody reads more of the
+// type and nothing else is asked for.
 func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
 	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
@@ -275,8 +282,9 @@ func (r *resource) in(namespace string) *view {
 	return r.views[cache.AllNamespaces]
 }
 
-// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says why. Who comes first
-// with a context that has ended is refused, however fast the informer is: with controller-runtime it would not be there yet.
+// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says
+// why. Who comes first with a context that has ended is refused, however fast the informer is: with
+// controller-runtime it would not be there yet.
 func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
 	late := !r.awaited.Load() && ctx.Err() != nil
 	for _, v := range views {
@@ -295,7 +303,8 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 		case errors.Is(err, dynamicinformer.ErrStopped):
 			return fmt.Errorf("the informer of %s was stopped: %w", r.key.gvk, err)
 		default:
-			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object, v.informer().Status()), 0)
+			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object,
+				v.informer().Status()), 0)
 		}
 	}
 	r.awaited.Store(true)
@@ -304,11 +313,13 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 
 // errLost is for what nobody follows any more.
 func errLost(gvk schema.GroupVersionKind) error {
-	return fmt.Errorf("the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
+	return fmt.
+		Errorf(
+			"the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
 }
 
-// lost reports whether an informer has stopped though the cache goes on and has not given it up: whoever shares the factory
-// has shut it down, or has ended the context that it was started with.
+// lost reports whether an informer has stopped though the cache goes on and has not given it up: whoever
+// shares the factory has shut it down, or has ended the context that it was started with.
 func (r *resource) lost(v *view) bool {
 	select {
 	case <-v.informer().Stopped():

@@ -29,7 +29,8 @@ type settings struct {
 
 // typeSettings say how a type is followed.
 type typeSettings struct {
-	// namespaces are the namespaces to follow; all without any. cache.AllNamespaces stands for those that are not named.
+	// namespaces are the namespaces to follow; all without any. cache.AllNamespaces stands for those that are
+	// not named.
 	namespaces map[string]cache.Config
 	// whole is for what is not followed by namespaces.
 	whole cache.Config
@@ -71,8 +72,8 @@ func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cac
 	return config, options, nil
 }
 
-// settle works out how types are followed. The most specific counts: the namespace of an object in ByObject, then
-// ByObject, then the namespace in DefaultNamespaces, then the defaults.
+// settle works out how types are followed. The most specific counts: the namespace of an object in ByObject,
+// then ByObject, then the namespace in DefaultNamespaces, then the defaults.
 func settle(options cache.Options) (settings, error) {
 	defaults := cache.Config{
 		LabelSelector: options.DefaultLabelSelector, FieldSelector: options.DefaultFieldSelector,
@@ -81,7 +82,8 @@ func settle(options cache.Options) (settings, error) {
 	}
 	s := settings{
 		byKind: map[schema.GroupVersionKind]typeSettings{},
-		others: typeSettings{whole: defaults, namespaces: eachOver(options.DefaultNamespaces, func(string) []cache.Config { return []cache.Config{defaults} })},
+		others: typeSettings{whole: defaults, namespaces: eachOver(options.DefaultNamespaces,
+			func(string) []cache.Config { return []cache.Config{defaults} })},
 	}
 	for object, by := range options.ByObject {
 		gvk, t, err := settleObject(options, object, by, defaults)
@@ -107,13 +109,16 @@ func (s settings) validate() error {
 }
 
 // settleObject works out how the type of an object of ByObject is followed.
-func settleObject(options cache.Options, object client.Object, by cache.ByObject, defaults cache.Config) (schema.GroupVersionKind, typeSettings, error) {
+func settleObject(options cache.Options, object client.Object, by cache.ByObject,
+	defaults cache.Config) (schema.GroupVersionKind, typeSettings, error) {
 	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
 	if err != nil {
-		return schema.GroupVersionKind{}, typeSettings{}, fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
+		return schema.GroupVersionKind{}, typeSettings{},
+			fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
 	}
 	if !namespaced && by.Namespaces != nil {
-		return schema.GroupVersionKind{}, typeSettings{}, fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
+		return schema.GroupVersionKind{}, typeSettings{},
+			fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
 	}
 	gvk, err := apiutil.GVKForObject(object, options.Scheme)
 	if err != nil {
@@ -121,7 +126,8 @@ func settleObject(options cache.Options, object client.Object, by cache.ByObject
 	}
 	own := cache.Config{
 		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
-		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks, SyncPeriod: by.SyncPeriod,
+		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
+		SyncPeriod: by.SyncPeriod,
 	}
 	t := typeSettings{whole: over(own, defaults)}
 	if namespaced {
@@ -136,8 +142,10 @@ func settleObject(options cache.Options, object client.Object, by cache.ByObject
 	return gvk, t, nil
 }
 
-// eachOver returns the settings of each namespace over less specific ones. Those of all namespaces leave out the others.
-func eachOver(namespaces map[string]cache.Config, defaults func(namespace string) []cache.Config) map[string]cache.Config {
+// eachOver returns the settings of each namespace over less specific ones. Those of all namespaces leave out
+// the others.
+func eachOver(namespaces map[string]cache.Config,
+	defaults func(namespace string) []cache.Config) map[string]cache.Config {
 	all := make(map[string]cache.Config, len(namespaces))
 	for namespace, config := range namespaces {
 		for _, d := range defaults(namespace) {

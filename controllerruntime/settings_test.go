@@ -17,36 +17,49 @@ import (
 
 // optionSets are combinations of what says which objects are followed.
 func optionSets() map[string]cache.Options {
-	red, blue := labels.SelectorFromSet(labels.Set{"color": "red"}), labels.SelectorFromSet(labels.Set{"color": "blue"})
+	red, blue := labels.SelectorFromSet(labels.Set{"color": "red"}),
+		labels.SelectorFromSet(labels.Set{"color": "blue"})
 	named := fields.OneTermEqualSelector("metadata.name", "a")
 	return map[string]cache.Options{
-		"nothing":               {},
-		"label":                 {DefaultLabelSelector: red},
-		"field":                 {DefaultFieldSelector: named},
-		"field of a namespace":  {DefaultFieldSelector: fields.OneTermEqualSelector("metadata.namespace", "web")},
-		"namespace":             {DefaultNamespaces: map[string]cache.Config{"web": {}}},
-		"namespaces":            {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, "db": {}}, DefaultLabelSelector: blue},
-		"all but":               {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, cache.AllNamespaces: {LabelSelector: blue}}},
-		"not defaulted":         {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: labels.Everything()}}, DefaultLabelSelector: blue},
-		"object":                {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: red}}, DefaultLabelSelector: blue},
-		"object and namespaces": {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: red}}, DefaultNamespaces: map[string]cache.Config{"web": {FieldSelector: named}, "db": {LabelSelector: blue}}},
+		"nothing": {},
+		"label":   {DefaultLabelSelector: red},
+		"field":   {DefaultFieldSelector: named},
+		"field of a namespace": {DefaultFieldSelector: fields.OneTermEqualSelector("metadata.namespace",
+			"web")},
+		"namespace": {DefaultNamespaces: map[string]cache.Config{"web": {}}},
+		"namespaces": {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red},
+			"db": {}}, DefaultLabelSelector: blue},
+		"all but": {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red},
+			cache.AllNamespaces: {LabelSelector: blue}}},
+		"not defaulted": {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: labels.
+			Everything()}}, DefaultLabelSelector: blue},
+		"object": {ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Label: red}}, DefaultLabelSelector: blue},
+		"object and namespaces": {ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Label: red}},
+			DefaultNamespaces: map[string]cache.Config{"web": {FieldSelector: named},
+				"db": {LabelSelector: blue}}},
 		"object in namespaces": {
-			ByObject:          map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Field: named, Namespaces: map[string]cache.Config{"web": {}, cache.AllNamespaces: {LabelSelector: red}}}},
+			ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Field: named,
+				Namespaces: map[string]cache.Config{"web": {}, cache.AllNamespaces: {LabelSelector: red}}}},
 			DefaultNamespaces: map[string]cache.Config{"db": {}},
 		},
-		"object in all":  {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{}}}, DefaultNamespaces: map[string]cache.Config{"db": {}}},
-		"cluster-scoped": {ByObject: map[client.Object]cache.ByObject{&corev1.Namespace{}: {Field: named}}, DefaultNamespaces: map[string]cache.Config{"db": {}}},
+		"object in all": {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
+			Namespaces: map[string]cache.Config{}}}, DefaultNamespaces: map[string]cache.Config{"db": {}}},
+		"cluster-scoped": {ByObject: map[client.Object]cache.ByObject{&corev1.Namespace{}: {Field: named}},
+			DefaultNamespaces: map[string]cache.Config{"db": {}}},
 	}
 }
 
-// TestSettingsAreThoseOfTheStockCache: both caches find the same objects, in each form and each namespace, and what the one
-// refuses the other does too.
+// TestSettingsAreThoseOfTheStockCache: both caches find the same objects, in each form and each namespace,
+// and what the one refuses the other does too.
 func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "db", "other"} {
 		server.Create(t, namespaces, object(namespaceKind, "", namespace))
 		for name, color := range map[string]string{"a": "red", "b": "blue", "c": "red"} {
-			server.Create(t, configMaps, labelled(configMap(namespace, name), map[string]string{"color": color}))
+			server.Create(t, configMaps, labelled(configMap(namespace, name),
+				map[string]string{"color": color}))
 		}
 	}
 	server.Create(t, namespaces, object(namespaceKind, "", "a"))
@@ -69,8 +82,11 @@ func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 			}
 			for _, list := range all {
 				for _, namespace := range []string{"", "web", "db", "other"} {
-					got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
-					err, wantErr := ours.List(t.Context(), got, client.InNamespace(namespace)), stock.List(t.Context(), want, client.InNamespace(namespace))
+					got, want := list.DeepCopyObject().(client.ObjectList),
+						list.DeepCopyObject().(client.ObjectList)
+					err, wantErr := ours.List(t.Context(), got,
+						client.InNamespace(namespace)), stock.
+						List(t.Context(), want, client.InNamespace(namespace))
 					if textOf(err) != textOf(wantErr) {
 						t.Errorf("%T in %q: %v; the stock cache: %v", list, namespace, err, wantErr)
 					}
@@ -78,7 +94,8 @@ func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 						t.Errorf("%T in %q (-stock +ours):\n%s", list, namespace, diff)
 					}
 					key := client.ObjectKey{Namespace: namespace, Name: "a"}
-					err, wantErr = ours.Get(t.Context(), key, &corev1.ConfigMap{}), stock.Get(t.Context(), key, &corev1.ConfigMap{})
+					err, wantErr = ours.Get(t.Context(), key, &corev1.ConfigMap{}), stock.Get(t.Context(),
+						key, &corev1.ConfigMap{})
 					if textOf(err) != textOf(wantErr) {
 						t.Errorf("Get %s: %v; the stock cache: %v", key, err, wantErr)
 					}
@@ -98,7 +115,8 @@ func textOf(err error) string {
 // TestWithoutBookmarks: no request asks for any.
 func TestWithoutBookmarks(t *testing.T) {
 	server := newServer(t)
-	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)}, Options{Types: fixedTypes(allTypes)})
+	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)},
+		Options{Types: fixedTypes(allTypes)})
 	start(t, c)
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
 		t.Fatal(err)
@@ -119,15 +137,20 @@ func TestRefusedOptions(t *testing.T) {
 		ours    Options
 		want    string
 	}{
-		"namespaces of a cluster-scoped type": {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Namespace{}: {Namespaces: map[string]cache.Config{}}}}, Options{}, "is not namespaced"},
-		"unknown type":                        {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {}}}, Options{}, "failed to determine if *v1.Pod is namespaced"},
-		"negative period":                     {cache.Options{SyncPeriod: new(-time.Second)}, Options{}, "SyncPeriod is -1s"},
-		"negative period of a type":           {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {SyncPeriod: new(-time.Second)}}}, Options{}, "SyncPeriod is -1s"},
+		"namespaces of a cluster-scoped type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Namespace{}: {Namespaces: map[string]cache.Config{}}}}, Options{}, "is not namespaced"},
+		"unknown type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {}}}, Options{}, "failed to determine if *v1.Pod is namespaced"},
+		"negative period": {cache.Options{SyncPeriod: new(-time.Second)}, Options{},
+			"SyncPeriod is -1s"},
+		"negative period of a type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {SyncPeriod: new(-time.Second)}}}, Options{}, "SyncPeriod is -1s"},
 	}
 	for name, tt := range bad {
 		t.Run(name, func(t *testing.T) {
 			tt.options.Mapper = newMapper()
-			if _, err := New(server.Config(), tt.options, tt.ours); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := New(server.Config(), tt.options, tt.ours); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
@@ -159,7 +182,8 @@ func TestSharedRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	lists := slices.DeleteFunc(server.Requests(), func(r string) bool {
-		return !strings.Contains(r, "configmaps") || !strings.Contains(r, "sendInitialEvents") && strings.Contains(r, "watch=")
+		return !strings.Contains(r, "configmaps") || !strings.Contains(r, "sendInitialEvents") &&
+			strings.Contains(r, "watch=")
 	})
 	if len(lists) != 1 {
 		t.Errorf("the lists are %q", lists)

@@ -24,16 +24,19 @@ import (
 type ShardingOptions struct {
 	// Assigner hands out the shards: a shard.Member, or what shard.Static returns. The Sharding runs it.
 	Assigner shard.Assigner
-	// Key is what is hashed to tell in which shard an object is. By namespace, a replica has all sharded objects of its namespaces,
-	// whatever their type; by UID, objects spread more evenly, and those that belong together are in different replicas.
+	// Key is what is hashed to tell in which shard an object is. By namespace, a replica has all sharded
+	// objects of its namespaces, whatever their type; by UID, objects spread more evenly, and those that
+	// belong together are in different replicas.
 	Key sharding.Key
-	// Objects are of the types that are sharded; others are cached as a whole by each replica. Default by namespace: all types that
-	// have namespaces. By UID there is none: name those that are reconciled, and no others that reconcilers read.
+	// Objects are of the types that are sharded; others are cached as a whole by each replica. Default by
+	// namespace: all types that have namespaces. By UID there is none: name those that are reconciled, and no
+	// others that reconcilers read.
 	Objects []client.Object
 }
 
-// Sharding has each replica of a manager cache, and reconcile, a part of the objects. Give it to one cache with Options.Sharding, to
-// the manager with its Add, and wrap reconcilers with Reconciler. All methods are safe for concurrent use.
+// Sharding has each replica of a manager cache, and reconcile, a part of the objects. Give it to one cache
+// with Options.Sharding, to the manager with its Add, and wrap reconcilers with Reconciler. All methods are
+// safe for concurrent use.
 type Sharding struct {
 	options ShardingOptions
 	shards  *dynamicinformer.Shard
@@ -61,11 +64,15 @@ var (
 func NewSharding(options ShardingOptions) (*Sharding, error) {
 	switch {
 	case options.Assigner == nil:
-		return nil, errors.New("controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
+		return nil, errors.New(
+			"controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
 	case options.Key != sharding.ByUID && options.Key != sharding.ByNamespace:
-		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q", options.Key, sharding.ByUID, sharding.ByNamespace)
+		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q",
+			options.Key, sharding.ByUID, sharding.ByNamespace)
 	case options.Key == sharding.ByUID && len(options.Objects) == 0:
-		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
+		return nil, errors.
+			New(
+				"controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
 	}
 	s := &Sharding{
 		options: options, shards: dynamicinformer.NewShard(options.Key),
@@ -107,8 +114,8 @@ func (s *Sharding) of(r *resource) *dynamicinformer.Shard {
 	return nil
 }
 
-// NeedLeaderElection makes the replica that leads the only one that holds shards where the manager elects a leader. Without leader
-// election, which is the usual thing, all replicas do.
+// NeedLeaderElection makes the replica that leads the only one that holds shards where the manager elects a
+// leader. Without leader election, which is the usual thing, all replicas do.
 func (s *Sharding) NeedLeaderElection() bool { return true }
 
 // Start holds shards until ctx ends, and returns when all have been drained and released.
@@ -117,7 +124,8 @@ func (s *Sharding) Start(ctx context.Context) error {
 	attached := s.mu.cache != nil
 	s.mu.Unlock()
 	if !attached {
-		return errors.New("controllerruntime: the Sharding has no cache: set Options.Sharding of the cache of the manager")
+		return errors.New(
+			"controllerruntime: the Sharding has no cache: set Options.Sharding of the cache of the manager")
 	}
 	return s.options.Assigner.Run(ctx, shard.Handler{
 		Acquired: func(tenures []*shard.Tenure) { s.acquired(ctx, tenures) },
@@ -160,8 +168,8 @@ func (s *Sharding) setRanges() {
 	s.shards.SetRanges(ranges...)
 }
 
-// drain ends the work in a shard: nothing new is begun at once, what is under way is cancelled when ctx ends, and the objects leave
-// the caches when nothing is under way any more.
+// drain ends the work in a shard: nothing new is begun at once, what is under way is cancelled when ctx ends,
+// and the objects leave the caches when nothing is under way any more.
 func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 	s.mu.Lock()
 	h := s.mu.holds[tenure.Shard()]
@@ -180,7 +188,8 @@ func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 	s.setRanges()
 }
 
-// awaitCaches waits until all sharded informers have the objects of a shard, those that are made meanwhile too.
+// awaitCaches waits until all sharded informers have the objects of a shard, those that are made meanwhile
+// too.
 func (s *Sharding) awaitCaches(h *heldShard) {
 	ctx, ranges := h.tenure.Context(), s.ranges[h.tenure.Shard()]
 	done := map[*dynamicinformer.Informer]bool{}
@@ -199,22 +208,25 @@ func (s *Sharding) awaitCaches(h *heldShard) {
 	}
 }
 
-// informers returns the sharded informers of the cache, those included of what is being made: they may have synced with fewer
-// ranges.
+// informers returns the sharded informers of the cache, those included of what is being made: they may have
+// synced with fewer ranges.
 func (s *Sharding) informers() []*dynamicinformer.Informer {
 	s.mu.Lock()
 	c := s.mu.cache
 	s.mu.Unlock()
-	return slices.DeleteFunc(c.factory.Informers(), func(i *dynamicinformer.Informer) bool { return i.Shard() != s.shards })
+	return slices.DeleteFunc(c.factory.Informers(),
+		func(i *dynamicinformer.Informer) bool { return i.Shard() != s.shards })
 }
 
-// awaitRange waits until an informer has the objects of a range, has stopped, or follows a type that is not there: then it has none.
+// awaitRange waits until an informer has the objects of a range, has stopped, or follows a type that is not
+// there: then it has none.
 func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted sharding.Range) error {
 	for {
 		current, changed := informer.StatusChange()
 		absent := current.State == status.Pending &&
 			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed)
-		if absent || current.State == status.Stopped || current.Shard != nil && covers(current.Shard.Listed, wanted) {
+		if absent || current.State == status.Stopped || current.Shard != nil &&
+			covers(current.Shard.Listed, wanted) {
 			return nil
 		}
 		select {

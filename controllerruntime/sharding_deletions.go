@@ -15,10 +15,12 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// deletionMemory is how long a deletion that nobody reconciles is remembered: it may be that predicates leave it out.
+// deletionMemory is how long a deletion that nobody reconciles is remembered: it may be that predicates leave
+// it out.
 const deletionMemory = time.Hour
 
-// deletions are the objects that were deleted, and not reconciled since: what is not in a sharded cache may as well have left.
+// deletions are the objects that were deleted, and not reconciled since: what is not in a sharded cache may
+// as well have left.
 type deletions struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]deletion
@@ -100,7 +102,8 @@ func (s *Sharding) noteDeletion(gvk schema.GroupVersionKind, deleted any) {
 	interested := s.mu.reconcilers[gvk]
 	s.mu.Unlock()
 	for _, d := range interested {
-		d.note(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID())
+		d.note(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+			object.GetUID())
 	}
 }
 

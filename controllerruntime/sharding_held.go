@@ -79,8 +79,9 @@ func (h *heldShard) leave() (idle <-chan struct{}) {
 // tenureKey is that of a Tenure in a context.
 type tenureKey struct{}
 
-// TenureFrom returns the shard that a reconcile works in, from the context of a reconciler that Sharding.Reconciler wraps: for its
-// Token, which fences writes to what is not the API server. It returns nil elsewhere.
+// TenureFrom returns the shard that a reconcile works in, from the context of a reconciler that
+// Sharding.Reconciler wraps: for its Token, which fences writes to what is not the API server. It returns nil
+// elsewhere.
 func TenureFrom(ctx context.Context) *shard.Tenure {
 	tenure, _ := ctx.Value(tenureKey{}).(*shard.Tenure)
 	return tenure

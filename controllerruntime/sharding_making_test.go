@@ -50,8 +50,8 @@ func (s *slowSelector) String() string {
 	return s.Selector.String()
 }
 
-// TestShardAwaitsWhatIsBeingMade: an informer that has synced with fewer ranges is waited for before a new shard is worked on, also
-// where the type that it is of, in several namespaces, is only being made.
+// TestShardAwaitsWhatIsBeingMade: an informer that has synced with fewer ranges is waited for before a new
+// shard is worked on, also where the type that it is of, in several namespaces, is only being made.
 func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	const path = "/api/v1/namespaces/a/configmaps"
 	server := newServer(t)
@@ -65,7 +65,8 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), looked: make(chan struct{}), release: make(chan struct{})}
+	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), looked: make(chan struct{}),
+		release: make(chan struct{})}
 	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{"a": {}, "b": {LabelSelector: slow}}},
 	}}, Options{Sharding: sharding})
@@ -93,16 +94,18 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found atomic.Bool
-	reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-		if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
-			t.Errorf("what is there: %v", err)
-		}
-		found.Store(true)
-		return reconcile.Result{}, nil
-	}))
+	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
+		reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
+				t.Errorf("what is there: %v", err)
+			}
+			found.Store(true)
+			return reconcile.Result{}, nil
+		}))
 	work := func() {
 		t.Helper()
-		if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "x"}}); err != nil {
+		if _, err := reconciler.Reconcile(ctx,
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "x"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

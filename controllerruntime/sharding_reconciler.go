@@ -20,12 +20,14 @@ import (
 // earlyRetry is how long an object whose shard has just been acquired waits to be looked at again.
 const earlyRetry = 250 * time.Millisecond
 
-// Reconciler wraps a reconciler of objects of a type, which has to be sharded. What is queued for objects of other replicas is
-// dropped: who holds their shard reconciles them, all of them when it begins to. The context of a reconcile ends when the shard is
-// lost, or has to be given up, and TenureFrom knows the shard; what it returns then is dropped, too.
+// Reconciler wraps a reconciler of objects of a type, which has to be sharded. What is queued for objects of
+// other replicas is dropped: who holds their shard reconciles them, all of them when it begins to. The
+// context of a reconcile ends when the shard is lost, or has to be given up, and TenureFrom knows the shard;
+// what it returns then is dropped, too.
 //
-// By UID, an object that is not in the cache is reconciled only if it was deleted while this replica had it, and not again after
-// that has succeeded: one that has left would look the same. A deletion that is not reconciled within an hour is forgotten.
+// By UID, an object that is not in the cache is reconciled only if it was deleted while this replica had it,
+// and not again after that has succeeded: one that has left would look the same. A deletion that is not
+// reconciled within an hour is forgotten.
 //
 // Call it when the cache, or the manager, has been made.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
@@ -47,7 +49,8 @@ func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache
 		return nil, err
 	}
 	if len(s.mu.kinds) > 0 && !slices.Contains(s.mu.kinds, gvk) {
-		return nil, fmt.Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
+		return nil, fmt.
+			Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
 	}
 	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], remembered)
 	return c, nil
@@ -65,7 +68,8 @@ type shardedReconciler struct {
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *shardedReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *shardedReconciler) Reconcile(ctx context.Context,
+	request reconcile.Request) (reconcile.Result, error) {
 	k, uid, err := r.locate(ctx, request)
 	if err != nil || k < 0 {
 		return reconcile.Result{}, err
@@ -97,21 +101,25 @@ func (r *shardedReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	return result, err
 }
 
-// checkScope returns an error for a type without namespaces that is not sharded. Each replica has all of its objects, and is told of
-// them once: what came before the shards did would be dropped, and never come again.
+// checkScope returns an error for a type without namespaces that is not sharded. Each replica has all of its
+// objects, and is told of them once: what came before the shards did would be dropped, and never come again.
 func (r *shardedReconciler) checkScope(request reconcile.Request) error {
 	if request.Namespace != "" || len(r.sharding.options.Objects) > 0 {
 		return nil
 	}
 	namespaced, err := apiutil.IsObjectNamespaced(r.object, r.cache.scheme, r.cache.mapper)
 	if err == nil && !namespaced {
-		err = reconcile.TerminalError(fmt.Errorf("controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
+		err = reconcile.TerminalError(
+			fmt.
+				Errorf(
+					"controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
 	}
 	return err
 }
 
 // locate returns the shard of an object, -1 where there is nothing to do; and its UID, if it was deleted.
-func (r *shardedReconciler) locate(ctx context.Context, request reconcile.Request) (k int, deleted types.UID, err error) {
+func (r *shardedReconciler) locate(ctx context.Context,
+	request reconcile.Request) (k int, deleted types.UID, err error) {
 	if r.err != nil {
 		return -1, "", reconcile.TerminalError(fmt.Errorf("controllerruntime: %w", r.err))
 	}

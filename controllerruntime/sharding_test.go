@@ -55,7 +55,8 @@ func newFleet(t *testing.T) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{T: t, cluster: cluster, Client: admin, working: func(context.Context, string) error { return nil }}
+	f := &fleet{T: t, cluster: cluster, Client: admin,
+		working: func(context.Context, string) error { return nil }}
 	f.mu.changed, f.mu.busy = make(chan struct{}), map[types.UID]string{}
 	f.mu.seen, f.mu.by, f.mu.deleted = map[string]string{}, map[string]string{}, map[string]int{}
 	return f
@@ -64,16 +65,19 @@ func newFleet(t *testing.T) *fleet {
 // start starts a replica.
 func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	f.Helper()
-	member, err := shard.New(shard.Options{Config: f.cluster.Config(), Namespace: "default", Name: "fleet", Identity: name, Shards: 16, DrainTimeout: drain})
+	member, err := shard.New(shard.Options{Config: f.cluster.Config(), Namespace: "default", Name: "fleet",
+		Identity: name, Shards: 16, DrainTimeout: drain})
 	if err != nil {
 		f.Fatal(err)
 	}
-	sharding, err := NewSharding(ShardingOptions{Assigner: member, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	sharding, err := NewSharding(ShardingOptions{Assigner: member, Key: sharding.ByUID,
+		Objects: []client.Object{&corev1.ConfigMap{}}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	mgr, err := ctrl.NewManager(f.cluster.Config(), ctrl.Options{
-		Scheme: clientscheme.Scheme, NewCache: NewCacheFunc(Options{Sharding: sharding}), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: clientscheme.Scheme, NewCache: NewCacheFunc(Options{Sharding: sharding}),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), MaxConcurrentReconciles: 64},
 	})
 	if err != nil {
@@ -82,7 +86,9 @@ func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	reconciler := reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 		return ctrl.Result{}, f.reconcile(ctx, name, mgr.GetClient(), r)
 	})
-	if err := errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler))); err != nil {
+	if err := errors.Join(mgr.Add(sharding),
+		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).
+			Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler))); err != nil {
 		f.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -155,7 +161,8 @@ func (f *fleet) await(what string, done func() bool) {
 		case <-timeout:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.Fatalf("%s: not within a minute: seen %v by %v, deleted %v", what, f.mu.seen, f.mu.by, f.mu.deleted)
+			f.Fatalf("%s: not within a minute: seen %v by %v, deleted %v", what, f.mu.seen,
+				f.mu.by, f.mu.deleted)
 		}
 	}
 }
@@ -164,10 +171,12 @@ func (f *fleet) await(what string, done func() bool) {
 func (f *fleet) write(names []string, value string) {
 	f.Helper()
 	for _, name := range names {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"v": value}}
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Data: map[string]string{"v": value}}
 		err := f.Create(f.Context(), object.DeepCopy())
 		if apierrors.IsAlreadyExists(err) {
-			err = f.Patch(f.Context(), object, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"data":{"v":%q}}`, value))))
+			err = f.Patch(f.Context(), object, client.RawPatch(types.MergePatchType,
+				[]byte(fmt.Sprintf(`{"data":{"v":%q}}`, value))))
 		}
 		if err != nil {
 			f.Fatal(err)
@@ -195,8 +204,8 @@ func (f *fleet) replicas() map[string]bool {
 	return all
 }
 
-// TestSharding: replicas come and go while objects change; each object is reconciled to its last state, by one at a time, and what
-// has left a replica is no deletion to it.
+// TestSharding: replicas come and go while objects change; each object is reconciled to its last state, by
+// one at a time, and what has left a replica is no deletion to it.
 func TestSharding(t *testing.T) {
 	f := newFleet(t)
 	var names []string
@@ -208,7 +217,8 @@ func TestSharding(t *testing.T) {
 	f.await("one replica", f.allSeen(names, "one"))
 	f.start("second", 0)
 	f.start("third", 0)
-	f.await("three replicas", func() bool { return len(f.replicas()) == 3 }) // what comes to a replica, it reconciles
+	// what comes to a replica, it reconciles
+	f.await("three replicas", func() bool { return len(f.replicas()) == 3 })
 	f.write(names, "two")
 	f.await("an update", f.allSeen(names, "two"))
 	stop()
@@ -222,7 +232,8 @@ func TestSharding(t *testing.T) {
 	f.mu.Unlock()
 
 	for _, name := range names[:10] {
-		if err := f.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}); err != nil {
+		if err := f.Delete(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,8 +247,8 @@ func TestSharding(t *testing.T) {
 	}
 }
 
-// TestShardingCancels: work that does not end is cancelled when its shard has to be given up, and nobody else begins before it has
-// returned.
+// TestShardingCancels: work that does not end is cancelled when its shard has to be given up, and nobody else
+// begins before it has returned.
 func TestShardingCancels(t *testing.T) {
 	f := newFleet(t)
 	f.working = func(ctx context.Context, replica string) error {
@@ -257,7 +268,8 @@ func TestShardingCancels(t *testing.T) {
 	f.await("the second works", func() bool { return f.replicas()["second"] })
 }
 
-// TestShardingByNamespace: all sharded types of a namespace are in one replica; what is queued for others is dropped.
+// TestShardingByNamespace: all sharded types of a namespace are in one replica; what is queued for others is
+// dropped.
 func TestShardingByNamespace(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
 	if err != nil {
@@ -270,7 +282,8 @@ func TestShardingByNamespace(t *testing.T) {
 	spaces := []string{"default", "web", "search", "payments", "storage", "platform"}
 	for _, space := range spaces {
 		if space != "default" {
-			if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}); err != nil {
+			if err := admin.Create(t.Context(),
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -292,16 +305,18 @@ func TestShardingByNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := New(cluster.Config(), cache.Options{Scheme: clientscheme.Scheme}, Options{Sharding: sharding})
+		c, err := New(cluster.Config(), cache.Options{Scheme: clientscheme.Scheme},
+			Options{Sharding: sharding})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start(t, c)
 		var mine []string
-		reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
-			mine = append(mine, r.Namespace)
-			return ctrl.Result{}, c.Get(ctx, r.NamespacedName, &corev1.Secret{})
-		}))
+		reconciler := sharding.Reconciler(&corev1.ConfigMap{},
+			reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+				mine = append(mine, r.Namespace)
+				return ctrl.Result{}, c.Get(ctx, r.NamespacedName, &corev1.Secret{})
+			}))
 		for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Namespace{}} {
 			if _, err := c.GetInformer(t.Context(), object); err != nil {
 				t.Fatal(err)
@@ -310,7 +325,8 @@ func TestShardingByNamespace(t *testing.T) {
 		run(t, sharding)
 		for _, space := range spaces {
 			for early := true; early; {
-				result, err := reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
+				result, err := reconciler.Reconcile(t.Context(),
+					ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
 				if err != nil {
 					t.Errorf("%s: %v", space, err)
 				}
@@ -320,7 +336,9 @@ func TestShardingByNamespace(t *testing.T) {
 			}
 		}
 		whole := sharding.Reconciler(&corev1.Namespace{}, nil)
-		if _, err := whole.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil || !strings.Contains(err.Error(), "not sharded") {
+		if _, err := whole.Reconcile(t.Context(),
+			ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil ||
+			!strings.Contains(err.Error(), "not sharded") {
 			t.Errorf("a type without namespaces: %v", err)
 		}
 		var configMaps corev1.ConfigMapList
@@ -329,7 +347,8 @@ func TestShardingByNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(configMaps.Items) != len(mine) || len(all.Items) < len(spaces) {
-			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, and reconciles %v", ordinal, len(configMaps.Items), len(all.Items), mine)
+			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, and reconciles %v", ordinal,
+				len(configMaps.Items), len(all.Items), mine)
 		}
 		for _, space := range mine {
 			seen[space]++
@@ -377,7 +396,8 @@ func TestShardingOptions(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByUID,
+		Objects: []client.Object{&corev1.ConfigMap{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,16 +405,19 @@ func TestShardingOptions(t *testing.T) {
 		t.Errorf("without a cache: %v", err)
 	}
 	wrapped := sharding.Reconciler(&corev1.ConfigMap{}, nil)
-	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil || !strings.Contains(err.Error(), "before the Sharding") {
+	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil ||
+		!strings.Contains(err.Error(), "before the Sharding") {
 		t.Errorf("a reconciler without a cache: %v", err)
 	}
 	server := newServer(t)
 	newCache(t, server, cache.Options{}, Options{Sharding: sharding})
-	if _, err := New(server.Config(), cache.Options{Mapper: newMapper()}, Options{Sharding: sharding}); err == nil || !strings.Contains(err.Error(), "another cache") {
+	if _, err := New(server.Config(), cache.Options{Mapper: newMapper()},
+		Options{Sharding: sharding}); err == nil || !strings.Contains(err.Error(), "another cache") {
 		t.Errorf("a second cache: %v", err)
 	}
 	wrapped = sharding.Reconciler(&corev1.Secret{}, nil)
-	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil || !strings.Contains(err.Error(), "not sharded") {
+	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil ||
+		!strings.Contains(err.Error(), "not sharded") {
 		t.Errorf("a type that is not sharded: %v", err)
 	}
 	for k, r := range sharding.ranges {

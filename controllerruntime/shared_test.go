@@ -20,7 +20,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestSharedFactory: two caches and a handle share one informer, each with indexes of its own, and leave it to the others.
+// TestSharedFactory: two caches and a handle share one informer, each with indexes of its own, and leave it
+// to the others.
 func TestSharedFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -32,7 +33,8 @@ func TestSharedFactory(t *testing.T) {
 	var caches []*Cache
 	for range 2 {
 		c := newCache(t, server, cache.Options{SyncPeriod: new(defaultSyncPeriod)}, Options{Factory: factory})
-		if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name", func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+		if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name",
+			func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
 			t.Fatal(err)
 		}
 		caches = append(caches, c)
@@ -42,7 +44,8 @@ func TestSharedFactory(t *testing.T) {
 	}
 	for _, c := range caches {
 		var found corev1.ConfigMapList
-		if err := c.List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil || len(found.Items) != 1 {
+		if err := c.List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
+			len(found.Items) != 1 {
 			t.Errorf("%d objects, %v", len(found.Items), err)
 		}
 	}
@@ -53,7 +56,8 @@ func TestSharedFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found corev1.ConfigMapList
-	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil || len(found.Items) != 1 {
+	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
+		len(found.Items) != 1 {
 		t.Errorf("after the other cache has left: %d objects, %v", len(found.Items), err)
 	}
 }
@@ -67,7 +71,8 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
-	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server, cache.Options{}, Options{Factory: factory})
+	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server,
+		cache.Options{}, Options{Factory: factory})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- first.Start(ctx) }() // ended by cancel
@@ -97,7 +102,8 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	case <-factory.Informers()[0].Stopped():
 		t.Error("the informer of another cache has stopped, which goes on reading what was there before")
 	}
-	if err := second.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &corev1.ConfigMap{}); err != nil {
+	if err := second.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
+		&corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 	h, err := factory.Acquire(namespaces)
@@ -120,11 +126,16 @@ func TestOurRefusedOptions(t *testing.T) {
 		ours Options
 		want string
 	}{
-		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory}, "Options.Types: give them to the factory"},
-		"metadata":               {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}, "cannot be read whole"},
-		"namespaces":             {Options{Indexes: config(t, "namespaces: {include: [web]}")}, `resource "configs" has namespaces or selectors`},
-		"selectors":              {Options{Indexes: config(t, "selectors: {labels: a=b}")}, `resource "configs" has namespaces or selectors`},
-		"kept as metadata":       {Options{Indexes: config(t, "storage: {mode: metadata}")}, `resource "configs" has storage mode metadata`},
+		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory},
+			"Options.Types: give them to the factory"},
+		"metadata": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+			"cannot be read whole"},
+		"namespaces": {Options{Indexes: config(t, "namespaces: {include: [web]}")},
+			`resource "configs" has namespaces or selectors`},
+		"selectors": {Options{Indexes: config(t, "selectors: {labels: a=b}")},
+			`resource "configs" has namespaces or selectors`},
+		"kept as metadata": {Options{Indexes: config(t, "storage: {mode: metadata}")},
+			`resource "configs" has storage mode metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.ours.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -186,7 +197,8 @@ func TestNothingBegins(t *testing.T) {
 			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
 				t.Errorf("what was followed is not readable: %v", err)
 			}
-			if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.Is(err, dynamicinformer.ErrStopped) {
+			if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.Is(err,
+				dynamicinformer.ErrStopped) {
 				t.Errorf("what was not followed: %v", err)
 			}
 			for _, i := range factory.Informers() {
@@ -196,8 +208,8 @@ func TestNothingBegins(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryShutDown: when the owner of a factory shuts it down, or ends the context that it started it with, a cache
-// that still runs says so rather than to read what was there then.
+// TestSharedFactoryShutDown: when the owner of a factory shuts it down, or ends the context that it started
+// it with, a cache that still runs says so rather than to read what was there then.
 func TestSharedFactoryShutDown(t *testing.T) {
 	for name, started := range map[string]bool{"shut down": false, "its context ends": true} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +260,8 @@ func TestSharedFactoryShutDown(t *testing.T) {
 			if err := <-ended; errors.Is(err, dynamicinformer.ErrStopped) == started {
 				t.Errorf("Start: %v", err)
 			}
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}); !started && !errors.Is(err, dynamicinformer.ErrStopped) {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
+				&corev1.ConfigMap{}); !started && !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("read after the end of Start: %v", err)
 			}
 		})
@@ -265,10 +278,12 @@ func TestReadingGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
-	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server, cache.Options{}, Options{Factory: factory})
+	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server,
+		cache.Options{}, Options{Factory: factory})
 	start(t, first)
 	start(t, second)
-	if err := errors.Join(first.List(t.Context(), &corev1.ConfigMapList{}), second.List(t.Context(), &corev1.NamespaceList{})); err != nil {
+	if err := errors.Join(first.List(t.Context(), &corev1.ConfigMapList{}),
+		second.List(t.Context(), &corev1.NamespaceList{})); err != nil {
 		t.Fatal(err)
 	}
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -279,12 +294,14 @@ func TestReadingGoesOn(t *testing.T) {
 	}}
 	acquired, listed := make(chan error, 1), make(chan error, 1)
 	go func() { // ended by leave
-		_, err := factory.Acquire(configMaps, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.AllNamespaces(), Indexers: slow})
+		_, err := factory.Acquire(configMaps,
+			dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.AllNamespaces(), Indexers: slow})
 		acquired <- err
 	}()
 	<-entered
 	go func() { listed <- second.List(context.Background(), &corev1.ConfigMapList{}) }() // ended by leave
-	for {                                                                                // until somebody makes what it lists
+	// until somebody makes what it lists
+	for {
 		second.mu.RLock()
 		making := len(second.mu.making)
 		second.mu.RUnlock()
@@ -305,12 +322,14 @@ func TestReadingGoesOn(t *testing.T) {
 	}
 }
 
-// TestDeparted: handlers of all forms are told of what leaves the shard of a factory, with objects of their form.
+// TestDeparted: handlers of all forms are told of what leaves the shard of a factory, with objects of their
+// form.
 func TestDeparted(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	part := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: part}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
+		Defaults: dynamicinformer.ResourceOptions{Shard: part}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,9 +347,10 @@ func TestDeparted(t *testing.T) {
 			}
 			informer.(*Informer).resource.note = note
 			departed := make(chan any, 10)
-			handler := dynamicinformer.Named("test", dynamicinformer.WithDeparted(toolscache.ResourceEventHandlerFuncs{
-				DeleteFunc: func(any) { t.Error("told as deleted") },
-			}, func(object any) { departed <- object }))
+			handler := dynamicinformer.Named("test",
+				dynamicinformer.WithDeparted(toolscache.ResourceEventHandlerFuncs{
+					DeleteFunc: func(any) { t.Error("told as deleted") },
+				}, func(object any) { departed <- object }))
 			if _, err := informer.AddEventHandler(handler); err != nil {
 				t.Fatal(err)
 			}

@@ -33,9 +33,11 @@ spec:
 		shared  bool // says that the factory is somebody else's
 		want    dynamicinformer.StorageMode
 	}{
-		"default":            {Options{}, false, dynamicinformer.StorageAdaptive},
-		"packed":             {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}}, false, dynamicinformer.StoragePacked},
-		"compression alone":  {Options{Storage: dynamicinformer.Storage{Compression: s2.New(s2.Options{})}}, false, dynamicinformer.StorageAdaptive},
+		"default": {Options{}, false, dynamicinformer.StorageAdaptive},
+		"packed": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}},
+			false, dynamicinformer.StoragePacked},
+		"compression alone": {Options{Storage: dynamicinformer.Storage{Compression: s2.New(s2.Options{})}},
+			false, dynamicinformer.StorageAdaptive},
 		"config":             {Options{Indexes: config}, false, dynamicinformer.StorageCompressed},
 		"of the factory":     {Options{}, true, dynamicinformer.StoragePacked},
 		"not of the factory": {Options{Indexes: config}, true, dynamicinformer.StorageCompressed},

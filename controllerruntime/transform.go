@@ -31,15 +31,16 @@ func placeOf(transform toolscache.TransformFunc) place {
 // stripPlace is where controller-runtime has the func that TransformStripManagedFields returns.
 var stripPlace = sync.OnceValue(func() place { return placeOf(cache.TransformStripManagedFields()) })
 
-// stripsManagedFields reports whether a transform is what TransformStripManagedFields returns. The compiler may make several
-// copies of that, so that its place in the source tells it. One that is not recognised works as any other.
+// stripsManagedFields reports whether a transform is what TransformStripManagedFields returns. The compiler
+// may make several copies of that, so that its place in the source tells it. One that is not recognised works
+// as any other.
 func stripsManagedFields(transform toolscache.TransformFunc) bool {
 	at := placeOf(transform)
 	return at != place{} && at == stripPlace()
 }
 
-// transform returns what has a transform work on objects of the form, and what is kept made of the result. An object that
-// does not fit the form is kept as it is.
+// transform returns what has a transform work on objects of the form, and what is kept made of the result. An
+// object that does not fit the form is kept as it is.
 func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
 	if f.kind == unstructuredForm {
 		return inner
@@ -50,7 +51,8 @@ func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFun
 		}
 		object, err := f.convert(in)
 		if err != nil {
-			return in, nil //nolint:nilerr // readers are told; after an error they would miss it, or read what was there before
+			// readers are told; after an error they would miss it, or read what was there before
+			return in, nil //nolint:nilerr
 		}
 		out, err := inner(object)
 		if err != nil || reflect.TypeOf(out) != f.pointer {

@@ -37,7 +37,8 @@ func TestTransformsGetTheirForm(t *testing.T) {
 	}}, Options{})
 	start(t, c)
 	for name, form := range forms() {
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || form.GetLabels()["form"] != name {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
+			form.GetLabels()["form"] != name {
 			t.Errorf("%s: %v, %v", name, err, form.GetLabels())
 		}
 		if got := form.GetObjectKind().GroupVersionKind(); got != configMapKind {
@@ -45,7 +46,8 @@ func TestTransformsGetTheirForm(t *testing.T) {
 		}
 	}
 	var typed corev1.ConfigMap
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &typed); err != nil || typed.Data["key"] != "value" || typed.UID == "" {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &typed); err != nil ||
+		typed.Data["key"] != "value" || typed.UID == "" {
 		t.Errorf("%v: %+v", err, typed)
 	}
 }
@@ -70,26 +72,31 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	if !stripsManagedFields(cache.TransformStripManagedFields()) {
 		t.Error("TransformStripManagedFields is not recognised")
 	}
-	if stripsManagedFields(dynamicinformer.StripManagedFields) || stripsManagedFields(func(in any) (any, error) { return in, nil }) {
+	if stripsManagedFields(dynamicinformer.StripManagedFields) ||
+		stripsManagedFields(func(in any) (any, error) { return in, nil }) {
 		t.Error("another transform is taken for TransformStripManagedFields")
 	}
 	server := newServer(t)
 	u := configMap("web", "a")
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "test", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`)}})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "test", Operation: "Update",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`)}})
 	server.Create(t, configMaps, u)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
 	start(t, c)
 	for name, form := range forms() {
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || len(form.GetManagedFields()) != 0 {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
+			len(form.GetManagedFields()) != 0 {
 			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
 		}
 	}
-	if view := c.Factory().Stats()[0].View; view != "pruned; storage: adaptive" && view != "pruned; storage: metadata" {
+	if view := c.Factory().Stats()[0].View; view != "pruned; storage: adaptive" &&
+		view != "pruned; storage: metadata" {
 		t.Errorf("the view is %q", view)
 	}
 }
 
-// addressed is a type whose JSON package encoding/json reads by encoding.TextUnmarshaler, with an integer that is small.
+// addressed is a type whose JSON package encoding/json reads by encoding.TextUnmarshaler, with an integer
+// that is small.
 type addressed struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -105,32 +112,38 @@ func (a *addressed) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestConvertedIsDecoded: with a transform, and where objects are kept decoded, a struct has what JSON says, too.
+// TestConvertedIsDecoded: with a transform, and where objects are kept decoded, a struct has what JSON says,
+// too.
 func TestConvertedIsDecoded(t *testing.T) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(widgetKind, &addressed{})
 	server := newServer(t)
 	fits, large := object(widgetKind, "web", "fits"), object(widgetKind, "web", "large")
-	fits.Object["addresses"], fits.Object["ip"], fits.Object["small"] = []any{"10.0.0.1", "::1"}, "10.0.0.2", int64(7)
+	fits.Object["addresses"], fits.Object["ip"], fits.Object["small"] = []any{"10.0.0.1",
+		"::1"}, "10.0.0.2", int64(7)
 	large.Object["small"] = int64(300)
 	server.Create(t, widgets, fits, large)
 	for name, tt := range map[string]struct {
 		options cache.Options
 		ours    Options
 	}{
-		"packed":      {cache.Options{}, Options{}},
-		"transformed": {cache.Options{DefaultTransform: func(in any) (any, error) { return in, nil }}, Options{}},
-		"decoded":     {cache.Options{}, Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}}},
+		"packed": {cache.Options{}, Options{}},
+		"transformed": {cache.Options{DefaultTransform: func(in any) (any, error) { return in, nil }},
+			Options{}},
+		"decoded": {cache.Options{},
+			Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.options.Scheme = scheme
 			c := newCache(t, server, tt.options, tt.ours)
 			start(t, c)
 			var got addressed
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil || fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil ||
+				fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
 				t.Errorf("%v, %v, %v, %d", err, got.Addresses, got.IP, got.Small)
 			}
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(large), &got); err == nil || !strings.Contains(err.Error(), "web/large does not fit") {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(large), &got); err == nil ||
+				!strings.Contains(err.Error(), "web/large does not fit") {
 				t.Errorf("300 has become %d: %v", got.Small, err)
 			}
 		})

@@ -15,8 +15,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// typeSource tells which types there are: at once those that the RESTMapper has found, and from then on what a tracker
-// knows. So no informer waits for a first round of discovery, and each learns when its type goes and comes back.
+// typeSource tells which types there are: at once those that the RESTMapper has found, and from then on what
+// a tracker knows. So no informer waits for a first round of discovery, and each learns when its type goes
+// and comes back.
 type typeSource struct {
 	tracker *discovery.Tracker
 
@@ -31,7 +32,8 @@ type typeSource struct {
 var _ typesource.Source = (*typeSource)(nil)
 
 // newTypeSource returns the types of a server, which is not contacted before run.
-func newTypeSource(config *rest.Config, httpClient *http.Client, client dynamic.Interface) (*typeSource, error) {
+func newTypeSource(config *rest.Config, httpClient *http.Client,
+	client dynamic.Interface) (*typeSource, error) {
 	documents, err := discovery.NewClient(config, discovery.Options{HTTPClient: httpClient})
 	if err != nil {
 		return nil, err
@@ -86,8 +88,8 @@ func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 	}
 }
 
-// listener passes on what a tracker tells, which takes precedence over what is assumed. A factory's listener takes note and
-// returns; so it is called under the lock that keeps the order.
+// listener passes on what a tracker tells, which takes precedence over what is assumed. A factory's listener
+// takes note and returns; so it is called under the lock that keeps the order.
 type listener struct {
 	to typesource.Listener
 	mu struct {

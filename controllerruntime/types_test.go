@@ -21,17 +21,19 @@ func widgetDefinition() *unstructured.Unstructured {
 		"metadata": map[string]any{"name": "widgets.example.com"},
 		"spec": map[string]any{
 			"group": "example.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget",
+				"listKind": "WidgetList"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+					"x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		},
 	}}
 }
 
-// TestTypeGoesAndComesBack: its objects are told as deleted, reading does not wait for it, and it is followed again, with
-// the handlers and indexes that there are.
+// TestTypeGoesAndComesBack: its objects are told as deleted, reading does not wait for it, and it is followed
+// again, with the handlers and indexes that there are.
 func TestTypeGoesAndComesBack(t *testing.T) {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	apply := func(u *unstructured.Unstructured) {
@@ -44,7 +46,8 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	apply(object(widgetKind, "web", "a"))
 	c := cacheOf(t, readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})))
 	widget := object(widgetKind, "", "")
-	if err := c.IndexField(t.Context(), widget, "name", func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+	if err := c.IndexField(t.Context(), widget, "name",
+		func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
 		t.Fatal(err)
 	}
 	start(t, c)
@@ -62,7 +65,8 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "widgets.example.com")
+	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+		"", "widgets.example.com")
 	if got := <-told; got.what != "delete" {
 		t.Fatalf("told %+v", got)
 	}
@@ -85,7 +89,8 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	}
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))
-	if err := c.List(t.Context(), found, client.MatchingFields{"name": "b"}); err != nil || len(found.Items) != 1 {
+	if err := c.List(t.Context(), found, client.MatchingFields{"name": "b"}); err != nil ||
+		len(found.Items) != 1 {
 		t.Errorf("%d objects, %v", len(found.Items), err)
 	}
 }
@@ -100,11 +105,13 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestStartNeedsNoTypes: what the RESTMapper has found is followed at once, also while nobody may ask for more.
+// TestStartNeedsNoTypes: what the RESTMapper has found is followed at once, also while nobody may ask for
+// more.
 func TestStartNeedsNoTypes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	for _, path := range []string{"/api", "/apis", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/apiregistration.k8s.io/v1/apiservices"} {
+	for _, path := range []string{"/api", "/apis", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+		"/apis/apiregistration.k8s.io/v1/apiservices"} {
 		server.Break(hanging(path))
 	}
 	c := newCache(t, server, cache.Options{}, Options{})

@@ -96,7 +96,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func serveAggregated(w http.ResponseWriter, r *http.Request, groups []group) {
-	list := apidiscovery.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"}}
+	list := apidiscovery.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList",
+		APIVersion: "apidiscovery.k8s.io/v2"}}
 	for _, g := range groups {
 		if (g.Name == "") == (r.URL.Path == "/api") {
 			list.Items = append(list.Items, toAggregated(g))
@@ -116,7 +117,8 @@ func serveAggregated(w http.ResponseWriter, r *http.Request, groups []group) {
 func toAggregated(g group) apidiscovery.APIGroupDiscovery {
 	out := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
 	for _, v := range g.Versions {
-		av := apidiscovery.APIVersionDiscovery{Version: v.Name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+		av := apidiscovery.APIVersionDiscovery{Version: v.Name,
+			Freshness: apidiscovery.DiscoveryFreshnessCurrent}
 		if v.Stale {
 			av.Freshness = apidiscovery.DiscoveryFreshnessStale
 		}
@@ -130,7 +132,8 @@ func toAggregated(g group) apidiscovery.APIGroupDiscovery {
 				ar.Scope = apidiscovery.ScopeNamespace
 			}
 			for _, sub := range r.Subresources {
-				ar.Subresources = append(ar.Subresources, apidiscovery.APISubresourceDiscovery{Subresource: sub})
+				ar.Subresources = append(ar.Subresources,
+					apidiscovery.APISubresourceDiscovery{Subresource: sub})
 			}
 			av.Resources = append(av.Resources, ar)
 		}
@@ -190,7 +193,8 @@ func legacyResources(v version) metav1.APIResourceList {
 			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
 		})
 		for _, sub := range r.Subresources {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name + "/" + sub, Kind: r.Kind})
+			list.APIResources = append(list.APIResources,
+				metav1.APIResource{Name: r.Name + "/" + sub, Kind: r.Kind})
 		}
 	}
 	return list
@@ -202,40 +206,59 @@ var readWrite = []string{"create", "delete", "get", "list", "patch", "update", "
 func sampleGroups() []group {
 	return []group{
 		{Versions: []version{{Name: "v1", Resources: []resource{
-			{Name: "pods", Singular: "pod", Kind: "Pod", Namespaced: true, Verbs: readWrite, ShortNames: []string{"po"}, Categories: []string{"all"}, Subresources: []string{"log", "status"}},
-			{Name: "services", Singular: "service", Kind: "Service", Namespaced: true, Verbs: readWrite, ShortNames: []string{"svc"}, Categories: []string{"all"}},
-			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite, ShortNames: []string{"ev"}},
-			{Name: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}, Categories: []string{"all"}},
+			{Name: "pods", Singular: "pod", Kind: "Pod", Namespaced: true, Verbs: readWrite,
+				ShortNames: []string{"po"}, Categories: []string{"all"}, Subresources: []string{"log",
+					"status"}},
+			{Name: "services", Singular: "service", Kind: "Service", Namespaced: true, Verbs: readWrite,
+				ShortNames: []string{"svc"}, Categories: []string{"all"}},
+			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite,
+				ShortNames: []string{"ev"}},
+			{Name: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true,
+				Verbs: []string{"create"}, Categories: []string{"all"}},
 			{Name: "nodes", Singular: "node", Kind: "Node", Verbs: readWrite, ShortNames: []string{"no"}},
 		}}}},
 		{Name: "apps", Versions: []version{{Name: "v1", Resources: []resource{
-			{Name: "deployments", Singular: "deployment", Kind: "Deployment", Namespaced: true, Verbs: readWrite, ShortNames: []string{"deploy"}, Categories: []string{"all"}},
+			{Name: "deployments", Singular: "deployment", Kind: "Deployment", Namespaced: true,
+				Verbs: readWrite, ShortNames: []string{"deploy"}, Categories: []string{"all"}},
 		}}}},
 		{Name: "events.k8s.io", Versions: []version{{Name: "v1", Resources: []resource{
-			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite, ShortNames: []string{"ev"}},
+			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite,
+				ShortNames: []string{"ev"}},
 		}}}},
 		{Name: "storage.k8s.io", Versions: []version{
 			{Name: "v1", Resources: []resource{
-				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite, ShortNames: []string{"sc"}},
+				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite,
+					ShortNames: []string{"sc"}},
 			}},
 			{Name: "v1beta1", Resources: []resource{
-				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite, ShortNames: []string{"sc"}},
-				{Name: "csistoragecapacities", Singular: "csistoragecapacity", Kind: "CSIStorageCapacity", Namespaced: true, Verbs: readWrite},
+				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite,
+					ShortNames: []string{"sc"}},
+				{Name: "csistoragecapacities", Singular: "csistoragecapacity", Kind: "CSIStorageCapacity",
+					Namespaced: true, Verbs: readWrite},
 			}},
 		}},
 		{Name: "cert-manager.io", Versions: []version{
 			{Name: "v1", Resources: []resource{
-				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true, Verbs: readWrite, ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"}, Subresources: []string{"status"}},
-				{Name: "clusterissuers", Singular: "clusterissuer", Kind: "ClusterIssuer", Verbs: readWrite, Categories: []string{"cert-manager"}},
-				{Name: "reports", Kind: "Report", Verbs: []string{"list"}, Categories: []string{"cert-manager"}},
+				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
+					Verbs: readWrite, ShortNames: []string{"cert",
+						"certs"}, Categories: []string{"cert-manager"}, Subresources: []string{"status"}},
+				{Name: "clusterissuers", Singular: "clusterissuer", Kind: "ClusterIssuer", Verbs: readWrite,
+					Categories: []string{"cert-manager"}},
+				{Name: "reports", Kind: "Report", Verbs: []string{"list"},
+					Categories: []string{"cert-manager"}},
 			}},
 			{Name: "v1alpha2", Resources: []resource{
-				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true, Verbs: readWrite, ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"}},
+				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
+					Verbs: readWrite, ShortNames: []string{"cert",
+						"certs"}, Categories: []string{"cert-manager"}},
 			}},
 		}},
-		{Name: "networking.internal.knative.dev", Versions: []version{{Name: "v1alpha1", Resources: []resource{
-			{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true, Verbs: readWrite, ShortNames: []string{"kcert"}},
-			{Name: "servers", Singular: "server", Kind: "Server", Namespaced: true, Verbs: readWrite, ShortNames: []string{"svc"}},
-		}}}},
+		{Name: "networking.internal.knative.dev",
+			Versions: []version{{Name: "v1alpha1", Resources: []resource{
+				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
+					Verbs: readWrite, ShortNames: []string{"kcert"}},
+				{Name: "servers", Singular: "server", Kind: "Server", Namespaced: true, Verbs: readWrite,
+					ShortNames: []string{"svc"}},
+			}}}},
 	}
 }

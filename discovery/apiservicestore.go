@@ -12,7 +12,8 @@ import (
 
 // apiServiceGVR is where aggregated API servers are registered. CRDs and built-in groups have entries
 // too, which the server keeps itself.
-var apiServiceGVR = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+var apiServiceGVR = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+	Resource: "apiservices"}
 
 // apiService is what is kept of an APIService: enough to tell when discovery is worth another look.
 type apiService struct {

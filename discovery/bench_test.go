@@ -10,7 +10,8 @@ import (
 func thousand() []group {
 	groups := sampleGroups()
 	for g := range 50 {
-		out := group{Name: fmt.Sprintf("group%02d.example.com", g), Versions: []version{{Name: "v1"}, {Name: "v1beta1"}}}
+		out := group{Name: fmt.Sprintf("group%02d.example.com", g),
+			Versions: []version{{Name: "v1"}, {Name: "v1beta1"}}}
 		for i := range 20 {
 			r := resource{
 				Name: fmt.Sprintf("things%02dx%02ds", g, i), Singular: fmt.Sprintf("things%02dx%02d", g, i),
@@ -27,7 +28,8 @@ func thousand() []group {
 
 func BenchmarkResolve(b *testing.B) {
 	c := newCatalog(thousand())
-	for _, name := range []string{"things25x10s", "Things25X10", "t2510", "things25x10s.v1.group25.example.com", "things", "*.group25.example.com", "*"} {
+	for _, name := range []string{"things25x10s", "Things25X10", "t2510",
+		"things25x10s.v1.group25.example.com", "things", "*.group25.example.com", "*"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -65,7 +67,8 @@ func BenchmarkClientResolve(b *testing.B) {
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := server.client(b, Options{}).Resolve(b.Context(), "things25x10s.group25.example.com"); err != nil {
+			if _, err := server.client(b, Options{}).Resolve(b.Context(),
+				"things25x10s.group25.example.com"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -36,8 +36,9 @@ type Options struct {
 	CacheDir string
 	// Timeout bounds each request. Default DefaultTimeout.
 	Timeout time.Duration
-	// HTTPClient reaches the server, so that connections can be shared with other clients. It takes precedence over what
-	// the REST config says about transport; its own timeout does not count. Default: one made from the config.
+	// HTTPClient reaches the server, so that connections can be shared with other clients. It takes
+	// precedence over what the REST config says about transport; its own timeout does not count. Default: one
+	// made from the config.
 	HTTPClient *http.Client
 
 	// interval replaces roundInterval in tests.

@@ -139,7 +139,8 @@ func TestServerDown(t *testing.T) {
 	if !errors.As(err, &miss) || miss.RefreshErr == nil {
 		t.Errorf("got %v, want a *NoMatchError that says that looking again failed", err)
 	}
-	if _, err := server.client(t, Options{}).Resolve(t.Context(), "pods"); err == nil || errors.As(err, &miss) {
+	if _, err := server.client(t, Options{}).Resolve(t.Context(), "pods"); err == nil ||
+		errors.As(err, &miss) {
 		t.Errorf("nothing known and the server down: got %v", err)
 	}
 }

@@ -93,7 +93,8 @@ func (s *typeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case status != 0:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		reason := map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 422: metav1.StatusReasonInvalid}[status]
+		reason := map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden,
+			422: metav1.StatusReasonInvalid}[status]
 		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Code: int32(status), Reason: reason})
 	case r.URL.Query().Get("watch") != "":
 		s.watch(w, r)
@@ -159,7 +160,8 @@ func (s *typeServer) hangUp() {
 	}
 }
 
-// backup returns a function that puts back the objects and the version that the server has now, as a restore of etcd does.
+// backup returns a function that puts back the objects and the version that the server has now, as a restore
+// of etcd does.
 func (s *typeServer) backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

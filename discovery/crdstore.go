@@ -59,7 +59,8 @@ func shrinkCRD(obj any) *crdObject {
 	case *unstructured.Unstructured:
 		d, err := crd.Summary(o.Object)
 		return &crdObject{
-			ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()},
+			ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), UID: o.GetUID(),
+				ResourceVersion: o.GetResourceVersion()},
 			definition: d, err: err,
 		}
 	case cache.DeletedFinalStateUnknown:

@@ -46,7 +46,8 @@ func TestDiskCache(t *testing.T) {
 		t.Errorf("a warm disk cache cost %v", took)
 	}
 	// Once expired, the ETag on disk is still good.
-	if _, err := server.client(t, Options{CacheDir: dir, TTL: time.Nanosecond}).Catalog(t.Context()); err != nil {
+	if _, err := server.client(t,
+		Options{CacheDir: dir, TTL: time.Nanosecond}).Catalog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"/api 304", "/apis 304"}, server.took()); diff != "" {
@@ -97,14 +98,16 @@ func TestBadDiskCache(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := server.client(t, Options{CacheDir: dir}).Resolve(t.Context(), "certificates"); err != nil {
+			if _, err := server.client(t, Options{CacheDir: dir}).Resolve(t.Context(),
+				"certificates"); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"/api 200", "/apis 200"}, server.took()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			// The file was replaced by a good one.
-			if _, err := server.client(t, Options{CacheDir: dir}).Resolve(t.Context(), "certificates"); err != nil {
+			if _, err := server.client(t, Options{CacheDir: dir}).Resolve(t.Context(),
+				"certificates"); err != nil {
 				t.Fatal(err)
 			}
 			if took := server.took(); len(took) != 0 {

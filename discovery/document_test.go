@@ -5,7 +5,8 @@ import "testing"
 // A document that is no discovery document must not pass for one without types: informers would take leave
 // of all their objects.
 func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
-	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`, `{"kind":"APIGroupList","groups":[]}`} {
+	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
+		`{"kind":"APIGroupList","groups":[]}`} {
 		if groups, err := decodeAggregated([]byte(body)); err == nil {
 			t.Errorf("%s was taken for a discovery document with the groups %v", body, groups)
 		}

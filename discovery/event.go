@@ -19,8 +19,8 @@ const (
 	// Synced is sent once, after the types that existed when the tracker first had a complete picture.
 	// Its Type is empty.
 	Synced EventKind = "Synced"
-	// Unknown is sent when discovery fails for other group versions than before; see Event.Unknown. A group version that
-	// is no longer unknown is reported after its types. Its Type is empty.
+	// Unknown is sent when discovery fails for other group versions than before; see Event.Unknown. A group
+	// version that is no longer unknown is reported after its types. Its Type is empty.
 	Unknown EventKind = "Unknown"
 )
 
@@ -60,7 +60,8 @@ const (
 	ChangeConversion
 )
 
-var changeNames = []string{"scope", "kind", "versions", "storage", "names", "conditions", "source", "conversion"}
+var changeNames = []string{"scope", "kind", "versions", "storage", "names", "conditions",
+	"source", "conversion"}
 
 // Has reports whether c includes all of other.
 func (c Change) Has(other Change) bool { return c&other == other }
@@ -87,7 +88,8 @@ func compare(a, b Type) Change {
 	set(a.Kind != b.Kind, ChangeKind)
 	set(!slices.EqualFunc(a.Versions, b.Versions, sameVersion), ChangeVersions)
 	set(storage(a) != storage(b) || !slices.Equal(a.StoredVersions, b.StoredVersions), ChangeStorage)
-	set(a.Singular != b.Singular || !slices.Equal(a.ShortNames, b.ShortNames) || !slices.Equal(a.Categories, b.Categories), ChangeNames)
+	set(a.Singular != b.Singular || !slices.Equal(a.ShortNames, b.ShortNames) ||
+		!slices.Equal(a.Categories, b.Categories), ChangeNames)
 	set(a.Established != b.Established || a.Terminating != b.Terminating, ChangeConditions)
 	set(a.Source != b.Source || a.UID != b.UID, ChangeSource)
 	set(a.ConversionWebhook != b.ConversionWebhook, ChangeConversion)

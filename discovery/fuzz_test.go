@@ -10,8 +10,10 @@ import (
 
 func FuzzParseName(f *testing.F) {
 	for _, s := range []string{
-		"certificates", "certificates.v1.cert-manager.io", "pods.v1.", "Certificate.cert-manager.io", "*", "*.*",
-		"*.cert-manager.io", "*.*.knative.dev", "cert*.*", "all", "a..b", ".", "a/b", "cert-manager.io/v1", "a,b",
+		"certificates", "certificates.v1.cert-manager.io", "pods.v1.", "Certificate.cert-manager.io",
+		"*", "*.*",
+		"*.cert-manager.io", "*.*.knative.dev", "cert*.*", "all", "a..b", ".", "a/b",
+		"cert-manager.io/v1", "a,b",
 		"", "é", "a.b.", "v1", "certificates.v2", "*.v1.", "**.**", strings.Repeat("a.", 300),
 	} {
 		f.Add(s)
@@ -49,19 +51,23 @@ func FuzzParseName(f *testing.F) {
 }
 
 func FuzzDecodeDiscovery(f *testing.F) {
-	f.Add([]byte(`{"items":[{"metadata":{"name":"a.io"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"as","responseKind":{"kind":"A"},"verbs":["list"],"subresources":[{"subresource":"status"}]},{"resource":"as"},{"resource":"as","responseKind":{"kind":"A"}}]},{"version":"v1"},{}]},{"metadata":{"name":"a.io"}},{}]}`))
-	f.Add([]byte(`{"groups":[{"name":"a","versions":[{"version":"v1"},{}],"preferredVersion":{"version":"v2"}}],"versions":["v1",""],"resources":[{"name":"a/b"},{"name":"/"},{"name":"x","kind":"X"}]}`))
+	f.Add([]byte(
+		`{"items":[{"metadata":{"name":"a.io"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"as","responseKind":{"kind":"A"},"verbs":["list"],"subresources":[{"subresource":"status"}]},{"resource":"as"},{"resource":"as","responseKind":{"kind":"A"}}]},{"version":"v1"},{}]},{"metadata":{"name":"a.io"}},{}]}`))
+	f.Add([]byte(
+		`{"groups":[{"name":"a","versions":[{"version":"v1"},{}],"preferredVersion":{"version":"v2"}}],"versions":["v1",""],"resources":[{"name":"a/b"},{"name":"/"},{"name":"x","kind":"X"}]}`))
 	f.Add([]byte(`{"items":null,"groups":[null],"versions":null,"resources":[null]}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var all []group
-		for _, decode := range []func([]byte) ([]group, error){decodeAggregated, decodeLegacyGroups, decodeLegacyVersions} {
+		for _, decode := range []func([]byte) ([]group, error){decodeAggregated, decodeLegacyGroups,
+			decodeLegacyVersions} {
 			if groups, err := decode(data); err == nil {
 				all = append(all, groups...)
 			}
 		}
 		if resources, err := decodeLegacyResources(data); err == nil {
-			all = append(all, group{Name: "legacy.io", Versions: []version{{Name: "v1", Resources: resources}}})
+			all = append(all, group{Name: "legacy.io",
+				Versions: []version{{Name: "v1", Resources: resources}}})
 		}
 		inherit(all, all)
 		catalog := newCatalog(all)

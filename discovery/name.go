@@ -90,7 +90,8 @@ func checkName(s string) error {
 		return fail(0, "the name is empty")
 	}
 	if len(s) > maxNameLength {
-		return &NameError{Name: s[:32] + "...", Offset: maxNameLength, Problem: fmt.Sprintf("the name is longer than %d bytes", maxNameLength)}
+		return &NameError{Name: s[:32] + "...", Offset: maxNameLength,
+			Problem: fmt.Sprintf("the name is longer than %d bytes", maxNameLength)}
 	}
 	for i, c := range s {
 		switch {

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// followUps is how many rounds follow a changed APIService: the API server updates its discovery documents later
-	// than the APIService.
+	// followUps is how many rounds follow a changed APIService: the API server updates its discovery
+	// documents later than the APIService.
 	followUps = 3
 	// longestRetry bounds the pause after a round that left something unknown.
 	longestRetry = 30 * time.Second

@@ -10,15 +10,19 @@ import (
 func TestReadingFits(t *testing.T) {
 	names, versions := []string{"widgets", "widget", "Widget", "wd"}, []string{"v2", "v1"}
 	for text, want := range map[string]bool{
-		"widgets": true, "Widget": true, "wd": true, "gadgets": false, "widgets.example.com": true, "widgets.exam": true,
-		"widgets.v1.example.com": true, "widgets.v3.example.com": false, "widgets.other.com": false, "*": true,
-		"*.example.com": true, "*.other.com": false, "wid*.*.com": true, "wd*": false, "widgets.*": true, "*.v2.example.com": true,
+		"widgets": true, "Widget": true, "wd": true, "gadgets": false, "widgets.example.com": true,
+		"widgets.exam":           true,
+		"widgets.v1.example.com": true, "widgets.v3.example.com": false,
+		"widgets.other.com": false, "*": true,
+		"*.example.com": true, "*.other.com": false, "wid*.*.com": true, "wd*": false, "widgets.*": true,
+		"*.v2.example.com": true,
 	} {
 		name, err := discovery.ParseName(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := slices.ContainsFunc(name.Readings, func(r discovery.Reading) bool { return r.Fits("example.com", versions, names) })
+		got := slices.ContainsFunc(name.Readings,
+			func(r discovery.Reading) bool { return r.Fits("example.com", versions, names) })
 		if got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

@@ -137,7 +137,8 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource})
 		}
 	}
-	res.Unknown = slices.DeleteFunc(res.Unknown, func(f GroupFailure) bool { return !n.mayBeIn(f.GroupVersion) })
+	res.Unknown = slices.DeleteFunc(res.Unknown,
+		func(f GroupFailure) bool { return !n.mayBeIn(f.GroupVersion) })
 	return res, nil
 }
 

@@ -15,9 +15,9 @@ type Claim struct {
 	Version string
 }
 
-// Selection tells which types some names stand for, as types come and go. A name of a single type keeps its meaning once it
-// has one, whatever else comes that it could mean; patterns and categories grow and shrink. It is made by NewSelection, and safe
-// for concurrent use.
+// Selection tells which types some names stand for, as types come and go. A name of a single type keeps its
+// meaning once it has one, whatever else comes that it could mean; patterns and categories grow and shrink.
+// It is made by NewSelection, and safe for concurrent use.
 type Selection struct {
 	names []Name
 
@@ -44,7 +44,8 @@ func NewSelection(names ...string) (*Selection, error) {
 // Names returns the names, in their order.
 func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
-// Claims returns what the names stand for in a catalog. A type whose discovery failed is among it: it is not gone.
+// Claims returns what the names stand for in a catalog. A type whose discovery failed is among it: it is not
+// gone.
 func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 	claims := map[Claim]bool{}
 	for _, m := range s.meanings(catalog) {
@@ -69,9 +70,9 @@ type Selected struct {
 	Many bool
 }
 
-// Types returns what the names stand for in a catalog: each type in one version, that of the first name that stands for it,
-// in the order of the names and then in that of the catalog. absent has the names of single types and patterns that stand for
-// nothing, with the reason: a *NoMatchError.
+// Types returns what the names stand for in a catalog: each type in one version, that of the first name that
+// stands for it, in the order of the names and then in that of the catalog. absent has the names of single
+// types and patterns that stand for nothing, with the reason: a *NoMatchError.
 func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string]error) {
 	preferred := map[schema.GroupResource]Resource{}
 	for _, r := range catalog.resources {
@@ -148,8 +149,8 @@ func (r Resolution) isCategory(n Name) bool {
 	return len(r.Resources) == 0 || slices.Contains(r.Resources[0].Categories, n.Raw)
 }
 
-// claimOf is the claim of a name that stands for a type. The name is for one version where it was not read as the name of a
-// group that begins like it.
+// claimOf is the claim of a name that stands for a type. The name is for one version where it was not read as
+// the name of a group that begins like it.
 func claimOf(n Name, gvr schema.GroupVersionResource) Claim {
 	for _, r := range n.Readings {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {

@@ -23,9 +23,11 @@ func TestClaimOf(t *testing.T) {
 		"widgets.v1.example.com": {widgetsV1, "v1"},
 		"*.v1.example.com":       {widgetsV1, "v1"},
 		"*":                      {widgetsV1, ""},
-		"widgets.v1.x.com":       {schema.GroupVersionResource{Group: "v1.x.com", Version: "v1", Resource: "widgets"}, ""},
-		"widgets.v2.x.com":       {schema.GroupVersionResource{Group: "v2.x.com", Version: "v1", Resource: "widgets"}, ""},
-		"pods.v1.":               {schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "v1"},
+		"widgets.v1.x.com": {schema.GroupVersionResource{Group: "v1.x.com", Version: "v1",
+			Resource: "widgets"}, ""},
+		"widgets.v2.x.com": {schema.GroupVersionResource{Group: "v2.x.com", Version: "v1",
+			Resource: "widgets"}, ""},
+		"pods.v1.": {schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "v1"},
 	} {
 		n, err := ParseName(name)
 		if err != nil {
@@ -37,7 +39,8 @@ func TestClaimOf(t *testing.T) {
 	}
 }
 
-// catalogWith has these types, each in the given version of its group, which come in this order. Failure is that of discovery.
+// catalogWith has these types, each in the given version of its group, which come in this order. Failure is
+// that of discovery.
 func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	var groups []group
 	for _, gvr := range gvrs {
@@ -48,19 +51,22 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 		}
 		v := groups[i].version(gvr.Version)
 		v.Failure = failure
-		v.Resources = append(v.Resources, resource{Name: gvr.Resource, Kind: gvr.Resource, Verbs: []string{"list", "watch"}})
+		v.Resources = append(v.Resources, resource{Name: gvr.Resource, Kind: gvr.Resource,
+			Verbs: []string{"list", "watch"}})
 	}
 	return newCatalog(groups)
 }
 
-// TestSelection: patterns grow and shrink, a name of one type keeps its meaning, and the first name says the version.
+// TestSelection: patterns grow and shrink, a name of one type keeps its meaning, and the first name says the
+// version.
 func TestSelection(t *testing.T) {
 	named, err := NewSelection("*.z.io", "widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	one := schema.GroupVersionResource{Group: "z.io", Version: "v1", Resource: "widgets"}
-	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" || types[0].Many || len(absent) > 0 {
+	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" ||
+		types[0].Many || len(absent) > 0 {
 		t.Errorf("a type that a pattern and a name stand for: %+v, %v", types, absent)
 	}
 	of := func(group, version, resource string) schema.GroupVersionResource {
@@ -76,13 +82,18 @@ func TestSelection(t *testing.T) {
 		want, absent    []string
 	}{
 		{"nothing is there", "", nil, nil, []string{"*.demo.io", "boxes.v1.demo.io", "none", "widgets"}},
-		{"first types", "", []schema.GroupVersionResource{of("z.io", "v1", "widgets"), of("demo.io", "v2", "boxes"), of("demo.io", "v1", "boxes")},
+		{"first types", "", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
+			of("demo.io", "v2", "boxes"), of("demo.io", "v1", "boxes")},
 			[]string{"widgets.v1.z.io", "boxes.v1.demo.io"}, []string{"none"}},
-		{"another widget comes before, a pattern grows", "", []schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("z.io", "v2", "widgets"), of("demo.io", "v1", "boxes"), of("demo.io", "v1", "lids")},
+		{"another widget comes before, a pattern grows", "",
+			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("z.io", "v2", "widgets"),
+				of("demo.io", "v1", "boxes"), of("demo.io", "v1", "lids")},
 			[]string{"widgets.v2.z.io", "boxes.v1.demo.io", "lids.v1.demo.io"}, []string{"none"}},
-		{"the widget goes, another one is not meant, and the version of a box goes", "", []schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("demo.io", "v2", "boxes")},
+		{"the widget goes, another one is not meant, and the version of a box goes", "",
+			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("demo.io", "v2", "boxes")},
 			[]string{"boxes.v2.demo.io"}, []string{"boxes.v1.demo.io", "none", "widgets"}},
-		{"discovery fails", "no answer", []schema.GroupVersionResource{of("z.io", "v1", "widgets"), of("demo.io", "v1", "lids")},
+		{"discovery fails", "no answer", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
+			of("demo.io", "v1", "lids")},
 			[]string{"widgets.v1.z.io", "lids.v1.demo.io"}, []string{"boxes.v1.demo.io", "none"}},
 	} {
 		types, absent := s.Types(catalogWith(step.failure, step.there...))

@@ -53,7 +53,8 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "zz.io", "example.com"}, c.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]string{"as": "as.v1beta1.example.com", "bs": "bs.v1.example.com", "cs": "", "bs.v3": ""} {
+	for name, want := range map[string]string{"as": "as.v1beta1.example.com", "bs": "bs.v1.example.com",
+		"cs": "", "bs.v3": ""} {
 		res, err := c.Resolve(name)
 		var got string
 		if err == nil {

@@ -96,7 +96,8 @@ func (g *group) sortVersions(known group) {
 	for i, v := range known.Versions {
 		position[v.Name] = i
 	}
-	complete := !slices.ContainsFunc(g.Versions, func(v version) bool { _, ok := position[v.Name]; return !ok })
+	complete := !slices.ContainsFunc(g.Versions,
+		func(v version) bool { _, ok := position[v.Name]; return !ok })
 	slices.SortStableFunc(g.Versions, func(a, b version) int {
 		if complete {
 			return position[a.Name] - position[b.Name]

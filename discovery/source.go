@@ -75,7 +75,8 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 			s.mu.Unlock()
 			return latest, nil
 		}
-		if wait := s.interval - time.Since(s.mu.started); s.mu.flight == nil && !s.mu.started.IsZero() && wait > 0 {
+		if wait := s.interval - time.Since(s.mu.started); s.mu.flight == nil &&
+			!s.mu.started.IsZero() && wait > 0 {
 			s.mu.Unlock()
 			if err := sleep(ctx, wait); err != nil {
 				return nil, err

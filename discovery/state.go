@@ -27,8 +27,8 @@ type state struct {
 	crdsDenied bool
 	deniedAt   time.Time
 	crdsDoubt  bool // a list was refused with errSecondLook
-	// unreadable are the definitions that are there and cannot be understood, and why. What was known of them before
-	// is among crds still.
+	// unreadable are the definitions that are there and cannot be understood, and why. What was known of them
+	// before is among crds still.
 	unreadable map[schema.GroupResource]error
 
 	// What discovery says.
@@ -38,8 +38,8 @@ type state struct {
 	listedAt  time.Time
 	listDoubt bool
 
-	// buried are types whose CRD was deleted, and when: they are not believed to exist just because discovery still
-	// lists them. After its lag somebody else serves the type.
+	// buried are types whose CRD was deleted, and when: they are not believed to exist just because discovery
+	// still lists them. After its lag somebody else serves the type.
 	buried map[schema.GroupResource]time.Time
 	lag    time.Duration
 }
@@ -61,7 +61,8 @@ func (s *state) synced() bool { return (s.crdsKnown || s.crdsDenied) && s.listed
 // trusted reports whether the CRD watch has the last word on custom resources.
 func (s *state) trusted() bool { return s.crdsKnown && !s.crdsDenied }
 
-// replaceCRDs takes a complete list: the definitions, and what cannot be understood, which is not taken to be absent.
+// replaceCRDs takes a complete list: the definitions, and what cannot be understood, which is not taken to be
+// absent.
 func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.Time) ([]Event, error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range rest {
@@ -104,8 +105,8 @@ func (u unreadable) mayBe(known *crd.Definition) bool {
 	return u.uid == "" || known.UID == "" || u.uid == known.UID
 }
 
-// breakCRD takes an added or changed definition that cannot be understood. What was known of it stays, unless it is
-// another one of that name.
+// breakCRD takes an added or changed definition that cannot be understood. What was known of it stays, unless
+// it is another one of that name.
 func (s *state) breakCRD(u unreadable, now time.Time) []Event {
 	var events []Event
 	if known := s.crds[u.gr]; known != nil && !u.mayBe(known) {
@@ -191,8 +192,8 @@ func (s *state) take(c *Catalog) (events []Event, again bool) {
 	return events, false
 }
 
-// exhumed is when discovery is to be asked for types whose CRD was deleted, and was believed to be late until then; zero
-// when there are none.
+// exhumed is when discovery is to be asked for types whose CRD was deleted, and was believed to be late until
+// then; zero when there are none.
 func (s *state) exhumed() (at time.Time) {
 	for _, buried := range s.buried {
 		if due := buried.Add(s.lag + time.Millisecond); at.IsZero() || due.Before(at) {

@@ -48,7 +48,8 @@ func discovered(at time.Duration, groups ...group) *Catalog {
 func oneGroup(name string, plurals ...string) group {
 	g := group{Name: name, Versions: []version{{Name: "v1"}}}
 	for _, p := range plurals {
-		g.Versions[0].Resources = append(g.Versions[0].Resources, resource{Name: p, Singular: p + "x", Kind: "K" + p, Namespaced: true, Verbs: customVerbs})
+		g.Versions[0].Resources = append(g.Versions[0].Resources, resource{Name: p, Singular: p + "x",
+			Kind: "K" + p, Namespaced: true, Verbs: customVerbs})
 	}
 	return g
 }
@@ -100,7 +101,8 @@ func TestState(t *testing.T) {
 	}
 	deny := func(s *state) []Event { return s.denyCRDs(epoch) }
 	odd := func(uid types.UID) unreadable {
-		return unreadable{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid, err: errors.New("odd")}
+		return unreadable{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
+			err: errors.New("odd")}
 	}
 	listOdd := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
@@ -122,12 +124,15 @@ func TestState(t *testing.T) {
 	tests := map[string][]step{
 		"a CRD's life": {
 			{list(), nil},
-			{put(w("1", func(d *crd.Definition) { d.Established = false })), []string{"Added ws.example.com 1"}},
+			{put(w("1", func(d *crd.Definition) { d.Established = false })),
+				[]string{"Added ws.example.com 1"}},
 			{put(w("1")), []string{"Changed ws.example.com 1 conditions"}},
 			{put(w("1")), nil},
 			{put(w("1", func(d *crd.Definition) { d.Generation, d.ResourceVersion = 9, "9" })), nil},
-			{put(w("1", func(d *crd.Definition) { d.Names.ShortNames = []string{"w"} })), []string{"Changed ws.example.com 1 names"}},
-			{put(w("1", func(d *crd.Definition) { d.StoredVersions = []string{"v1"} })), []string{"Changed ws.example.com 1 storage,names"}},
+			{put(w("1", func(d *crd.Definition) { d.Names.ShortNames = []string{"w"} })),
+				[]string{"Changed ws.example.com 1 names"}},
+			{put(w("1", func(d *crd.Definition) { d.StoredVersions = []string{"v1"} })),
+				[]string{"Changed ws.example.com 1 storage,names"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 			{drop(w("1")), nil},
 		},
@@ -135,12 +140,16 @@ func TestState(t *testing.T) {
 			{list(w("1", func(d *crd.Definition) {
 				d.Versions = append(d.Versions, crd.Version{Name: "v1beta1", Served: true})
 			})), []string{"Added ws.example.com 1"}},
-			{put(w("1", func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v1beta1"}) })), []string{"Changed ws.example.com 1 versions"}},
+			{put(w("1", func(d *crd.Definition) {
+				d.Versions = append(d.Versions,
+					crd.Version{Name: "v1beta1"})
+			})), []string{"Changed ws.example.com 1 versions"}},
 			{put(w("1")), []string{"Changed ws.example.com 1 versions"}},
 		},
 		"delete and create seen as one event": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{put(w("2", func(d *crd.Definition) { d.Namespaced = false })), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
+			{put(w("2", func(d *crd.Definition) { d.Namespaced = false })),
+				[]string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
 		"delete and create within a relist": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
@@ -158,52 +167,65 @@ func TestState(t *testing.T) {
 			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
 			{take(discovered(2*second, core)), nil},
 			// Somebody else serves the type afterwards.
-			{take(discovered(3*second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{take(discovered(3*second, core, oneGroup("example.com", "ws"))),
+				[]string{"Added ws.example.com"}},
 		},
 		"somebody else takes a deleted CRD's place at once": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
 			{take(discovered(0, core)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(discovered(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{take(discovered(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
+				[]string{"Added ws.example.com"}},
 		},
 		"discovery is ahead of the CRD watch": {
 			{list(), nil},
-			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods", "Added ws.example.com"}},
+			{take(discovered(0, core, oneGroup("example.com", "ws"))),
+				[]string{"Added pods", "Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1 storage,source"}},
 		},
 		"an aggregated API comes and goes": {
 			{list(), nil},
 			{take(discovered(0, core)), []string{"Added pods"}},
 			{take(discovered(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
-			{take(discovered(2*second, core, group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
+			{take(discovered(2*second, core, group{Name: "agg.io",
+				Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
 			{take(discovered(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
 		},
 		"CRDs may not be read": {
 			{deny, nil},
-			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods", "Added ws.example.com"}},
+			{take(discovered(0, core, oneGroup("example.com", "ws"))),
+				[]string{"Added pods", "Added ws.example.com"}},
 			{take(discovered(second, core)), []string{"Removed ws.example.com"}},
 		},
 		"the right to read CRDs is lost and comes back": {
-			{list(w("1"), definition("zs", "z")), []string{"Added ws.example.com 1", "Added zs.example.com z"}},
+			{list(w("1"), definition("zs", "z")),
+				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
 			{take(discovered(-second, core)), []string{"Added pods"}},
 			{deny, nil}, // the catalog is older: nothing is known to be gone
 			{deny, nil},
-			{take(discovered(second, core, oneGroup("example.com", "ws"))), []string{"Changed ws.example.com 1 storage,source", "Removed zs.example.com z"}},
+			{take(discovered(second, core, oneGroup("example.com", "ws"))),
+				[]string{"Changed ws.example.com 1 storage,source", "Removed zs.example.com z"}},
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
 		"most CRDs are gone": {
-			{list(definitions(7)[:6]...), []string{"Added r00.example.com u0", "Added r01.example.com u1", "Added r02.example.com u2", "Added r03.example.com u3", "Added r04.example.com u4", "Added r05.example.com u5"}},
+			{list(definitions(7)[:6]...), []string{"Added r00.example.com u0", "Added r01.example.com u1",
+				"Added r02.example.com u2", "Added r03.example.com u3", "Added r04.example.com u4",
+				"Added r05.example.com u5"}},
 			{list(), []string{errSecondLook.Error() + " "}},
 			{list(definitions(6)...), nil},
 			{list(), []string{errSecondLook.Error() + " "}},
-			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1", "Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4", "Removed r05.example.com u5"}},
+			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1",
+				"Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4",
+				"Removed r05.example.com u5"}},
 		},
 		"what cannot be understood is not absent": {
-			{list(w("1"), definition("zs", "z")), []string{"Added ws.example.com 1", "Added zs.example.com z"}},
+			{list(w("1"), definition("zs", "z")),
+				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
 			{breaks("1"), nil},
 			{listOdd("1", definition("zs", "z")), nil},
 			{listOdd("", definition("zs", "z")), nil},
-			{put(w("1", func(d *crd.Definition) { d.Established = false })), []string{"Changed ws.example.com 1 conditions"}},
+			{put(w("1", func(d *crd.Definition) { d.Established = false })),
+				[]string{"Changed ws.example.com 1 conditions"}},
 			{breaks("1"), nil},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 		},
@@ -224,9 +246,11 @@ func TestState(t *testing.T) {
 		},
 		"most of discovery is gone": {
 			{deny, nil},
-			{take(discovered(0, oneGroup("", "a", "b", "c", "d", "e", "f"))), []string{"Added a", "Added b", "Added c", "Added d", "Added e", "Added f"}},
+			{take(discovered(0, oneGroup("", "a", "b", "c", "d", "e", "f"))),
+				[]string{"Added a", "Added b", "Added c", "Added d", "Added e", "Added f"}},
 			{take(discovered(second)), []string{"again "}},
-			{take(discovered(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d", "Removed e", "Removed f"}},
+			{take(discovered(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d",
+				"Removed e", "Removed f"}},
 		},
 	}
 	for name, steps := range tests {
@@ -280,10 +304,11 @@ func TestStateAgainstModel(t *testing.T) {
 
 func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 	pick := func() *crd.Definition {
-		return definition(fmt.Sprintf("r%02d", random.IntN(8)), fmt.Sprint(random.IntN(3)), func(d *crd.Definition) {
-			d.Established = random.IntN(3) > 0
-			d.Namespaced = random.IntN(2) > 0
-		})
+		return definition(fmt.Sprintf("r%02d", random.IntN(8)), fmt.Sprint(random.IntN(3)),
+			func(d *crd.Definition) {
+				d.Established = random.IntN(3) > 0
+				d.Namespaced = random.IntN(2) > 0
+			})
 	}
 	switch random.IntN(7) {
 	case 6:

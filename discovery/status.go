@@ -22,8 +22,8 @@ type SourceStatus struct {
 	Synced bool
 	// Denied is true while the source may not be read or does not exist.
 	Denied bool
-	// LastError is the last failure, nil after a success. For CRDs it also names those that are there and cannot be
-	// understood, for as long as they cannot: what was known of their types is kept.
+	// LastError is the last failure, nil after a success. For CRDs it also names those that are there and
+	// cannot be understood, for as long as they cannot: what was known of their types is kept.
 	LastError error
 	// LastContact is the last success.
 	LastContact time.Time

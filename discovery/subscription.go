@@ -2,8 +2,8 @@ package discovery
 
 import "github.com/crdcache/crdcache/internal/queue"
 
-// Subscription delivers the events of a Tracker to one handler, in order. A slow handler delays no other. There is a goroutine
-// only while events wait.
+// Subscription delivers the events of a Tracker to one handler, in order. A slow handler delays no other.
+// There is a goroutine only while events wait.
 type Subscription struct {
 	tracker *Tracker
 	handler func(Event)

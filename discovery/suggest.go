@@ -124,7 +124,8 @@ func distance(given, name string) int {
 	var room [3][64]int16
 	before, above, row := room[0][:], room[1][:], room[2][:]
 	if len(name) >= len(row) {
-		before, above, row = make([]int16, len(name)+1), make([]int16, len(name)+1), make([]int16, len(name)+1)
+		before, above, row = make([]int16, len(name)+1), make([]int16,
+			len(name)+1), make([]int16, len(name)+1)
 	}
 	for j := range len(name) + 1 {
 		above[j] = int16(j)

@@ -24,7 +24,8 @@ const (
 	DefaultPollInterval = 10 * time.Minute
 	// DefaultBlindPollInterval is the same while CustomResourceDefinitions cannot be watched.
 	DefaultBlindPollInterval = 30 * time.Second
-	// DefaultDiscoveryLag is how long discovery may go on listing a type whose CRD is deleted: that takes seconds.
+	// DefaultDiscoveryLag is how long discovery may go on listing a type whose CRD is deleted: that takes
+	// seconds.
 	DefaultDiscoveryLag = time.Minute
 )
 
@@ -40,9 +41,9 @@ type TrackerOptions struct {
 	PollInterval time.Duration
 	// BlindPollInterval is the same in Polling mode. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
-	// DiscoveryLag is how long a type whose CRD was deleted is not believed to exist just because discovery lists it.
-	// After this time discovery is asked again, and somebody else serves a type that it lists. Default
-	// DefaultDiscoveryLag; negative: discovery is right at once, as that of a readapi.Storage is.
+	// DiscoveryLag is how long a type whose CRD was deleted is not believed to exist just because discovery
+	// lists it. After this time discovery is asked again, and somebody else serves a type that it lists.
+	// Default DefaultDiscoveryLag; negative: discovery is right at once, as that of a readapi.Storage is.
 	DiscoveryLag time.Duration
 }
 
@@ -103,7 +104,8 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	}
 	options.DiscoveryLag = max(cmp.Or(options.DiscoveryLag, DefaultDiscoveryLag), 0)
 	t := &Tracker{
-		options: options, wake: make(chan struct{}, 1), buried: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
+		options: options, wake: make(chan struct{}, 1), buried: make(chan struct{},
+			1), ended: make(chan struct{}), synced: make(chan struct{}),
 		first: make(chan struct{}),
 	}
 	t.answered = sync.OnceFunc(func() { close(t.first) })
@@ -131,7 +133,8 @@ func (t *Tracker) Run(ctx context.Context) error {
 	// All three end with ctx.
 	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, t.crdStore(), t.crdReports()) })
 	wg.Go(func() {
-		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports())
+		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, t.apiServiceStore(),
+			t.apiServiceReports())
 	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
@@ -226,7 +229,8 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 		return errors.New("tracker: ended before it was synced")
 	case <-ctx.Done():
 		s := t.Status()
-		return errors.Join(fmt.Errorf("tracker: not synced: %w", ctx.Err()), s.CRDs.LastError, s.Discovery.LastError)
+		return errors.Join(fmt.Errorf("tracker: not synced: %w", ctx.Err()), s.CRDs.LastError,
+			s.Discovery.LastError)
 	}
 }
 
@@ -299,8 +303,8 @@ func (t *Tracker) discover(ctx context.Context) {
 	}
 }
 
-// awaitRound waits until a round is due or requested, and returns false when ctx ends. A round is also due when
-// discovery can no longer lag behind the deletion of a CRD.
+// awaitRound waits until a round is due or requested, and returns false when ctx ends. A round is also due
+// when discovery can no longer lag behind the deletion of a CRD.
 func (t *Tracker) awaitRound(ctx context.Context) bool {
 	pause, failed := t.pause()
 	poll := time.Now().Add(pause)

@@ -46,15 +46,18 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	if err := tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := early.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") || !slices.Contains(got, "Added pods") {
+	if got := early.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
+		!slices.Contains(got, "Added pods") {
 		t.Errorf("before sync: %v", got)
 	}
 	server.discovery.took()
 
-	server.put(crdPath, crdObjectOf(ws("1", func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
+	server.put(crdPath, crdObjectOf(ws("1",
+		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
 	early.until("Changed ws.example.com 1 versions")
 	server.put(crdPath, crdObjectOf(ws("2", func(d *crd.Definition) { d.Namespaced = false })))
-	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"}, early.until("Added ws.example.com 2")); diff != "" {
+	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"},
+		early.until("Added ws.example.com 2")); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
 	got, ok := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"})
@@ -81,8 +84,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerOfARestoredServer: a CRD that came after the backup is gone, one that was deleted is there again, and the
-// tracker follows what comes from then on.
+// TestTrackerOfARestoredServer: a CRD that came after the backup is gone, one that was deleted is there
+// again, and the tracker follows what comes from then on.
 func TestTrackerOfARestoredServer(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.put(crdPath, crdObjectOf(ws("1")))
@@ -109,11 +112,12 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	l.until("Added ds.example.com 1")
 }
 
-// TestTrackerBelievesDiscovery: a type whose CRD is deleted is there again when discovery still lists it, once that is no
-// longer expected to be late, without waiting for the poll.
+// TestTrackerBelievesDiscovery: a type whose CRD is deleted is there again when discovery still lists it,
+// once that is no longer expected to be late, without waiting for the poll.
 func TestTrackerBelievesDiscovery(t *testing.T) {
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
-	server.put(crdPath, crdObjectOf(definition("as", "1", func(d *crd.Definition) { d.Name, d.Group = "as.agg.io", "agg.io" })))
+	server.put(crdPath, crdObjectOf(definition("as", "1",
+		func(d *crd.Definition) { d.Name, d.Group = "as.agg.io", "agg.io" })))
 	tracker := server.tracker(t, TrackerOptions{DiscoveryLag: -1})
 	run(t, tracker)
 	l := listen(t, tracker)
@@ -139,7 +143,10 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 		t.Errorf("a local APIService cost %v", took)
 	}
 
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
+	server.discovery.set(func(groups *[]group, _ map[string]int) {
+		*groups = append(*groups,
+			oneGroup("agg.io", "as"))
+	})
 	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
 	l.until("Added as.agg.io")
 	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
@@ -147,8 +154,8 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	l.until("Removed as.agg.io")
 }
 
-// TestTrackerAsksAgain: discovery is later than the APIService, and says first that there is no such group or that it is
-// unknown. No further change of an APIService, and no poll, is needed to find the types.
+// TestTrackerAsksAgain: discovery is later than the APIService, and says first that there is no such group or
+// that it is unknown. No further change of an APIService, and no poll, is needed to find the types.
 func TestTrackerAsksAgain(t *testing.T) {
 	for name, late := range map[string]*group{
 		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
@@ -161,7 +168,10 @@ func TestTrackerAsksAgain(t *testing.T) {
 			l := listen(t, tracker)
 			l.until(syncedText)
 			if late != nil {
-				server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, *late) })
+				server.discovery.set(func(groups *[]group,
+					_ map[string]int) {
+					*groups = append(*groups, *late)
+				})
 			}
 			server.discovery.took()
 			server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
@@ -188,7 +198,8 @@ func TestPace(t *testing.T) {
 		}
 	}
 	expect("all known", nil, 0, time.Hour)
-	expect("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second, longestRetry, longestRetry)
+	expect("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second,
+		longestRetry, longestRetry)
 	p.changed()
 	expect("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
 	expect("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
@@ -203,10 +214,14 @@ func TestTrackerWithoutRights(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	l.until(syncedText)
-	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Denied || s.CRDs.LastError == nil || !s.APIServices.Denied {
+	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Denied || s.CRDs.LastError == nil ||
+		!s.APIServices.Denied {
 		t.Errorf("status = %+v", s)
 	}
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("example.com", "ws")) })
+	server.discovery.set(func(groups *[]group, _ map[string]int) {
+		*groups = append(*groups,
+			oneGroup("example.com", "ws"))
+	})
 	l.until("Added ws.example.com")
 	server.put(crdPath, crdObjectOf(ws("1")))
 	server.mu.Lock()
@@ -242,8 +257,8 @@ func TestTrackerLooksTwice(t *testing.T) {
 	}
 }
 
-// TestTrackerKeepsWhatIsBroken: a CRD that cannot be understood is reported, and neither takes others along nor counts as
-// absent, however it comes.
+// TestTrackerKeepsWhatIsBroken: a CRD that cannot be understood is reported, and neither takes others along
+// nor counts as absent, however it comes.
 func TestTrackerKeepsWhatIsBroken(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	odd := func(name, uid string) map[string]any {
@@ -271,7 +286,8 @@ func TestTrackerKeepsWhatIsBroken(t *testing.T) {
 	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.until("Added zs.example.com z")); diff != "" {
 		t.Errorf("after a list with what cannot be understood (-want +got):\n%s", diff)
 	}
-	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(), "ws.example.com") || !strings.Contains(err.Error(), "odd.example.com") {
+	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(),
+		"ws.example.com") || !strings.Contains(err.Error(), "odd.example.com") {
 		t.Errorf("the tracker reports %v", err)
 	}
 	server.remove(crdPath, "ws.example.com")
@@ -349,7 +365,8 @@ func goroutines() int {
 	buf = buf[:runtime.Stack(buf, true)]
 	n := 0
 	for _, g := range strings.Split(string(buf), "\n\n") {
-		if strings.Contains(g, "tools/cache") || strings.Contains(g, "discovery.(*Tracker)") || strings.Contains(g, "discovery.(*Subscription)") {
+		if strings.Contains(g, "tools/cache") || strings.Contains(g, "discovery.(*Tracker)") ||
+			strings.Contains(g, "discovery.(*Subscription)") {
 			n++
 		}
 	}

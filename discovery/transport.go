@@ -38,7 +38,8 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 	// legacy form, with one request per group version, crawl.
 	config.QPS, config.RateLimiter = -1, nil
 	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, ""
-	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion, NegotiatedSerializer: statusCodecs}
+	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion,
+		NegotiatedSerializer: statusCodecs}
 	httpClient := options.HTTPClient
 	if httpClient == nil {
 		var err error

@@ -81,7 +81,8 @@ func (t Type) Version(name string) (TypeVersion, bool) {
 // The verbs that every API server supports for custom resources. They are part of the server, not of
 // the CRD, and a terminating type takes no new objects.
 var (
-	customVerbs      = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create",
+		"update", "watch"}
 	terminatingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"}
 )
 

@@ -37,10 +37,11 @@ func TestInformerType(t *testing.T) {
 	}
 }
 
-// TestTypeSourceReportsUnknownGroups: an informer of a type whose group is stale from the start waits for it, and WaitForSync
-// with it. Names and patterns resolve the members that were known before.
+// TestTypeSourceReportsUnknownGroups: an informer of a type whose group is stale from the start waits for it,
+// and WaitForSync with it. Names and patterns resolve the members that were known before.
 func TestTypeSourceReportsUnknownGroups(t *testing.T) {
-	server := newTypeServer(t, append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
+	server := newTypeServer(t,
+		append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
 	tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
 	run(t, tracker)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
@@ -51,7 +52,8 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer, err := factory.ForResource(schema.GroupVersionResource{Group: "agg.io", Version: "v1", Resource: "as"})
+	informer, err := factory.ForResource(schema.GroupVersionResource{Group: "agg.io", Version: "v1",
+		Resource: "as"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 			}
 		}
 	}
-	if status := await(status.ReasonGroupUnknown); status.Settled() || !errors.Is(status.LastError, ErrStale) {
+	if status := await(status.ReasonGroupUnknown); status.Settled() ||
+		!errors.Is(status.LastError, ErrStale) {
 		t.Errorf("the status is %v", status)
 	}
 	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
@@ -83,11 +86,15 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 		t.Errorf("the status is %v", status)
 	}
 	l := listen(t, tracker)
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
+	server.discovery.set(func(groups *[]group, _ map[string]int) {
+		*groups = append(*groups,
+			oneGroup("agg.io", "as"))
+	})
 	tracker.Refresh()
 	l.until("Added as.agg.io")
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
-		*groups = append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})
+		*groups = append(sampleGroups(),
+			group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})
 	})
 	tracker.Refresh()
 	l.until("Unknown ")
@@ -120,7 +127,8 @@ func TestTypeSourceErr(t *testing.T) {
 	for failing.Status().Discovery.LastError == nil {
 		runtime.Gosched()
 	}
-	if err := failing.Types().(typesource.SourceError).Err(); err == nil || !strings.Contains(err.Error(), "refused") {
+	if err := failing.Types().(typesource.SourceError).Err(); err == nil ||
+		!strings.Contains(err.Error(), "refused") {
 		t.Errorf("with the server down: %v", err)
 	}
 }

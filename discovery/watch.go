@@ -30,16 +30,19 @@ type watchReports struct {
 	denied func(error)
 }
 
-// runReflector keeps store up to date with a resource until ctx ends. It is for resources of the kube-apiserver.
-func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.Restores, gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
+// runReflector keeps store up to date with a resource until ctx ends. It is for resources of the
+// kube-apiserver.
+func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.Restores,
+	gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
 	resource := client.Resource(gvr)
-	continuity := restores.Continuity(requests.VersionCounter(gvr, true), func(ctx context.Context) (string, error) {
-		list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return "", err
-		}
-		return list.GetResourceVersion(), nil
-	})
+	continuity := restores.Continuity(requests.VersionCounter(gvr, true),
+		func(ctx context.Context) (string, error) {
+			list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return "", err
+			}
+			return list.GetResourceVersion(), nil
+		})
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			continuity.Listing(&options)
@@ -66,13 +69,16 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 	// No logger: what goes wrong is in the status, and a missing right is no error worth a line every
 	// few seconds.
 	logger := klog.Logger{}
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil, store,
-		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger, Backoff: watchBackoff()})
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client),
+		nil, store,
+		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger,
+			Backoff: watchBackoff()})
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 
 // watchOn opens a watch, unless the server was restored from a backup since the last list.
-func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity, options metav1.ListOptions) (watch.Interface, error) {
+func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity,
+	options metav1.ListOptions) (watch.Interface, error) {
 	if initialEvents(options) {
 		continuity.Listing(&options)
 	} else if err := continuity.Watching(ctx, &options); err != nil {
@@ -85,11 +91,12 @@ func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity
 	return continuity.Follow(ctx, w, initialEvents(options)), nil
 }
 
-// watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a minute, and
-// begin anew only after two minutes without any: for that long, nobody would learn that a type has come or gone. These
-// are a few requests of each program, so that shorter pauses burden no server.
+// watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a
+// minute, and begin anew only after two minutes without any: for that long, nobody would learn that a type
+// has come or gone. These are a few requests of each program, so that shorter pauses burden no server.
 func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 4 * time.Second}
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10,
+		Cap: 4 * time.Second}
 }
 
 func (r watchReports) report(ctx context.Context, err error, list bool) {
@@ -97,7 +104,8 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 		return
 	}
 	r.failed(err, list)
-	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
+	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsMethodNotSupported(err)) {
 		r.denied(err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Several parts of a program follow a type for as long as each needs it. They share one watch; it ends when the last
-// of them has released it.
+// Several parts of a program follow a type for as long as each needs it. They share one watch; it ends when
+// the last of them has released it.
 func ExampleFactory_Acquire() {
 	server := cluster()
 	defer server.Close()

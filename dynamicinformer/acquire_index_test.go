@@ -19,7 +19,10 @@ func TestAcquireTogether(t *testing.T) {
 				return []string{"x"}, nil
 			}}}
 		},
-		"indexes": func(gate func()) ResourceOptions { return ResourceOptions{Indexes: gatedIndex{"x", gate}} },
+		"indexes": func(gate func()) ResourceOptions {
+			return ResourceOptions{Indexes: gatedIndex{"x",
+				gate}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -63,7 +66,8 @@ func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
 	return g.indexNames.KeysJSON(json, keys)
 }
 
-// TestReleaseTakesIndexesAlong: also where nobody else holds the informer, which lingers and is then another's.
+// TestReleaseTakesIndexesAlong: also where nobody else holds the informer, which lingers and is then
+// another's.
 func TestReleaseTakesIndexesAlong(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -79,7 +83,8 @@ func TestReleaseTakesIndexesAlong(t *testing.T) {
 			t.Errorf("the indexes of a handle that was released are still there: %d", len(there))
 		}
 		must(t, next.AddIndexes(indexNames("x")))
-		if err := first.AddIndexes(indexNames("z")); err == nil || next.Informer().GetIndexer().GetIndexers()["z"] != nil {
+		if err := first.AddIndexes(indexNames("z")); err == nil ||
+			next.Informer().GetIndexer().GetIndexers()["z"] != nil {
 			t.Errorf("a handle that was released adds an index: %v", err)
 		}
 	})

@@ -105,16 +105,17 @@ func TestLingerIsCountedAnew(t *testing.T) {
 	})
 }
 
-// TestAcquireWhatIsEnding: after the context of one Start, that of the next counts, also while the informers of the first
-// have not ended yet.
+// TestAcquireWhatIsEnding: after the context of one Start, that of the next counts, also while the informers
+// of the first have not ended yet.
 func TestAcquireWhatIsEnding(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		busy := make(chan struct{})
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
-			<-busy
-			return obj, nil
-		}}})
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
+				<-busy
+				return obj, nil
+			}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := f.Start(ctx); err != nil {
 			t.Fatal(err)
@@ -248,8 +249,10 @@ func TestViews(t *testing.T) {
 		reds := ResourceOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"color": "red"})}
 		all, some := acquire(t, f, widgets), acquire(t, f, widgets, reds)
 		web := acquire(t, f, widgets, reds, ResourceOptions{Namespaces: InNamespaces("web")})
-		same := acquire(t, f, widgets, ResourceOptions{LabelSelector: reds.LabelSelector, Namespaces: AllNamespaces()})
-		if some.Informer() == all.Informer() || some.Informer() == web.Informer() || same.Informer() != some.Informer() {
+		same := acquire(t, f, widgets, ResourceOptions{LabelSelector: reds.LabelSelector,
+			Namespaces: AllNamespaces()})
+		if some.Informer() == all.Informer() || some.Informer() == web.Informer() ||
+			same.Informer() != some.Informer() {
 			t.Error("informers are shared wrongly")
 		}
 		if ask(t, f, widgets) != all.Informer() {
@@ -261,10 +264,12 @@ func TestViews(t *testing.T) {
 		for _, s := range statuses {
 			views = append(views, s.View)
 		}
-		if diff := cmp.Diff([]string{"", "labels: color=red", "namespaces: in web; labels: color=red"}, views); err != nil || diff != "" {
+		if diff := cmp.Diff([]string{"", "labels: color=red", "namespaces: in web; labels: color=red"},
+			views); err != nil || diff != "" {
 			t.Errorf("%v; the views (-want +got):\n%s", err, diff)
 		}
-		if got := keysOf(some.Informer()); !reflect.DeepEqual(got, []string{"web/red"}) || len(keysOf(all.Informer())) != 3 {
+		if got := keysOf(some.Informer()); !reflect.DeepEqual(got, []string{"web/red"}) ||
+			len(keysOf(all.Informer())) != 3 {
 			t.Errorf("the caches hold %v and %v", got, keysOf(all.Informer()))
 		}
 	})
@@ -272,7 +277,9 @@ func TestViews(t *testing.T) {
 
 // TestEveryFieldIsPartOfTheView, but for those that several views of a type can share.
 func TestEveryFieldIsPartOfTheView(t *testing.T) {
-	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true, "WatchBookmarks": true, "WatchErrorHandler": true, "Required": true, "Indexers": true, "Indexes": true, "Persist": true}
+	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
+		"WatchBookmarks": true, "WatchErrorHandler": true, "Required": true, "Indexers": true,
+		"Indexes": true, "Persist": true}
 	for field := range reflect.TypeFor[ResourceOptions]().Fields() {
 		var a, b ResourceOptions
 		x, y := twoOf(t, field)
@@ -296,10 +303,12 @@ func TestClosuresDiffer(t *testing.T) {
 	if a.view() == b.view() || a.view() != a.view() {
 		t.Error("two closures are taken for one")
 	}
-	if one, other := (ResourceOptions{Transform: StripManagedFields}), (ResourceOptions{Transform: StripManagedFields}); one.view() != other.view() {
+	if one, other := (ResourceOptions{Transform: StripManagedFields}),
+		(ResourceOptions{Transform: StripManagedFields}); one.view() != other.view() {
 		t.Error("one func is taken for two")
 	}
-	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked}, Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.view() != other.view() {
+	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked},
+		Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.view() != other.view() {
 		t.Error("a default that is spelled out makes another view")
 	}
 }
@@ -335,9 +344,13 @@ func TestAcquireFails(t *testing.T) {
 		options ResourceOptions
 		want    []string
 	}{
-		"no version":         {schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}, []string{"lacks a version"}},
-		"several at once":    {widgets, ResourceOptions{Namespaces: InNamespaces(""), Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name", "resync period"}},
-		"no source of types": {widgets, ResourceOptions{Versions: PreferredVersion()}, []string{"needs Types"}},
+		"no version": {schema.GroupVersionResource{Resource: "x"}, ResourceOptions{},
+			[]string{"lacks a version"}},
+		"several at once": {widgets, ResourceOptions{Namespaces: InNamespaces(""),
+			Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name",
+			"resync period"}},
+		"no source of types": {widgets, ResourceOptions{Versions: PreferredVersion()},
+			[]string{"needs Types"}},
 	} {
 		h, err := f.Acquire(tt.gvr, tt.options)
 		if err == nil || h != nil {
@@ -367,7 +380,8 @@ func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		h := acquire(t, f, widgets)
 		entered, release := make(chan struct{}), make(chan struct{})
-		if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }}); err != nil {
+		if _, err := h.Informer().AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }}); err != nil {
 			t.Fatal(err)
 		}
 		start(t, f)
@@ -376,7 +390,8 @@ func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		var running *ShutdownError
-		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 || running.Running[0] != widgets {
+		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 ||
+			running.Running[0] != widgets {
 			t.Errorf("Shutdown = %v", err)
 		}
 		close(release)

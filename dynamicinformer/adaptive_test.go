@@ -27,8 +27,8 @@ func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	return widgetsToLearnFrom
 }
 
-// TestAdaptiveStorage compresses a cache that is read, watched and indexed meanwhile: nobody sees a difference but in the
-// figures.
+// TestAdaptiveStorage compresses a cache that is read, watched and indexed meanwhile: nobody sees a
+// difference but in the figures.
 func TestAdaptiveStorage(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
@@ -48,7 +48,8 @@ func TestAdaptiveStorage(t *testing.T) {
 	old := i.Snapshot()
 	must(t, i.Compress(t.Context()))
 	after := i.Stats()
-	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes || after.ObjectBytes > before.ObjectBytes/2 {
+	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes ||
+		after.ObjectBytes > before.ObjectBytes/2 {
 		t.Errorf("after: %+v, before: %+v", after, before)
 	}
 	if again, err := i.Lister().ByNamespace("web").Get("w7"); err != nil || again != held {
@@ -108,10 +109,12 @@ func TestMemoryBudget(t *testing.T) {
 }
 
 func TestMemoryBudgetIsNotNegative(t *testing.T) {
-	if _, err := New(Options{Config: newServer(t).Config(), MemoryBudget: -1}); err == nil || !strings.Contains(err.Error(), "memory budget is -1") {
+	if _, err := New(Options{Config: newServer(t).Config(), MemoryBudget: -1}); err == nil ||
+		!strings.Contains(err.Error(), "memory budget is -1") {
 		t.Error(err)
 	}
-	_, err := New(Options{Config: newServer(t).Config(), Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive}}})
+	_, err := New(Options{Config: newServer(t).Config(),
+		Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive}}})
 	if err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "storage/s2") {
 		t.Error(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 // NewClient returns a dynamic client that decodes lists several times faster than that of
 // dynamic.NewForConfigAndClient, with the same results. It can be used for everything else, too, and is safe
-// for concurrent use. A factory that is given it lists and watches with its config, and decodes only the objects
-// that are read.
+// for concurrent use. A factory that is given it lists and watches with its config, and decodes only the
+// objects that are read.
 //
 // The config is copied. The HTTP client takes precedence over what config says about transport; without one,
 // it is made from config. NewClient does not contact the server; it fails where config contradicts itself.

@@ -43,26 +43,33 @@ func answers() map[string]answer {
 	large := strings.Replace(gadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
 	return map[string]answer{
-		"object":         {200, jsonType, gadget},
-		"list":           {200, jsonType + "; charset=utf-8", `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + gadget + "," + gadget + `]}`},
-		"large list":     {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + large + `]}`},
-		"truncated list": {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` + gadget},
-		"events":         {200, jsonType, event("ADDED", gadget) + event("MODIFIED", gadget) + event("DELETED", gadget)},
-		"large events":   {200, jsonType, event("ADDED", large) + event("ADDED", gadget)},
+		"object": {200, jsonType, gadget},
+		"list": {200, jsonType + "; charset=utf-8",
+			`{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + gadget + "," + gadget + `]}`},
+		"large list": {200, jsonType,
+			`{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + large + `]}`},
+		"truncated list": {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` +
+			gadget},
+		"events": {200, jsonType, event("ADDED", gadget) + event("MODIFIED", gadget) +
+			event("DELETED", gadget)},
+		"large events": {200, jsonType, event("ADDED", large) + event("ADDED", gadget)},
 		"watch-list": {200, jsonType, event("ADDED", gadget) +
-			event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)},
+			event(
+				"BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)},
 		"expired in the stream": {200, jsonType, event("ADDED", gadget) + event("ERROR", expired)},
 		"truncated stream":      {200, jsonType, event("ADDED", gadget) + event("ADDED", gadget)[:50]},
 		"wrong object":          {200, jsonType, event("ADDED", gadget) + event("ADDED", `{"kind":1}`)},
 		"expired":               {410, jsonType, expired},
 		"Status":                {200, jsonType, expired},
-		"Table":                 {200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`},
-		"metadata list":         {200, jsonType, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`},
-		"bad gateway":           {502, "text/html", "<html>bad gateway</html>"},
-		"HTML":                  {200, "text/html", "<html>log in</html>"},
-		"HTML as JSON":          {200, jsonType, "<html>log in</html>"},
-		"CBOR":                  {200, "application/cbor", "\xd9\xd9\xf7\xa0"},
-		"nothing":               {200, jsonType, ""},
+		"Table": {200, jsonType,
+			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`},
+		"metadata list": {200, jsonType,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`},
+		"bad gateway":  {502, "text/html", "<html>bad gateway</html>"},
+		"HTML":         {200, "text/html", "<html>log in</html>"},
+		"HTML as JSON": {200, jsonType, "<html>log in</html>"},
+		"CBOR":         {200, "application/cbor", "\xd9\xd9\xf7\xa0"},
+		"nothing":      {200, jsonType, ""},
 	}
 }
 
@@ -91,7 +98,9 @@ func ask(t *testing.T, client dynamic.Interface) []any {
 	note(object, err)
 	list, err := resource.List(ctx, metav1.ListOptions{})
 	note(list, err)
-	object, err = resource.Update(ctx, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "g"}}}, metav1.UpdateOptions{})
+	object, err = resource.Update(ctx,
+		&unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"name": "g"}}}, metav1.UpdateOptions{})
 	note(object, err)
 	w, err := resource.Watch(ctx, metav1.ListOptions{})
 	note(nil, err)
@@ -99,7 +108,8 @@ func ask(t *testing.T, client dynamic.Interface) []any {
 		defer w.Stop()
 		for event := range w.ResultChan() {
 			// The words for broken syntax differ; that it is an error does not.
-			if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
+			if status, ok := event.Object.(*metav1.Status); ok &&
+				status.Reason == metav1.StatusReasonInternalError {
 				status.Message, status.Details = "", nil
 			}
 			results = append(results, event)
@@ -136,7 +146,8 @@ func TestNewClientErrors(t *testing.T) {
 	tests := map[string]*rest.Config{
 		"no config": nil,
 		"bad host":  {Host: "http://a b"},
-		"bad TLS":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true, CAData: []byte("x")}},
+		"bad TLS": {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true,
+			CAData: []byte("x")}},
 	}
 	for name, config := range tests {
 		if _, err := dynamicinformer.NewClient(config, nil); err == nil {
@@ -145,7 +156,8 @@ func TestNewClientErrors(t *testing.T) {
 	}
 }
 
-// TestNewClientLeavesTheConfig checks that the caller's config stays as it is, and that the HTTP client is used.
+// TestNewClientLeavesTheConfig checks that the caller's config stays as it is, and that the HTTP client is
+// used.
 func TestNewClientLeavesTheConfig(t *testing.T) {
 	server := httptest.NewServer(answers()["object"])
 	defer server.Close()
@@ -159,7 +171,8 @@ func TestNewClientLeavesTheConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Resource(gadgets).Get(context.Background(), "g", metav1.GetOptions{}); err != nil || used != 1 {
+	if _, err := client.Resource(gadgets).Get(context.Background(), "g", metav1.GetOptions{}); err != nil ||
+		used != 1 {
 		t.Errorf("the HTTP client was used %d times, and the answer was %v", used, err)
 	}
 	if config.APIPath != "/mine" || config.NegotiatedSerializer != nil || config.UserAgent != "" {
@@ -184,8 +197,10 @@ func TestFactoryUsesTheClient(t *testing.T) {
 	}
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	create := func(name string) {
-		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"key": "é<" + name}}
-		if _, err := stock.Resource(gvr).Namespace("default").Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": name}, "data": map[string]any{"key": "é<" + name}}
+		if _, err := stock.Resource(gvr).Namespace("default").Create(ctx,
+			&unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,9 +259,13 @@ func TestClientSpeaksWatchList(t *testing.T) {
 		t.Fatal(err)
 	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, nil },
+		WatchFuncWithContext: func(context.Context,
+			metav1.ListOptions) (watch.Interface, error) {
+			return nil, nil
+		},
 	}, client)
-	if u, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok && u.IsWatchListSemanticsUnSupported() {
+	if u, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok &&
+		u.IsWatchListSemanticsUnSupported() {
 		t.Error("the client is taken for one without watch-lists")
 	}
 }

@@ -20,7 +20,8 @@ func (f *Factory) Condition(t status.ConditionType) status.Condition {
 	return f.explained(status.Condition(f.hub.Condition(t)))
 }
 
-// explained adds why it is not known which types there are, if that is the reason and the source of types says so.
+// explained adds why it is not known which types there are, if that is the reason and the source of types
+// says so.
 func (f *Factory) explained(c status.Condition) status.Condition {
 	source, ok := f.options.Types.(typesource.SourceError)
 	if !ok || c.Reason != status.ReasonTypesUnknown {

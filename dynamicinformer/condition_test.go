@@ -23,7 +23,8 @@ func TestConditionsExplainTheSource(t *testing.T) {
 	}{{troubled{errors.New("no\nway")}, want + ": no way"}, {troubled{}, want}, {&script{}, want}} {
 		f := newFactory(t, newServer(t), Options{Types: tt.source})
 		for _, c := range f.Conditions() {
-			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) && c.Message != tt.want {
+			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) &&
+				c.Message != tt.want {
 				t.Errorf("%T: the message of %s is %q, want %q", tt.source, c.Type, c.Message, tt.want)
 			}
 			if other := f.Condition(c.Type); other != c {

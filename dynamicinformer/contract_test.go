@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestContractNamesRealTests fails when the contract on Informer refers to a test that does not exist, here or where
-// the cache and the delivery of events are made, and when a sentence of it has none.
+// TestContractNamesRealTests fails when the contract on Informer refers to a test that does not exist, here
+// or where the cache and the delivery of events are made, and when a sentence of it has none.
 func TestContractNamesRealTests(t *testing.T) {
 	tests, contract := map[string]bool{}, ""
 	for _, dir := range []string{".", "../internal/informer", "../internal/store"} {
@@ -71,9 +71,11 @@ func TestObjectsAreShared(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			server := newServer(t)
 			server.Create(t, widgets, widget("web", "a"))
-			i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Storage: Storage{Mode: mode}}}))
+			i := synced(t, newFactory(t, server,
+				Options{Defaults: ResourceOptions{Storage: Storage{Mode: mode}}}))
 			told := make(chan any, 1)
-			if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { told <- obj }}); err != nil {
+			if _, err := i.AddEventHandler(
+				cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { told <- obj }}); err != nil {
 				t.Fatal(err)
 			}
 			handled := <-told // held from here on
@@ -107,7 +109,8 @@ func TestRelistSkipsStates(t *testing.T) {
 		}
 		start(t, f)
 		time.Sleep(time.Minute)
-		server.Break(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503), fault(widgetsPath, "list", 503))
+		server.Break(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503),
+			fault(widgetsPath, "list", 503))
 		server.CloseClientConnections()
 		synctest.Wait()
 		for _, c := range []string{"red", "green"} {

@@ -8,9 +8,9 @@
 // all informers, [Factory.WaitForSync] waits until each is synced or cannot sync, and [Factory.Shutdown]
 // stops all informers and waits for them.
 //
-// [Options.Defaults] are the options of every type: namespaces, selectors, version, storage. [Options.Resources]
-// overrides them for single types. [Factory.Acquire] is for parts of a program that need a type
-// temporarily, or with options of their own: calls with equal options share one informer, which stops
+// [Options.Defaults] are the options of every type: namespaces, selectors, version, storage.
+// [Options.Resources] overrides them for single types. [Factory.Acquire] is for parts of a program that need
+// a type temporarily, or with options of their own: calls with equal options share one informer, which stops
 // after the release of its last handle.
 //
 // An [Informer] is a cache.SharedIndexInformer, so controller-runtime's sources and all other code for

@@ -42,7 +42,8 @@ var (
 type entryKey struct {
 	gvr  schema.GroupVersionResource
 	view unique.Handle[viewKey]
-	// own marks what the factory needs for itself. It runs until Shutdown, whatever becomes of the contexts of Start.
+	// own marks what the factory needs for itself. It runs until Shutdown, whatever becomes of the contexts
+	// of Start.
 	own bool
 }
 
@@ -61,8 +62,8 @@ type entry struct {
 
 	ctx    context.Context // nil before the start
 	cancel context.CancelCauseFunc
-	// claims counts those who want the informer, renewing those of them who ask for another one when it has stopped,
-	// required those who cannot do without the type.
+	// claims counts those who want the informer, renewing those of them who ask for another one when it has
+	// stopped, required those who cannot do without the type.
 	claims, renewing, required int
 	// linger ends the entry when it fires; nil unless it lingers.
 	linger *time.Timer
@@ -92,9 +93,9 @@ type claim struct {
 	renews bool
 }
 
-// claim finds the informer that somebody wants, or makes it, and counts the claim. It is the only look-up: what has
-// ended is never returned. The indexes that the informer lacks are added with no lock held. If it ends meanwhile, with the
-// context of its Start, another one takes its place.
+// claim finds the informer that somebody wants, or makes it, and counts the claim. It is the only look-up:
+// what has ended is never returned. The indexes that the informer lacks are added with no lock held. If it
+// ends meanwhile, with the context of its Start, another one takes its place.
 func (f *Factory) claim(c claim) (*Handle, error) {
 	for {
 		h, err := f.count(c)
@@ -111,8 +112,8 @@ func (f *Factory) claim(c claim) (*Handle, error) {
 	}
 }
 
-// count counts a claim to the entry that there is, or to a new one. The informer is made with no lock held, because that
-// calls what users have brought: selectors and sets of indexes.
+// count counts a claim to the entry that there is, or to a new one. The informer is made with no lock held,
+// because that calls what users have brought: selectors and sets of indexes.
 func (f *Factory) count(c claim) (*Handle, error) {
 	if h, err := f.countOn(c, nil); h != nil || err != nil {
 		return h, err
@@ -124,8 +125,8 @@ func (f *Factory) count(c claim) (*Handle, error) {
 	return f.countOn(c, made)
 }
 
-// countOn counts a claim to the entry that there is. Where there is none, that of the informer that was made is added; or
-// it returns nil if none was.
+// countOn counts a claim to the entry that there is. Where there is none, that of the informer that was made
+// is added; or it returns nil if none was.
 func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,8 +174,8 @@ func (f *Factory) addLocked(c claim, i *Informer) *entry {
 	return e
 }
 
-// startLocked runs a fresh informer: one of the factory's own until Shutdown, others with the context of the latest
-// Start.
+// startLocked runs a fresh informer: one of the factory's own until Shutdown, others with the context of the
+// latest Start.
 func (f *Factory) startLocked(e *entry) {
 	if e.state() != entryFresh {
 		return

@@ -30,8 +30,8 @@ func startFor(t *testing.T, f *Factory) context.CancelFunc {
 	return cancel
 }
 
-// TestStartAgain: after the context of one Start, the next one refuses to leave out what somebody holds, and whoever asks
-// again gets an informer that runs, the same one by every way.
+// TestStartAgain: after the context of one Start, the next one refuses to leave out what somebody holds, and
+// whoever asks again gets an informer that runs, the same one by every way.
 func TestStartAgain(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -42,7 +42,8 @@ func TestStartAgain(t *testing.T) {
 		expectState(t, "ended", old, status.Stopped)
 
 		err := f.Start(t.Context())
-		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(), "gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
+		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(),
+			"gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
 			t.Errorf("starting again ends with %v", err)
 		}
 		held.Release()
@@ -55,7 +56,8 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
-// TestSubscriptionRevives: the end of the context of Start is told, and the next Start goes on with everything.
+// TestSubscriptionRevives: the end of the context of Start is told, and the next Start goes on with
+// everything.
 func TestSubscriptionRevives(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -64,8 +66,11 @@ func TestSubscriptionRevives(t *testing.T) {
 		s, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
 			OnStarted: func(status.Generation) { told = append(told, "started") },
 			OnSynced:  func(status.Generation) { told = append(told, "synced") },
-			OnGone:    func(_ status.Generation, reason status.Reason) { told = append(told, "gone "+string(reason)) },
-			OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
+			OnGone: func(_ status.Generation, reason status.Reason) {
+				told = append(told,
+					"gone "+string(reason))
+			},
+			OnError: func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +80,8 @@ func TestSubscriptionRevives(t *testing.T) {
 		cancel()
 		cancel = startFor(t, f) // whether or not the end has been told
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"}, told); diff != "" {
+		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"},
+			told); diff != "" {
 			t.Errorf("the subscriber was told (-want +got):\n%s", diff)
 		}
 		if types := s.Types(); len(types) != 1 || types[0].Status.State != status.Synced {
@@ -118,12 +124,13 @@ func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 	}
 }
 
-// ending returns a factory with an informer that has one index, and ends with the context of its Start as soon as somebody
-// else has claimed it and is about to go on with it.
+// ending returns a factory with an informer that has one index, and ends with the context of its Start as
+// soon as somebody else has claimed it and is about to go on with it.
 func ending(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
 	t.Helper()
 	asked := func() {}
-	f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() { asked() }}}})
+	f := newVirtualFactory(t, server,
+		Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() { asked() }}}})
 	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
 	cancel := startFor(t, f)
 	expectState(t, "started", held.Informer(), status.Synced)
@@ -168,17 +175,22 @@ func TestEndWhileAsking(t *testing.T) {
 	}
 }
 
-// TestEndWhileSubscribing: an informer that ends before its indexes or its handler are added is replaced by another one.
+// TestEndWhileSubscribing: an informer that ends before its indexes or its handler are added is replaced by
+// another one.
 func TestEndWhileSubscribing(t *testing.T) {
 	for _, index := range []string{"other", "x"} { // the index that is asked for is missing, or there
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			f, held := ending(t, server, index)
 			var told []string
-			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-				OnStarted: func(status.Generation) { told = append(told, "started") },
-				OnSynced:  func(status.Generation) { told = append(told, "synced") },
-				OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
-			})
+			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"},
+				Subscriber{
+					OnStarted: func(status.Generation) { told = append(told, "started") },
+					OnSynced:  func(status.Generation) { told = append(told, "synced") },
+					OnError: func(_ schema.GroupVersionResource,
+						err error) {
+						told = append(told, err.Error())
+					},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,13 +205,14 @@ func TestEndWhileSubscribing(t *testing.T) {
 	}
 }
 
-// TestNamespacesOutliveAStart: types of two Starts share the knowledge of namespaces, which does not end with the context
-// of either.
+// TestNamespacesOutliveAStart: types of two Starts share the knowledge of namespaces, which does not end with
+// the context of either.
 func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		deny(server, widgetsPath, gadgetsPath)
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := ask(t, f, widgets)
 		told := record(t, stays)
 		startFor(t, f)
@@ -217,7 +230,8 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		deny(server, gadgetsPath)
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := ask(t, f, widgets)
 		told := record(t, stays)
 		startFor(t, f)
@@ -234,7 +248,8 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		server.Create(t, widgets, widget("team-b", "x"))
 		expectEvents(t, "a namespace comes", told, "add team-b/x")
 	})
-	// A user's own informer of namespaces, even in the same view, is another one, and ends with its Start alone.
+	// A user's own informer of namespaces, even in the same view, is another one, and ends with its Start
+	// alone.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		deny(server, widgetsPath)
@@ -266,7 +281,8 @@ func TestRequiredCounts(t *testing.T) {
 		acquire(t, f, widgets)
 		h := acquire(t, f, widgets, required)
 		synctest.Wait()
-		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Reason != status.ReasonNotInstalled {
+		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse ||
+			c.Reason != status.ReasonNotInstalled {
 			t.Errorf("Ready is %+v", c)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -289,7 +305,8 @@ func TestRequiredCounts(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
+		f := newVirtualFactory(t, server,
+			Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
 		start(t, f)
 		const text = "widgets.v1.example.com: Pending: it is required, and nobody has asked for it"
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
@@ -322,7 +339,8 @@ func TestForResourceAddsIndexes(t *testing.T) {
 			t.Errorf("the index %s is not there", name)
 		}
 	}
-	other := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual,taken")}})
+	other := newFactory(t, newServer(t),
+		Options{Defaults: ResourceOptions{Indexes: indexNames("usual,taken")}})
 	acquire(t, other, widgets, ResourceOptions{Indexes: indexNames("taken")})
 	if _, err := other.ForResource(widgets); err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("ForResource with indexes that are partly there ends with %v", err)
@@ -350,10 +368,13 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 				start(t, f)
 				expectState(t, "started", h.Informer(), status.Synced)
 				expectEvents(t, "started", e)
-				if n := count(server, "list ") + count(server, "watch"); n > 0 || !h.Informer().HasSynced() || len(keysOf(h.Informer())) > 0 {
-					t.Errorf("%d requests, keys %v, synced: %v", n, keysOf(h.Informer()), h.Informer().HasSynced())
+				if n := count(server, "list ") + count(server, "watch"); n > 0 || !h.Informer().HasSynced() ||
+					len(keysOf(h.Informer())) > 0 {
+					t.Errorf("%d requests, keys %v, synced: %v", n, keysOf(h.Informer()),
+						h.Informer().HasSynced())
 				}
-				if acquire(t, f, widgets, ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
+				if acquire(t, f, widgets,
+					ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
 					t.Error("it shares the view of everything")
 				}
 				if view := h.Informer().Status().View; !strings.Contains(view, "no objects") {

@@ -20,8 +20,9 @@ func ExamplePrune() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
-			Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
-			Paths:   []string{".status.history[*].log"},
+			Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
+				dynamicinformer.PruneLastApplied},
+			Paths: []string{".status.history[*].log"},
 		}},
 	})
 	if err != nil {

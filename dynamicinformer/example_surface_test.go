@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// See to it that handlers have dealt with everything before the program ends. A handler with a name is told apart from
-// others.
+// See to it that handlers have dealt with everything before the program ends. A handler with a name is told
+// apart from others.
 func ExampleFactory_WaitForHandlers() {
 	server := cluster()
 	defer server.Close()

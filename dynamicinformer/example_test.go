@@ -26,7 +26,9 @@ func cluster() *httptest.Server {
 		switch {
 		case r.URL.Path != "/apis/example.com/v1/widgets":
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
+			fmt.
+				Fprint(
+					w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
 		case r.URL.Query().Get("sendInitialEvents") != "": // as servers do that know no watch-lists
 			w.WriteHeader(http.StatusUnprocessableEntity)
 		case r.URL.Query().Get("watch") != "":
@@ -53,7 +55,8 @@ func Example() {
 		},
 		Resources: map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{
 			widgets: {Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {
-				color, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
+				color, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object,
+					"spec", "color")
 				return []string{color}, nil
 			}}},
 		},
@@ -173,7 +176,8 @@ type catalog struct{}
 
 func (catalog) Subscribe(listener typesource.Listener) (stop func()) {
 	listener.SetType(typesource.Type{
-		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, Versions: []string{"v1"}, Established: true,
+		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, Versions: []string{"v1"},
+		Established: true,
 	})
 	listener.SetComplete()
 	return func() {}
@@ -185,7 +189,8 @@ func ExampleFactory_Subscribe() {
 	defer server.Close()
 	ctx := context.Background()
 
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}, Types: catalog{}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL},
+		Types: catalog{}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -196,13 +201,14 @@ func ExampleFactory_Subscribe() {
 	}
 	synced := make(chan struct{})
 	objects := 0
-	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"}, dynamicinformer.Subscriber{
-		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) { objects++ },
-		OnSynced: func(g status.Generation) {
-			fmt.Println(objects, g.GVR.Resource)
-			close(synced)
-		},
-	})
+	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"},
+		dynamicinformer.Subscriber{
+			OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) { objects++ },
+			OnSynced: func(g status.Generation) {
+				fmt.Println(objects, g.GVR.Resource)
+				close(synced)
+			},
+		})
 	if err != nil {
 		fmt.Println(err)
 		return

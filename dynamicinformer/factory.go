@@ -22,8 +22,8 @@ import (
 var (
 	// ErrShutdown is returned for what a factory is asked after Shutdown.
 	ErrShutdown = health.ErrShutdown
-	// ErrStopped is returned for what an informer can't do any more, or can't be waited for, because it has stopped
-	// for good.
+	// ErrStopped is returned for what an informer can't do any more, or can't be waited for, because it has
+	// stopped for good.
 	ErrStopped = informer.ErrStopped
 )
 
@@ -45,7 +45,8 @@ type Factory struct {
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// alive are those that have been started and have not ended yet, also when they are no longer among entries.
+		// alive are those that have been started and have not ended yet, also when they are no longer among
+		// entries.
 		alive map[*entry]struct{}
 		// past is what informers have counted that are in neither any more.
 		past map[described]status.Counters
@@ -76,7 +77,8 @@ func New(options Options) (*Factory, error) {
 	f.source.namespaces = f.namespaces
 	f.source.keeping = newKeeping(options, client)
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
-	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{}, map[described]status.Counters{}
+	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
+		map[described]status.Counters{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)
 	f.hub.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
@@ -89,12 +91,14 @@ func New(options Options) (*Factory, error) {
 	return f, nil
 }
 
-// ForResource returns the informer of gvr, the same one for every call and for Acquire without options of its own. It is
-// made on the first call, runs from the next Start on, and is held until Shutdown; see Acquire for those that can be
-// released. One that has stopped, with the context of its Start, is replaced by another one that the next Start runs.
+// ForResource returns the informer of gvr, the same one for every call and for Acquire without options of its
+// own. It is made on the first call, runs from the next Start on, and is held until Shutdown; see Acquire for
+// those that can be released. One that has stopped, with the context of its Start, is replaced by another one
+// that the next Start runs.
 //
-// Whether the server knows the type is not looked at here; the status tells. It fails for a GVR without version or
-// resource, for Indexes some of whose names are taken and others not, and with ErrShutdown after Shutdown.
+// Whether the server knows the type is not looked at here; the status tells. It fails for a GVR without
+// version or resource, for Indexes some of whose names are taken and others not, and with ErrShutdown after
+// Shutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.options.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {
@@ -108,14 +112,14 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	return h.Informer(), nil
 }
 
-// Start runs every informer that has been asked for and does not run yet. Those run until ctx ends, Shutdown is
-// called, or they have been released. Calling it again starts what is new. It does not block. If ctx has ended already, Start
-// starts nothing and returns the cause.
+// Start runs every informer that has been asked for and does not run yet. Those run until ctx ends, Shutdown
+// is called, or they have been released. Calling it again starts what is new. It does not block. If ctx has
+// ended already, Start starts nothing and returns the cause.
 //
-// Informers that have stopped, because the context of an earlier Start has ended, do not run again. As long as somebody
-// holds one (ForResource, or a Handle that has not been released), Start starts nothing and fails with an ErrStopped that
-// names the types. ForResource and Acquire give another one, which Start runs then; a Subscription asks for another one
-// by itself.
+// Informers that have stopped, because the context of an earlier Start has ended, do not run again. As long
+// as somebody holds one (ForResource, or a Handle that has not been released), Start starts nothing and fails
+// with an ErrStopped that names the types. ForResource and Acquire give another one, which Start runs then; a
+// Subscription asks for another one by itself.
 func (f *Factory) Start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,8 +130,10 @@ func (f *Factory) Start(ctx context.Context) error {
 		return fmt.Errorf("dynamicinformer: start: %w", context.Cause(ctx))
 	}
 	if ended := f.endedLocked(); len(ended) > 0 {
-		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
-			formatGVRs(ended), ErrStopped)
+		return fmt.
+			Errorf(
+				"dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
+				formatGVRs(ended), ErrStopped)
 	}
 	f.mu.running = ctx
 	for _, e := range f.mu.entries {
@@ -136,8 +142,8 @@ func (f *Factory) Start(ctx context.Context) error {
 	return nil
 }
 
-// endedLocked returns the types of the informers that have ended after an earlier Start, and that somebody holds who does
-// not ask for another one.
+// endedLocked returns the types of the informers that have ended after an earlier Start, and that somebody
+// holds who does not ask for another one.
 func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	types := map[schema.GroupVersionResource]bool{}
 	for key, e := range f.mu.entries {
@@ -148,8 +154,8 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	return sortedGVRs(types)
 }
 
-// Informers returns all informers that are held or linger, ordered by group, resource, version and view. One that the
-// factory needs for itself, to learn the namespaces for example, is among them.
+// Informers returns all informers that are held or linger, ordered by group, resource, version and view. One
+// that the factory needs for itself, to learn the namespaces for example, is among them.
 func (f *Factory) Informers() []*Informer {
 	all := make([]*Informer, 0)
 	for _, e := range f.entries() {

@@ -73,8 +73,8 @@ func (f *Factory) shut() []*entry {
 	return sortedEntries(all)
 }
 
-// awaitEnd waits for the end of an informer, and returns false when ctx ends before. One that was never started
-// is stopped here.
+// awaitEnd waits for the end of an informer, and returns false when ctx ends before. One that was never
+// started is stopped here.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	if e.ctx == nil { // it will never be started
 		e.informer.abandon(errFactoryShut)
@@ -98,8 +98,8 @@ type ShutdownError struct {
 	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
 	// when it is a listener or a subscriber that has not.
 	Running []schema.GroupVersionResource
-	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the handler's name
-	// (see status.Handler).
+	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the
+	// handler's name (see status.Handler).
 	Handlers []string
 	// Cause is the context's.
 	Cause error

@@ -30,7 +30,8 @@ func TestForResource(t *testing.T) {
 	if other := ask(t, f, gadgets); other == first {
 		t.Error("another type has the same informer")
 	}
-	for _, bad := range []schema.GroupVersionResource{{}, {Version: "v1"}, {Resource: "widgets"}, {Group: "example.com", Resource: "widgets"}} {
+	for _, bad := range []schema.GroupVersionResource{{}, {Version: "v1"}, {Resource: "widgets"},
+		{Group: "example.com", Resource: "widgets"}} {
 		if i, err := f.ForResource(bad); err == nil || i != nil {
 			t.Errorf("ForResource(%v) = %v, %v; want an error", bad, i, err)
 		}
@@ -155,7 +156,8 @@ func TestRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" || u.Query().Get("labelSelector") != "pick=me" {
+		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" ||
+			u.Query().Get("labelSelector") != "pick=me" {
 			t.Errorf("the informer asked for %s", uri)
 		}
 	}
@@ -172,7 +174,8 @@ func TestRequestsOfOldServer(t *testing.T) {
 	i := synced(t, f)
 	// An event comes through the watch, so the watch is there.
 	added := make(chan string, 1)
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
+	if _, err := i.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
 		t.Fatal(err)
 	}
 	chosen := widget("web", "odd")
@@ -184,7 +187,8 @@ func TestRequestsOfOldServer(t *testing.T) {
 		verb, uri, _ := strings.Cut(r, " ")
 		if verb == "list" || verb == "watch" {
 			verbs[verb] = true
-			if !strings.Contains(uri, "/namespaces/web/widgets?") || !strings.Contains(uri, "labelSelector=pick%3Dme") {
+			if !strings.Contains(uri, "/namespaces/web/widgets?") ||
+				!strings.Contains(uri, "labelSelector=pick%3Dme") {
 				t.Errorf("the informer asked for %s", r)
 			}
 		}

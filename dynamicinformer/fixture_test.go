@@ -140,12 +140,18 @@ func (d *diary) listener() Listener {
 		StateChanged: func(before, after status.Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},
-		GenerationStarted: func(g status.Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
-		GenerationSynced:  func(g status.Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		GenerationStarted: func(g status.Generation) {
+			d.add("%s: started %d %s", g.GVR.Resource,
+				g.Number, g.UID)
+		},
+		GenerationSynced: func(g status.Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
 		GenerationEnded: func(g status.Generation, r status.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g status.Generation, r status.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		Relisted: func(g status.Generation, r status.RelistReason) {
+			d.add("%s: relisted %s",
+				g.GVR.Resource, r)
+		},
 		RequestFailed: func(f status.RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
 		},

@@ -31,7 +31,8 @@ func TestWaitForHandlers(t *testing.T) {
 		gate := make(chan struct{}) // open after the wait has begun
 		for _, i := range []*Informer{ask(t, f, widgets), ask(t, f, gadgets)} {
 			for range 2 {
-				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate; added.Add(1) }})
+				_, err := i.AddEventHandler(
+					cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate; added.Add(1) }})
 				must(t, err)
 			}
 		}
@@ -106,7 +107,8 @@ func TestStatsCountEvents(t *testing.T) {
 	for _, handlers := range []int{0, 2} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("db", "c"))
-			f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
+			f := newVirtualFactory(t, server,
+				Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
 			i := ask(t, f, widgets)
 			for range handlers {
 				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
@@ -117,8 +119,10 @@ func TestStatsCountEvents(t *testing.T) {
 				t.Helper()
 				synctest.Wait()
 				stats := i.Stats()
-				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.View != i.Status().View || stats.View == "" {
-					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers, diff, stats.View)
+				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.View != i.Status().View ||
+					stats.View == "" {
+					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers,
+						diff, stats.View)
 				}
 			}
 			expect("at first", status.EventStats{Adds: 2})

@@ -136,8 +136,8 @@ func (s *stage) await(state status.State, reason status.Reason) status.Status {
 	}
 }
 
-// TestFollowUnknownGroup: a type in a group that could not be discovered is neither absent nor settled, and its status has
-// the error of discovery.
+// TestFollowUnknownGroup: a type in a group that could not be discovered is neither absent nor settled, and
+// its status has the error of discovery.
 func TestFollowUnknownGroup(t *testing.T) {
 	s := newStage(t, Options{})
 	s.create("a")
@@ -145,7 +145,8 @@ func TestFollowUnknownGroup(t *testing.T) {
 	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
 	s.types.listener.SetComplete()
 	current := s.await(status.Pending, status.ReasonGroupUnknown)
-	if current.Settled() || !errors.Is(current.LastError, failed) || !strings.Contains(current.Message, "example.com/v1: the service is down") {
+	if current.Settled() || !errors.Is(current.LastError, failed) ||
+		!strings.Contains(current.Message, "example.com/v1: the service is down") {
 		t.Errorf("the status is %+v", current)
 	}
 	s.types.listener.SetUnknown(nil)
@@ -161,7 +162,8 @@ func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
 	s.create("a")
 	s.await(status.Pending, status.ReasonTypesUnknown)
 	s.types.listener.SetComplete()
-	if status := s.await(status.Pending, status.ReasonNotInstalled); !status.Settled() || status.Generation != 0 {
+	if status := s.await(status.Pending, status.ReasonNotInstalled); !status.Settled() ||
+		status.Generation != 0 {
 		t.Errorf("an absent type has the status %+v, want it settled and without a generation", status)
 	}
 

@@ -16,8 +16,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesHaveOneGoroutine: beside what the connection has for a request, that is what a type costs once it has
-// synced and nothing happens, with a handler, and with a source of types. A resync period costs another one.
+// TestQuietTypesHaveOneGoroutine: beside what the connection has for a request, that is what a type costs
+// once it has synced and nothing happens, with a handler, and with a source of types. A resync period costs
+// another one.
 func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 	resync := time.Hour
 	for name, test := range map[string]struct {
@@ -39,11 +40,16 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				if test.types != nil {
 					test.types.listener.SetComplete()
 					test.types.set(nil)
-					test.types.set(func(t *typesource.Type) { t.GroupResource, t.Kind = gadgets.GroupResource(), "Gadget" })
+					test.types.set(func(t *typesource.Type) {
+						t.GroupResource,
+							t.Kind = gadgets.GroupResource(), "Gadget"
+					})
 				}
 				var handled atomic.Int64
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
-					_, err := ask(t, f, gvr).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled.Add(1) }})
+					_, err := ask(t, f,
+						gvr).AddEventHandler(
+						cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled.Add(1) }})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -54,7 +60,8 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 				if got := ownGoroutines(); len(got) != test.want || handled.Load() != 2 {
-					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want, handled.Load(), strings.Join(got, "\n\n"))
+					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want,
+						handled.Load(), strings.Join(got, "\n\n"))
 				}
 				server.Create(t, widgets, widget("web", "b"))
 				if synctest.Wait(); handled.Load() != 3 {

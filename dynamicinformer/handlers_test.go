@@ -58,7 +58,8 @@ func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
 	got := make(chan any, 2)
 	add := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { got <- obj }}
-	for _, handler := range []cache.ResourceEventHandler{Named("n", MetadataOnly(add)), MetadataOnly(Named("n", add))} {
+	for _, handler := range []cache.ResourceEventHandler{Named("n", MetadataOnly(add)),
+		MetadataOnly(Named("n", add))} {
 		if _, err := i.AddEventHandler(handler); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,8 @@ func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
 			t.Errorf("the handler got a %T", o)
 		}
 	}
-	if _, err := i.AddEventHandler(Named("n", cache.ResourceEventHandlerFuncs{})); err != nil { // which is never called
+	// which is never called
+	if _, err := i.AddEventHandler(Named("n", cache.ResourceEventHandlerFuncs{})); err != nil {
 		t.Fatal(err)
 	}
 	must(t, i.Flush(patient(t)))

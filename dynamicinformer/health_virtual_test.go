@@ -79,11 +79,14 @@ func TestLossOfContact(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", time.Minute, brief{State: status.Synced}) // the end of a short watch is another failure
+		// the end of a short watch is another failure
+		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
 		server.Break(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
-		observe(t, i, "just failing", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: status.ReasonRequestFailed})
-		observe(t, i, "failing for long", time.Second, brief{status.Degraded, status.ReasonRequestFailed, true})
+		observe(t, i, "just failing", health.ContactPatience-time.Second,
+			brief{State: status.Synced, Reason: status.ReasonRequestFailed})
+		observe(t, i, "failing for long", time.Second,
+			brief{status.Degraded, status.ReasonRequestFailed, true})
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
 			t.Errorf("the cache holds %q", got)
 		}
@@ -95,8 +98,8 @@ func TestLossOfContact(t *testing.T) {
 	})
 }
 
-// TestUnreachableIsOfTheFactory: a server that is away is a condition of the factory. Types keep their state, and
-// are marked stale.
+// TestUnreachableIsOfTheFactory: a server that is away is a condition of the factory. Types keep their state,
+// and are marked stale.
 func TestUnreachableIsOfTheFactory(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -109,11 +112,13 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
-		observe(t, i, "away", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: status.ReasonUnreachable})
+		observe(t, i, "away", health.ContactPatience-time.Second,
+			brief{State: status.Synced, Reason: status.ReasonUnreachable})
 		observe(t, i, "away for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
 		observe(t, other, "never synced", 0, brief{State: status.Syncing, Reason: status.ReasonUnreachable})
 		c := f.Condition(status.ConditionReachable)
-		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable || !strings.HasPrefix(c.Message, "2 of 2 types: ") {
+		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable ||
+			!strings.HasPrefix(c.Message, "2 of 2 types: ") {
 			t.Errorf("the condition is %+v", c)
 		}
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
@@ -146,7 +151,8 @@ func TestThrottledShows(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "throttled", 3*time.Second, brief{State: status.Syncing, Reason: status.ReasonThrottled})
+		observe(t, i, "throttled", 3*time.Second,
+			brief{State: status.Syncing, Reason: status.ReasonThrottled})
 		if s := i.Status(); s.LastError != nil || s.Message != "the server asks for fewer requests" {
 			t.Errorf("throttled: %+v", s)
 		}
@@ -155,16 +161,19 @@ func TestThrottledShows(t *testing.T) {
 	})
 }
 
-// TestWatchesFailWhileListsSucceed: what is wrong with watches is told, and degrades the state after half a minute: once,
-// however often lists succeed, and until a watch has lasted. The cache is at most a minute behind meanwhile.
+// TestWatchesFailWhileListsSucceed: what is wrong with watches is told, and degrades the state after half a
+// minute: once, however often lists succeed, and until a watch has lasted. The cache is at most a minute
+// behind meanwhile.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
 		reason status.Reason
 		broken []apitest.Fault
 	}{
-		"closed at once": {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
-		"failing":        {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+		"closed at once": {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes},
+			{Verb: "watch-list", Effect: closes}}},
+		"failing": {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500},
+			{Verb: "watch-list", Status: 500}}},
 	} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			for _, f := range tt.broken {
@@ -179,9 +188,11 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			if _, err := f.WaitForSync(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			observe(t, i, name+", at first", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: tt.reason})
+			observe(t, i, name+", at first", health.ContactPatience-time.Second,
+				brief{State: status.Synced, Reason: tt.reason})
 			observe(t, i, name+", for half an hour", 30*time.Minute, brief{status.Degraded, tt.reason, true})
-			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil || s.Relists.Failed < 20 {
+			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil ||
+				s.Relists.Failed < 20 {
 				t.Errorf("%s: the status is %+v", name, s)
 			}
 			var changes []string

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestHistories lets objects change at random while the server fails at random, and then lets it recover: by then
-// the cache must hold what the server does, and what the handler was told must add up to the same.
+// TestHistories lets objects change at random while the server fails at random, and then lets it recover: by
+// then the cache must hold what the server does, and what the handler was told must add up to the same.
 func TestHistories(t *testing.T) {
 	views := map[string]ResourceOptions{
 		"all":            {},
@@ -60,11 +60,15 @@ type history struct {
 }
 
 func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed uint64) *history {
-	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view, told: map[string]string{}}
+	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view,
+		told: map[string]string{}}
 	f := newVirtualFactory(t, server, Options{Defaults: view, ListConcurrency: 1 + int(seed%3)})
 	h.i = ask(t, f, widgets)
 	if _, err := h.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { h.hear("add", obj) }, UpdateFunc: func(_, obj any) { h.hear("update", obj) }, DeleteFunc: func(obj any) { h.hear("delete", obj) },
+		AddFunc: func(obj any) { h.hear("add", obj) }, UpdateFunc: func(_,
+			obj any) {
+			h.hear("update", obj)
+		}, DeleteFunc: func(obj any) { h.hear("delete", obj) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +113,15 @@ func (h *history) step() {
 		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // or it is there
 	case kind < 6:
 		label := fmt.Appendf(nil, `{"metadata":{"labels":{"step":"%d"}}}`, len(h.steps))
-		_, _ = objects.Patch(ctx, name, types.MergePatchType, label, metav1.PatchOptions{}) // or it is not there
+		// or it is not there
+		_, _ = objects.Patch(ctx, name, types.MergePatchType, label, metav1.PatchOptions{})
 	case kind < 8:
 		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // or it is not there
 	case kind == 8:
 		h.server.Break(apitest.Fault{
 			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
-			Status:     pick(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError),
+			Status: pick(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound,
+				http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError),
 			RetryAfter: pick(h, "", "1", "30"),
 		})
 	case kind == 9:

@@ -9,17 +9,18 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// IndexSet computes the values of several indexes of an object in one pass over its JSON, so that it need not be
-// decoded. It must be safe for concurrent use. The Functions of package indexers are one.
+// IndexSet computes the values of several indexes of an object in one pass over its JSON, so that it need not
+// be decoded. It must be safe for concurrent use. The Functions of package indexers are one.
 type IndexSet interface {
 	// Names are the names of the indexes, always in the same order.
 	Names() []string
 	// Ordered reports whether index number i is to be kept in the order of its values.
 	Ordered(i int) bool
-	// Indexers are the index functions by name, for objects that are decoded. They have to agree with KeysJSON.
+	// Indexers are the index functions by name, for objects that are decoded. They have to agree with
+	// KeysJSON.
 	Indexers() cache.Indexers
-	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes. The
-	// values do not refer to the JSON.
+	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes.
+	// The values do not refer to the JSON.
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 
@@ -48,17 +49,18 @@ func (o ResourceOptions) extractors() []store.Extractor {
 	return []store.Extractor{o.Indexes}
 }
 
-// AddIndexes adds indexes, before or after the start. Objects that are there already are indexed while readers go
-// on; then all new indexes appear at once, and those whose names are among replaced disappear, except for the index
-// by namespace. It fails when another name is taken or the informer has stopped. What Prune leaves out of objects
-// cannot be indexed.
+// AddIndexes adds indexes, before or after the start. Objects that are there already are indexed while
+// readers go on; then all new indexes appear at once, and those whose names are among replaced disappear,
+// except for the index by namespace. It fails when another name is taken or the informer has stopped. What
+// Prune leaves out of objects cannot be indexed.
 func (i *Informer) AddIndexes(indexes IndexSet, replaced ...string) error {
-	replaced = slices.DeleteFunc(slices.Clone(replaced), func(name string) bool { return name == cache.NamespaceIndex })
+	replaced = slices.DeleteFunc(slices.Clone(replaced),
+		func(name string) bool { return name == cache.NamespaceIndex })
 	return i.core.AddExtractor(indexes, replaced...)
 }
 
-// RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing. The index by
-// namespace stays.
+// RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing. The
+// index by namespace stays.
 func (i *Informer) RemoveIndexes(names ...string) {
 	for _, name := range names {
 		if name != cache.NamespaceIndex {

@@ -38,12 +38,14 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 	}{
 		{ResourceOptions{Indexes: indexNames("a,b")}, ""},
 		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"c": own}}, ""},
-		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"b": own}}, `more than one index "b"`},
+		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"b": own}},
+			`more than one index "b"`},
 		{ResourceOptions{Indexes: indexNames("a,a")}, `more than one index "a"`},
 		{ResourceOptions{Indexes: indexNames(cache.NamespaceIndex)}, `more than one index "namespace"`},
 	} {
 		err := test.options.checkIndexes()
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%+v: %v", test.options, err)
 		}
 	}
@@ -52,12 +54,14 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 // Indexes come and go while objects stay, and a snapshot keeps what it has.
 func TestIndexesComeAndGo(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
-		i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode}, Indexes: indexNames("a")}, nil)
+		i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
+			Indexes: indexNames("a")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x", "namespace": "ns"},
+			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x",
+				"namespace": "ns"},
 		}}
 		if err := i.GetIndexer().Add(u); err != nil {
 			t.Fatal(err)

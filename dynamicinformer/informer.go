@@ -25,58 +25,65 @@ import (
 //
 // # Contract
 //
-// It is that of client-go's shared informers, as of 0.37 (TestConformance), and more where client-go leaves something
-// open or lets it go wrong. In brackets: the test that pins the sentence.
+// It is that of client-go's shared informers, as of 0.37 (TestConformance), and more where client-go leaves
+// something open or lets it go wrong. In brackets: the test that pins the sentence.
 //
 // The cache. It comes to hold what the server has, after any history of lists and events, and each handler's
-// notifications add up to the same (TestHistories). It may be behind at any time: a handler or reader may find it further
-// on than the event at hand, never further back (TestCacheBeforeHandlers). A read is answered from one moment, so that a
-// relist shows as a whole (TestReadsSeeWholeRelists), and so does a new index (TestAddIndexersWhileWriting). Where several
-// namespaces are read one by one, a relist is of one of them and shows object by object (TestRelistOfOnePart). Two reads
-// may be from different moments, and two informers always are: nothing is promised about the order of what they show, and
-// one that cannot go on does not hold up another (TestWaitForSyncSettles). What is known to be behind is marked stale and
-// stays readable (TestLossOfContact). Objects are shared with everybody: neither handlers nor readers nor index functions
-// may change them (TestObjectsAreShared). The old and the new object of an update may share what has not changed
-// (TestUpdatesShareWhatIsTheSame).
+// notifications add up to the same (TestHistories). It may be behind at any time: a handler or reader may
+// find it further on than the event at hand, never further back (TestCacheBeforeHandlers). A read is answered
+// from one moment, so that a relist shows as a whole (TestReadsSeeWholeRelists), and so does a new index
+// (TestAddIndexersWhileWriting). Where several namespaces are read one by one, a relist is of one of them and
+// shows object by object (TestRelistOfOnePart). Two reads may be from different moments, and two informers
+// always are: nothing is promised about the order of what they show, and one that cannot go on does not hold
+// up another (TestWaitForSyncSettles). What is known to be behind is marked stale and stays readable
+// (TestLossOfContact). Objects are shared with everybody: neither handlers nor readers nor index functions
+// may change them (TestObjectsAreShared). The old and the new object of an update may share what has not
+// changed (TestUpdatesShareWhatIsTheSame).
 //
 // Handlers. Each is called by one goroutine, in the order in which the cache changed
-// (TestHandlersSeeEveryChangeInOrder). There is no order between handlers, and a slow one delays neither the cache
-// nor the others: its queue grows, which its Depth shows (TestSlowHandlerDelaysNobody). Intermediate states of an object
-// may be skipped where a relist takes the place of events (TestRelistSkipsStates). A late handler is first told what there
-// is, and then everything that follows (TestLateHandlerMissesNothing). A handler may be removed at any time, also from
-// inside, and is then not called again (TestRemoveFromInside). It may call back into the informer and the factory
-// (TestHandlerCallsFactory), but must not wait for what takes its own return: Shutdown (TestHandlerCannotAwaitShutdown),
-// or its own first list (TestHandlerCannotAwaitItself).
+// (TestHandlersSeeEveryChangeInOrder). There is no order between handlers, and a slow one delays neither the
+// cache nor the others: its queue grows, which its Depth shows (TestSlowHandlerDelaysNobody). Intermediate
+// states of an object may be skipped where a relist takes the place of events (TestRelistSkipsStates). A late
+// handler is first told what there is, and then everything that follows (TestLateHandlerMissesNothing). A
+// handler may be removed at any time, also from inside, and is then not called again (TestRemoveFromInside).
+// It may call back into the informer and the factory (TestHandlerCallsFactory), but must not wait for what
+// takes its own return: Shutdown (TestHandlerCannotAwaitShutdown), or its own first list
+// (TestHandlerCannotAwaitItself).
 //
 // Notifications. isInInitialList marks the objects of the first list, and those that a late handler finds
 // (TestInitialListIsMarked); a handler has synced when it has returned from the last of them
-// (TestHandlerIsSyncedAfterTheInitialList). OnDelete gets the final state, or cache.DeletedFinalStateUnknown with the last
-// known one when a relist shows that the object is gone; the deletion of an object that no handler was told of is not
-// delivered (TestTombstones). Another UID under the same key is another object: a deletion and an addition, never an
-// update (TestAnotherUID). An update that leaves the resource version alone goes to the handlers that take part in
-// resyncs, which at first are all, and from the first check of resync periods on those that were due at the last
-// (TestResync). Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
+// (TestHandlerIsSyncedAfterTheInitialList). OnDelete gets the final state, or cache.DeletedFinalStateUnknown
+// with the last known one when a relist shows that the object is gone; the deletion of an object that no
+// handler was told of is not delivered (TestTombstones). Another UID under the same key is another object: a
+// deletion and an addition, never an update (TestAnotherUID). An update that leaves the resource version
+// alone goes to the handlers that take part in resyncs, which at first are all, and from the first check of
+// resync periods on those that were due at the last (TestResync). Resync periods are adjusted as in client-go
+// (TestResyncPeriodsAreAdjusted).
 //
-// Failures. An index function that fails is reported and its object left out of that index (TestFailingIndexFunction).
-// Where a transform fails, it is reported, the cache keeps what it had, and deletions are delivered all the same
-// (TestFailingTransform). A panic of a handler ends the process (TestPanicCrashesByDefault) unless utilruntime.ReallyCrash
-// is off, when that notification is skipped and the next one comes a second later (TestPanickingHandler). Of a transform
-// or an index function, a panic is then an error that concerns one object (TestPanickingTransform). Any other panic shows
-// as ReasonPanicked, and the type is listed again after a pause (TestPanickingRound).
+// Failures. An index function that fails is reported and its object left out of that index
+// (TestFailingIndexFunction). Where a transform fails, it is reported, the cache keeps what it had, and
+// deletions are delivered all the same (TestFailingTransform). A panic of a handler ends the process
+// (TestPanicCrashesByDefault) unless utilruntime.ReallyCrash is off, when that notification is skipped and
+// the next one comes a second later (TestPanickingHandler). Of a transform or an index function, a panic is
+// then an error that concerns one object (TestPanickingTransform). Any other panic shows as ReasonPanicked,
+// and the type is listed again after a pause (TestPanickingRound).
 //
-// Generations. With Options.Types the informer follows its type from each coming to each going, and starts again by
-// itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and what has ended cannot write any more
-// (TestGenerationsKeepHandlersAndIndexers). A type that goes is told as one deletion (cache.DeletedFinalStateUnknown) of
-// each object that was told of, behind what is still queued; the cache is emptied and HasSynced is false (TestForget). Two
-// generations never interleave, however slow a handler is (TestFollowSlowHandlerSeesGenerationsInOrder). A new UID of the
-// type itself is another generation (TestFollowReplacedType). Only what is known to be gone is told as deleted: failing
-// requests (TestLossOfContact), a server that is away (TestUnreachableIsOfTheFactory), a type that is terminating
-// (TestTerminatingStaysSynced), or one whose schema or other versions change (TestFollowKeepsGeneration) end nothing.
+// Generations. With Options.Types the informer follows its type from each coming to each going, and starts
+// again by itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and what has ended
+// cannot write any more (TestGenerationsKeepHandlersAndIndexers). A type that goes is told as one deletion
+// (cache.DeletedFinalStateUnknown) of each object that was told of, behind what is still queued; the cache is
+// emptied and HasSynced is false (TestForget). Two generations never interleave, however slow a handler is
+// (TestFollowSlowHandlerSeesGenerationsInOrder). A new UID of the type itself is another generation
+// (TestFollowReplacedType). Only what is known to be gone is told as deleted: failing requests
+// (TestLossOfContact), a server that is away (TestUnreachableIsOfTheFactory), a type that is terminating
+// (TestTerminatingStaysSynced), or one whose schema or other versions change (TestFollowKeepsGeneration) end
+// nothing.
 //
-// The end. An informer that has stopped does not run again: asking for its type gives another one (TestStartAgain).
-// Stopping deletes nothing, drops what is queued, which Depth still shows, and leaves the cache readable
-// (TestStopThrowsAwayWhatWaits). Who waits for it is told (TestWaitForOneInformer). It stops at once even while the server
-// refuses connections (TestStopWhileRefused), and leaves no goroutine (TestMain).
+// The end. An informer that has stopped does not run again: asking for its type gives another one
+// (TestStartAgain). Stopping deletes nothing, drops what is queued, which Depth still shows, and leaves the
+// cache readable (TestStopThrowsAwayWhatWaits). Who waits for it is told (TestWaitForOneInformer). It stops
+// at once even while the server refuses connections (TestStopWhileRefused), and leaves no goroutine
+// (TestMain).
 type Informer struct {
 	cache.SharedIndexInformer
 
@@ -109,8 +116,10 @@ type source struct {
 	sweeper    *store.Sweeper
 }
 
-// watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is logged.
-func (s source) watchErrorHandler(gvr schema.GroupVersionResource, options ResourceOptions) cache.WatchErrorHandlerWithContext {
+// watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is
+// logged.
+func (s source) watchErrorHandler(gvr schema.GroupVersionResource,
+	options ResourceOptions) cache.WatchErrorHandlerWithContext {
 	if s.onWatchError == nil {
 		return options.WatchErrorHandler
 	}
@@ -128,7 +137,8 @@ func (s source) watchErrorHandler(gvr schema.GroupVersionResource, options Resou
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 // newInformer returns an informer of gvr that has not been started.
-func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions, board *follow.Board) (*Informer, error) {
+func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions,
+	board *follow.Board) (*Informer, error) {
 	form, transform, err := options.form()
 	if err != nil {
 		return nil, err
@@ -199,9 +209,9 @@ func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 // decoded.
 func (i *Informer) Lister() cache.GenericLister { return lister{i} }
 
-// Stopped is closed when the informer has stopped for good: with the context of Start, the last release of its handles,
-// or Shutdown. The last call of a handler has returned then, and Status says that it has stopped. The cache stays
-// readable.
+// Stopped is closed when the informer has stopped for good: with the context of Start, the last release of
+// its handles, or Shutdown. The last call of a handler has returned then, and Status says that it has
+// stopped. The cache stays readable.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
@@ -236,8 +246,8 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.follower().Run(ctx)
 }
 
-// ignoreRun says that the informer does not run again. It and logging are functions of their own so that the frame in
-// which a quiet type waits is small: see docs/design/types.md.
+// ignoreRun says that the informer does not run again. It and logging are functions of their own so that the
+// frame in which a quiet type waits is small: see docs/design/types.md.
 func (i *Informer) ignoreRun(ctx context.Context) {
 	klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "type", formatGVR(i.gvr))
 }

@@ -40,9 +40,11 @@ func TestLister(t *testing.T) {
 		by   labels.Selector
 		want map[string]bool
 	}{
-		"all":                {lister.List, labels.Everything(), map[string]bool{"web/a": true, "web/b": true, "db/c": true}},
-		"by label":           {lister.List, front, map[string]bool{"web/b": true, "db/c": true}},
-		"namespace":          {lister.ByNamespace("web").List, labels.Everything(), map[string]bool{"web/a": true, "web/b": true}},
+		"all": {lister.List, labels.Everything(), map[string]bool{"web/a": true, "web/b": true,
+			"db/c": true}},
+		"by label": {lister.List, front, map[string]bool{"web/b": true, "db/c": true}},
+		"namespace": {lister.ByNamespace("web").List, labels.Everything(),
+			map[string]bool{"web/a": true, "web/b": true}},
 		"namespace by label": {lister.ByNamespace("web").List, front, map[string]bool{"web/b": true}},
 		"empty namespace":    {lister.ByNamespace("none").List, labels.Everything(), map[string]bool{}},
 	}
@@ -57,13 +59,15 @@ func TestLister(t *testing.T) {
 			}
 		})
 	}
-	if obj, err := lister.ByNamespace("db").Get("c"); err != nil || obj.(*unstructured.Unstructured).GetName() != "c" {
+	if obj, err := lister.ByNamespace("db").Get("c"); err != nil ||
+		obj.(*unstructured.Unstructured).GetName() != "c" {
 		t.Errorf("Get = %v, %v", obj, err)
 	}
 	if obj, err := lister.Get("web/a"); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
 		t.Errorf("Get by key = %v, %v", obj, err)
 	}
-	if _, err := lister.ByNamespace("web").Get("c"); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "widgets.example.com") {
+	if _, err := lister.ByNamespace("web").Get("c"); !apierrors.IsNotFound(err) ||
+		!strings.Contains(err.Error(), "widgets.example.com") {
 		t.Errorf("Get of what is not there fails with %v", err)
 	}
 	if _, err := lister.Get("c"); !apierrors.IsNotFound(err) {
@@ -75,7 +79,10 @@ func TestIndexers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"), widget("db", "a"), widget("web", "b"))
 	i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Indexers: cache.Indexers{
-		"name": func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil },
+		"name": func(obj any) ([]string,
+			error) {
+			return []string{obj.(*unstructured.Unstructured).GetName()}, nil
+		},
 	}}}))
 	for _, tt := range []struct {
 		index, value string

@@ -39,8 +39,8 @@ type Listener struct {
 // ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
 type ListenerHandle struct{ inner *health.ListenerHandle }
 
-// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that is
-// under way (Done does), so it may be called from inside, and more than once.
+// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
+// is under way (Done does), so it may be called from inside, and more than once.
 func (l *ListenerHandle) Remove() { l.inner.Remove() }
 
 // Done is closed when the listener is not called any more, after Remove or Shutdown.
@@ -49,7 +49,8 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.inner.Done() }
 // Depth is how many events the listener has not been told of yet, with the one it is being told of.
 func (l *ListenerHandle) Depth() int { return l.inner.Depth() }
 
-// AddListener adds a listener, which is first told the present state. It fails with ErrShutdown after Shutdown.
+// AddListener adds a listener, which is first told the present state. It fails with ErrShutdown after
+// Shutdown.
 func (f *Factory) AddListener(listener Listener) (*ListenerHandle, error) {
 	inner, err := f.hub.Add(listener.inner())
 	if err != nil {
@@ -71,16 +72,25 @@ func (l Listener) inner() health.Listener {
 		inner.GenerationSynced = func(g health.Generation) { tell(status.Generation(g)) }
 	}
 	if tell := l.GenerationEnded; tell != nil {
-		inner.GenerationEnded = func(g health.Generation, reason status.Reason) { tell(status.Generation(g), reason) }
+		inner.GenerationEnded = func(g health.Generation,
+			reason status.Reason) {
+			tell(status.Generation(g), reason)
+		}
 	}
 	if tell := l.Relisted; tell != nil {
-		inner.Relisted = func(g health.Generation, reason status.RelistReason) { tell(status.Generation(g), reason) }
+		inner.Relisted = func(g health.Generation,
+			reason status.RelistReason) {
+			tell(status.Generation(g), reason)
+		}
 	}
 	if tell := l.RequestFailed; tell != nil {
 		inner.RequestFailed = func(f health.RequestFailure) { tell(status.RequestFailure(f)) }
 	}
 	if tell := l.ConditionChanged; tell != nil {
-		inner.ConditionChanged = func(before, after health.Condition) { tell(status.Condition(before), status.Condition(after)) }
+		inner.ConditionChanged = func(before, after health.Condition) {
+			tell(status.Condition(before),
+				status.Condition(after))
+		}
 	}
 	return inner
 }

@@ -124,7 +124,8 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
 				waited := make(chan error, 1)
-				_, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+				_, err := ask(t, f,
+					widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 					if _, err := f.ForResource(gadgets); err != nil {
 						t.Error(err)
 					}
@@ -166,11 +167,13 @@ func TestThrottledListsShrink(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := ask(t, f, widgets)
 				start(t, f)
-				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 || i.Status().Reason != status.ReasonThrottled {
+				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 ||
+					i.Status().Reason != status.ReasonThrottled {
 					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
 				}
 				time.Sleep(30 * time.Second)
-				if got := count(server, "watch-list "); got > tt.requests || got < tt.requests/2 || count(server, "list ") != 0 {
+				if got := count(server, "watch-list "); got > tt.requests || got < tt.requests/2 ||
+					count(server, "list ") != 0 {
 					t.Errorf("%d requests in half a minute, want %d: %q", got, tt.requests, server.Requests())
 				}
 				server.Repair()
@@ -189,11 +192,12 @@ func TestThrottledListsShrink(t *testing.T) {
 	}
 }
 
-// TestConversionFailsAsThrottling: while a conversion webhook keeps the server's cache from being filled, the server
-// answers 429, with the webhook's words. That is no throttling.
+// TestConversionFailsAsThrottling: while a conversion webhook keeps the server's cache from being filled, the
+// server answers 429, with the webhook's words. That is no throttling.
 func TestConversionFailsAsThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1", Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
+		server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
+			Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
 		f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 		i := ask(t, f, widgets)
 		start(t, f)
@@ -259,8 +263,8 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 	})
 }
 
-// TestLaggingServer: a type that is said to be there and is not found yet is asked for often, and only after a
-// while counts as degraded.
+// TestLaggingServer: a type that is said to be there and is not found yet is asked for often, and only after
+// a while counts as degraded.
 func TestLaggingServer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Break(fault(widgetsPath, "", 404))
@@ -286,7 +290,8 @@ func TestLaggingServer(t *testing.T) {
 		before := count(server, "watch-list "+widgetsPath)
 		types.set(func(t *typesource.Type) { t.Versions = append(t.Versions, "v2") })
 		synctest.Wait()
-		if s := i.Status(); s.State != status.Synced || s.Generation != 1 || count(server, "watch-list "+widgetsPath) != before+1 {
+		if s := i.Status(); s.State != status.Synced || s.Generation != 1 ||
+			count(server, "watch-list "+widgetsPath) != before+1 {
 			t.Errorf("after news of the type the status is %+v", s)
 		}
 	})
@@ -297,10 +302,13 @@ func TestOnWatchError(t *testing.T) {
 		faults []apitest.Fault
 		want   []status.Reason // at first, and after what follows
 	}{
-		"a list that fails":        {[]apitest.Fault{fault(widgetsPath, "", 403)}, []status.Reason{status.ReasonForbidden}},
+		"a list that fails": {[]apitest.Fault{fault(widgetsPath, "", 403)},
+			[]status.Reason{status.ReasonForbidden}},
 		"a watch-list that is new": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422)}, nil},
-		"throttling":               {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)}, []status.Reason{status.ReasonThrottled}},
-		"a watch that fails":       {[]apitest.Fault{fault(widgetsPath, "watch-list", 422), fault(widgetsPath, "watch", 403)}, []status.Reason{status.ReasonForbidden}},
+		"throttling": {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)},
+			[]status.Reason{status.ReasonThrottled}},
+		"a watch that fails": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422),
+			fault(widgetsPath, "watch", 403)}, []status.Reason{status.ReasonForbidden}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -314,14 +322,15 @@ func TestOnWatchError(t *testing.T) {
 					defer mu.Unlock()
 					failed = append(failed, f.Reason)
 				}}
-				f := newVirtualFactory(t, server, Options{Listener: listener, OnWatchError: func(gvr schema.GroupVersionResource, err error) {
-					mu.Lock()
-					defer mu.Unlock()
-					if gvr != widgets {
-						t.Errorf("the type is %v", gvr)
-					}
-					got = append(got, requests.ReasonOf(err))
-				}})
+				f := newVirtualFactory(t, server, Options{Listener: listener,
+					OnWatchError: func(gvr schema.GroupVersionResource, err error) {
+						mu.Lock()
+						defer mu.Unlock()
+						if gvr != widgets {
+							t.Errorf("the type is %v", gvr)
+						}
+						got = append(got, requests.ReasonOf(err))
+					}})
 				ask(t, f, widgets)
 				start(t, f)
 				mu.Lock()

@@ -46,8 +46,8 @@ func (p *peak) above() int64 {
 	return p.top
 }
 
-// largeType serves a type that it does not hold in memory. It measures the heap when it has sent the last object, before
-// the client learns that the list is complete.
+// largeType serves a type that it does not hold in memory. It measures the heap when it has sent the last
+// object, before the client learns that the list is complete.
 type largeType struct {
 	watchLists bool
 	peak       *peak
@@ -64,10 +64,13 @@ func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		l.write(w, `{"type":"ADDED","object":`, "}\n")
-		fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":`+
-			`{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		fmt.Fprintln(
+			w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":`+
+				`{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 	case query.Get("watch") == "":
-		fmt.Fprint(w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`)
+		fmt.
+			Fprint(
+				w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`)
 		l.write(w, "", ",")
 		fmt.Fprint(w, strings.TrimSuffix(largeWidget(manyObjects), ",")+"]}")
 		return
@@ -92,12 +95,14 @@ func largeWidget(n int) string {
 	for own.Len() < objectBytes/10 {
 		fmt.Fprintf(&own, "%016x", r.Uint64())
 	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"web",`+
-		`"resourceVersion":"7"},"spec":{"own":%q,"common":%q}}`, n, own.String(), strings.Repeat("common text; ", objectBytes*9/10/13))
+	return fmt.
+		Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"web",`+
+			`"resourceVersion":"7"},"spec":{"own":%q,"common":%q}}`, n, own.String(),
+			strings.Repeat("common text; ", objectBytes*9/10/13))
 }
 
-// TestMemoryBudgetHoldsWhileListing measures the live heap while a cache is filled, at the moment before the list is
-// complete, and with a transform also while the list is being stored.
+// TestMemoryBudgetHoldsWhileListing measures the live heap while a cache is filled, at the moment before the
+// list is complete, and with a transform also while the list is being stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	transform := func(p *peak) cache.TransformFunc {
 		calls := 0
@@ -130,7 +135,8 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 			if tt.transform != nil {
 				options.Transform = tt.transform(p)
 			}
-			f, err := New(Options{Config: &rest.Config{Host: server.URL, QPS: -1}, MemoryBudget: memoryBudget, Defaults: options})
+			f, err := New(Options{Config: &rest.Config{Host: server.URL, QPS: -1}, MemoryBudget: memoryBudget,
+				Defaults: options})
 			must(t, err)
 			ctx := patient(t)
 			defer func() { must(t, f.Shutdown(ctx)) }()
@@ -142,7 +148,8 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 			if count := len(i.Snapshot().Keys()); count < manyObjects {
 				t.Errorf("%d objects", count)
 			}
-			// Beside the cache there are the buffers of the stream, the first MB of the list and the dictionary.
+			// Beside the cache there are the buffers of the stream, the first MB of the list and the
+			// dictionary.
 			const buffers = 4 << 20
 			t.Logf("the live heap grew by %d KB", p.above()>>10)
 			if most := int64(memoryBudget + buffers); p.above() > most {

@@ -22,7 +22,8 @@ func large() []any {
 	body := strings.Repeat("x", largeBody)
 	all := make([]any, largeObjects)
 	for n := range all {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "spec": body}}
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
+			"kind": "Widget", "spec": body}}
 		u.SetName(fmt.Sprint("w", n))
 		u.SetUID("u")
 		u.SetResourceVersion("7")
@@ -44,7 +45,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestKeysOwnTheirMemory keeps what readers and handlers take of objects, and then the objects go: they leave memory.
+// TestKeysOwnTheirMemory keeps what readers and handlers take of objects, and then the objects go: they leave
+// memory.
 func TestKeysOwnTheirMemory(t *testing.T) {
 	takes := map[string]func(t *testing.T, i *Informer) any{
 		"ListKeys": func(_ *testing.T, i *Informer) any { return i.GetIndexer().ListKeys() },
@@ -85,7 +87,8 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 				must(t, err)
 				key, err := cache.MetaNamespaceKeyFunc(object)
 				must(t, err)
-				all = append(all, m.GetName(), m.GetNamespace(), m.GetUID(), m.GetResourceVersion(), m.GetLabels(), key)
+				all = append(all, m.GetName(), m.GetNamespace(), m.GetUID(), m.GetResourceVersion(),
+					m.GetLabels(), key)
 			}
 			return all
 		},

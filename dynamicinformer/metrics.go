@@ -17,8 +17,9 @@ func (i *Informer) counters() status.Counters {
 	kept := i.Persistence()
 	return status.Counters{
 		Adds: events.Adds, Updates: events.Updates, Deletes: events.Deletes,
-		Relists: status.Relists(counts.Relists), Requests: counts.Requests, Failures: failuresOf(counts.Failures),
-		Lists: counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
+		Relists: status.Relists(counts.Relists), Requests: counts.Requests,
+		Failures: failuresOf(counts.Failures),
+		Lists:    counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
 		Saves: int64(kept.Saves), SaveFailures: int64(kept.Failures),
 	}
 }
@@ -31,8 +32,9 @@ func failuresOf(counted map[health.Failure]int64) map[status.RequestFailureKind]
 	return failures
 }
 
-// Metrics returns the figures of everything that the factory follows, ordered by group, resource, version and view. What
-// has been released is no longer among it; its counters are remembered, those of a thousand views at least.
+// Metrics returns the figures of everything that the factory follows, ordered by group, resource, version and
+// view. What has been released is no longer among it; its counters are remembered, those of a thousand views
+// at least.
 func (f *Factory) Metrics() []status.Metrics {
 	followed := f.followed()
 	all := make([]status.Metrics, len(followed))
@@ -81,16 +83,16 @@ type described struct {
 
 func (e *entry) described() described { return described{e.key.gvr, e.view} }
 
-// following are the informers of a view, those that have not ended yet although they have been released included, and
-// what those before them have counted.
+// following are the informers of a view, those that have not ended yet although they have been released
+// included, and what those before them have counted.
 type following struct {
 	described
 	informers []*Informer
 	past      status.Counters
 }
 
-// followed returns what the factory follows, in order. It is looked at under one lock together with what is remembered,
-// so that what an informer has counted is in either, and never in both.
+// followed returns what the factory follows, in order. It is looked at under one lock together with what is
+// remembered, so that what an informer has counted is in either, and never in both.
 func (f *Factory) followed() []following {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +123,8 @@ func (f *Factory) followed() []following {
 	return all
 }
 
-// rememberedViews is of how many views the counters are remembered when nothing follows them any more. A program that
-// asks for other views all the time must not fill its memory with that.
+// rememberedViews is of how many views the counters are remembered when nothing follows them any more. A
+// program that asks for other views all the time must not fill its memory with that.
 const rememberedViews = 1000
 
 // rememberLocked remembers what the informer of an entry has counted, which has ended and been dropped.

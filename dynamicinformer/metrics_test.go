@@ -38,7 +38,8 @@ func TestMetricsCount(t *testing.T) {
 		start(t, f)
 		synctest.Wait()
 		failed := only(t, f)
-		if got := failed.Failures[status.RequestFailureKind{Verb: "list", Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
+		if got := failed.Failures[status.RequestFailureKind{Verb: "list",
+			Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
 			t.Errorf("after a list that failed: %+v", failed.Counters)
 		}
 		server.Repair()
@@ -89,16 +90,19 @@ func TestMetricsCount(t *testing.T) {
 		if m.Objects != 2 || m.ObjectBytes == 0 || m.TableBytes == 0 || m.IndexBytes == 0 {
 			t.Errorf("sizes: %+v", m)
 		}
-		if diff := cmp.Diff([]status.IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}}, m.Indexes); diff != "" {
+		if diff := cmp.Diff([]status.IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}},
+			m.Indexes); diff != "" {
 			t.Errorf("indexes (-want +got):\n%s", diff)
 		}
-		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 || m.Status[0].State != status.Synced {
+		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 ||
+			m.Status[0].State != status.Synced {
 			t.Errorf("handlers %+v, status %+v", m.Handlers, m.Status)
 		}
 	})
 }
 
-// TestMetricsCountThrottling counts each 429 once, whether or not the server says for how long it wants to be left alone.
+// TestMetricsCountThrottling counts each 429 once, whether or not the server says for how long it wants to be
+// left alone.
 func TestMetricsCountThrottling(t *testing.T) {
 	for _, wait := range []string{"", "20"} {
 		t.Run("Retry-After "+wait, func(t *testing.T) {
@@ -126,8 +130,8 @@ func TestMetricsCountThrottling(t *testing.T) {
 	}
 }
 
-// TestCountersOutliveInformers looks at the counters all the time while a type is released and acquired again: they never
-// go down, and what was counted before is there in the end.
+// TestCountersOutliveInformers looks at the counters all the time while a type is released and acquired
+// again: they never go down, and what was counted before is there in the end.
 func TestCountersOutliveInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -158,14 +162,15 @@ func TestCountersOutliveInformers(t *testing.T) {
 		}
 		h := acquire(t, f, widgets)
 		observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
-		if m := only(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 || len(m.Status) != 1 {
+		if m := only(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
+			len(m.Status) != 1 {
 			t.Errorf("after %d rounds: %+v", rounds, m)
 		}
 	})
 }
 
-// TestCountersOutliveAStart is the same for informers that end with the context of Start, and are there until they are
-// replaced.
+// TestCountersOutliveAStart is the same for informers that end with the context of Start, and are there until
+// they are replaced.
 func TestCountersOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -205,7 +210,8 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 			observe(t, h.Informer(), mark, time.Minute, brief{State: status.Synced})
 		}
 		m := only(t, f)
-		if m.View != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 || m.Indexes[0].Entries != 2 {
+		if m.View != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 ||
+			m.Indexes[0].Entries != 2 {
 			t.Errorf("%+v", m)
 		}
 	})
@@ -215,7 +221,8 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 func TestFewViewsAreRemembered(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Linger: -1})
 	for n := range rememberedViews + 100 {
-		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprint("type", n)})
+		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1",
+			Resource: fmt.Sprint("type", n)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ const namespacesPath = "/api/v1/namespaces"
 func deny(server *apitest.Server, paths ...string) {
 	for _, path := range paths {
 		for _, verb := range []string{"list", "watch", "watch-list"} {
-			server.Break(apitest.Fault{Path: path, Verb: verb, Status: 403, Message: path + " is not for you to list"})
+			server.Break(apitest.Fault{Path: path, Verb: verb, Status: 403,
+				Message: path + " is not for you to list"})
 		}
 	}
 }
@@ -47,7 +48,8 @@ func (s *patternStage) asks(path string) int {
 	return n - before
 }
 
-// patternStage is an informer of widgets in the namespaces of patterns, on a server where they may not all be listed.
+// patternStage is an informer of widgets in the namespaces of patterns, on a server where they may not all be
+// listed.
 type patternStage struct {
 	*testing.T
 	server   *apitest.Server
@@ -58,7 +60,8 @@ type patternStage struct {
 	asked    map[string]int
 }
 
-func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server), test func(*patternStage)) {
+func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server),
+	test func(*patternStage)) {
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "prod", "team-a", "team-b", "team-sandbox", "other")
@@ -76,7 +79,10 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 		}
 		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(), asked: map[string]int{}}
 		s.events = record(t, s.informer)
-		_, err = f.AddListener(Listener{RequestFailed: func(f status.RequestFailure) { s.failures = append(s.failures, f.GVR.Resource) }})
+		_, err = f.AddListener(Listener{RequestFailed: func(f status.RequestFailure) {
+			s.failures = append(
+				s.failures, f.GVR.Resource)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +187,8 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 	})
 }
 
-// TestPatternsWithUnknownNamespaces checks that an informer is not synced while nothing says which namespaces to watch.
+// TestPatternsWithUnknownNamespaces checks that an informer is not synced while nothing says which namespaces
+// to watch.
 func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	namespacesFail := map[string]struct {
 		broken []apitest.Fault
@@ -224,7 +231,8 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	}
 }
 
-// TestPatternsWithOutdatedNamespaces checks that the status says so when new namespaces cannot be noticed any more.
+// TestPatternsWithOutdatedNamespaces checks that the status says so when new namespaces cannot be noticed any
+// more.
 func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -250,7 +258,8 @@ func (s *patternStage) recover() {
 	expectEvents(s.T, "recovered", s.events, "add team-b/new")
 }
 
-// TestPatternsGrantedAndRevoked: what may be listed at once is, and the cache keeps its content while that changes.
+// TestPatternsGrantedAndRevoked: what may be listed at once is, and the cache keeps its content while that
+// changes.
 func TestPatternsGrantedAndRevoked(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -259,7 +268,8 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		synctest.Wait()
 		s.events.take() // updates without a change
-		s.server.Create(s.T, widgets, widget("team-a", "y"), widget("team-z", "unheard-of"), widget("other", "y"))
+		s.server.Create(s.T, widgets, widget("team-a", "y"), widget("team-z", "unheard-of"),
+			widget("other", "y"))
 		expectEvents(s.T, "granted", s.events, "add team-a/y", "add team-z/unheard-of")
 		s.expectStatus("granted", status.Synced, status.ReasonNone)
 		if all := s.factory.Status(); len(all) != 1 {
@@ -279,7 +289,8 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 				s.Errorf("told of %q", event)
 			}
 		}
-		if diff := cmp.Diff([]string{"prod/x", "team-a/x", "team-a/y", "team-b/x"}, keysOf(s.informer)); diff != "" {
+		if diff := cmp.Diff([]string{"prod/x", "team-a/x", "team-a/y", "team-b/x"},
+			keysOf(s.informer)); diff != "" {
 			s.Errorf("the keys (-want +got):\n%s", diff)
 		}
 	})
@@ -293,7 +304,8 @@ func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
 	}
 	onPatterns(t, teams, watchDenied, func(s *patternStage) {
 		start(s.T, s.factory)
-		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x", "add team-b/x",
+		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x",
+			"add team-b/x",
 			"update prod/x", "update team-a/x", "update team-b/x")
 		time.Sleep(10 * time.Minute)
 		s.expectStatus("later", status.Synced, status.ReasonNone)
@@ -316,7 +328,8 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 		if !strings.HasPrefix(current.Message, "in team-b: ") || s.informer.HasSynced() {
 			s.Errorf("the status is %+v", current)
 		}
-		if err := s.server.Client(s.T).Resource(namespacesGVR).Delete(context.Background(), "team-b", metav1.DeleteOptions{}); err != nil {
+		if err := s.server.Client(s.T).Resource(namespacesGVR).Delete(context.Background(), "team-b",
+			metav1.DeleteOptions{}); err != nil {
 			s.Fatal(err)
 		}
 		s.expectStatus("it is gone", status.Synced, status.ReasonNone)
@@ -349,8 +362,8 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestProbeThatIsNotAnswered: asking whether everything may be read ends without an answer, too. Others list meanwhile, and
-// it is asked again.
+// TestProbeThatIsNotAnswered: asking whether everything may be read ends without an answer, too. Others list
+// meanwhile, and it is asked again.
 func TestProbeThatIsNotAnswered(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -381,17 +394,20 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 	})
 }
 
-// TestVersionOfSeveralNamespaces checks that the version of the store is one up to which it has every namespace.
+// TestVersionOfSeveralNamespaces checks that the version of the store is one up to which it has every
+// namespace.
 func TestVersionOfSeveralNamespaces(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
 		i := ask(t, f, widgets)
 		start(t, f)
 		before := i.GetStore().LastStoreSyncResourceVersion()
 		server.Create(t, widgets, widget("a", "y"))
 		synctest.Wait()
-		if after := i.GetStore().LastStoreSyncResourceVersion(); before == "" || after != before || i.LastSyncResourceVersion() != before {
+		if after := i.GetStore().LastStoreSyncResourceVersion(); before == "" || after != before ||
+			i.LastSyncResourceVersion() != before {
 			t.Errorf("the version is %q after an event of one namespace, and was %q", after, before)
 		}
 		server.Create(t, widgets, widget("b", "y"))

@@ -43,7 +43,9 @@ func guarded(valid *atomic.Value) func(http.Handler) http.Handler {
 			if r.Header.Get("Authorization") != fmt.Sprint("Bearer ", valid.Load()) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusUnauthorized)
-				fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
+				fmt.
+					Fprint(
+						w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -51,8 +53,8 @@ func guarded(valid *atomic.Value) func(http.Handler) http.Handler {
 	}
 }
 
-// TestTokenIsRefreshed: a token expires every hour, and its file has the next one some time later. Meanwhile the factory says what is
-// wrong; then it goes on by itself, with one list, as after any refusal of a watch.
+// TestTokenIsRefreshed: a token expires every hour, and its file has the next one some time later. Meanwhile
+// the factory says what is wrong; then it goes on by itself, with one list, as after any refusal of a watch.
 func TestTokenIsRefreshed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
@@ -92,7 +94,8 @@ func TestTokenIsRefreshed(t *testing.T) {
 		}
 		// After a silent watch the server is asked for its version, with a list of one object.
 		versions := count(server, "list "+widgetsPath+"?limit=1")
-		if got := count(server, "list "+widgetsPath) + count(server, "watch-list "+widgetsPath) - versions; got > 1+3 {
+		if got := count(server, "list "+widgetsPath) +
+			count(server, "watch-list "+widgetsPath) - versions; got > 1+3 {
 			t.Errorf("%d lists were sent", got)
 		}
 	})
@@ -115,8 +118,9 @@ func newCertificates(t *testing.T) *certificates {
 		t.Fatal(err)
 	}
 	c.ca = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour),
 	}
 	c.ca = c.sign(c.ca, &c.key.PublicKey)
 	c.pool.AddCert(c.ca)
@@ -148,7 +152,8 @@ func (c *certificates) issue(name string) {
 		c.Fatal(err)
 	}
 	certificate := c.sign(&x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &key.PublicKey)
 	// The key first: the client looks at both together, and tries again where they do not fit.
@@ -158,15 +163,17 @@ func (c *certificates) issue(name string) {
 
 func (c *certificates) write(name, kind string, der []byte) {
 	c.Helper()
-	if err := os.WriteFile(filepath.Join(c.folder, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.folder, name),
+		pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 		c.Fatal(err)
 	}
 }
 
-// TestClientCertificateIsRotated: the next certificate is used as soon as client-go looks at the files and closes the
-// connections, and the informer goes on.
+// TestClientCertificateIsRotated: the next certificate is used as soon as client-go looks at the files and
+// closes the connections, and the informer goes on.
 func TestClientCertificateIsRotated(t *testing.T) {
-	defer func(was time.Duration) { transport.CertCallbackRefreshDuration = was }(transport.CertCallbackRefreshDuration)
+	defer func(was time.Duration) { transport.CertCallbackRefreshDuration = was }(
+		transport.CertCallbackRefreshDuration)
 	transport.CertCallbackRefreshDuration = 10 * time.Millisecond
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	target, err := url.Parse(server.URL)
@@ -174,7 +181,8 @@ func TestClientCertificateIsRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := make(chan string, 100) // of watches
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
 	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if query := r.URL.Query(); query.Get("watch") != "" && query.Get("sendInitialEvents") == "" {
 			users <- r.TLS.PeerCertificates[0].Subject.CommonName
@@ -213,7 +221,8 @@ func TestClientCertificateIsRotated(t *testing.T) {
 		}
 	}
 	added := make(chan any, 1)
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { added <- o }}); err != nil {
+	if _, err := i.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { added <- o }}); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, widgets, widget("web", "a"))
@@ -236,7 +245,8 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	front := httptest.NewTLSServer(guarded(&valid)(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}))
 	defer front.Close()
 	defer front.CloseClientConnections()
@@ -245,9 +255,11 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"secret"}}'`
 	f, err := New(Options{OnWatchError: func(schema.GroupVersionResource, error) {}, Config: &rest.Config{
 		Host: front.URL, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})},
+		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: front.Certificate().Raw})},
 		ExecProvider: &clientcmdapi.ExecConfig{
-			Command: "sh", Args: []string{"-c", script, failed}, APIVersion: "client.authentication.k8s.io/v1",
+			Command: "sh", Args: []string{"-c", script,
+				failed}, APIVersion: "client.authentication.k8s.io/v1",
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 		},
 	}})

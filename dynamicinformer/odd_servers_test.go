@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
-// TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what changes, and does not
-// list over and over.
+// TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what
+// changes, and does not list over and over.
 func TestOddServers(t *testing.T) {
 	const (
 		watchEnds = 10*time.Minute + time.Second // at the latest
@@ -31,15 +31,18 @@ func TestOddServers(t *testing.T) {
 		synced, shown time.Duration
 		// lists is how many lists there may be in three hours, watch-lists included.
 		lists int
-		// unanswered says that watches are answered only when they end, so that the status tells now and then that what is shown
-		// may be minutes old.
+		// unanswered says that watches are answered only when they end, so that the status tells now and then
+		// that what is shown may be minutes old.
 		unanswered bool
 	}{
-		"buffers":                   {proxy: middlebox.Buffer(true), synced: requests.Patience, shown: watchEnds + impatience, lists: 2},
-		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience, shown: watchEnds + impatience, lists: 2, unanswered: true},
-		"compresses":                {proxy: middlebox.Compress(true), lists: 1},
-		"drops bookmarks":           {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
-		"cuts off what is idle":     {proxy: middlebox.CutIdle(30 * time.Second), shown: 2 * time.Second, lists: 1},
+		"buffers": {proxy: middlebox.Buffer(true), synced: requests.Patience,
+			shown: watchEnds + impatience, lists: 2},
+		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience,
+			shown: watchEnds + impatience, lists: 2, unanswered: true},
+		"compresses":      {proxy: middlebox.Compress(true), lists: 1},
+		"drops bookmarks": {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
+		"cuts off what is idle": {proxy: middlebox.CutIdle(30 * time.Second),
+			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -53,16 +56,20 @@ func TestOddServers(t *testing.T) {
 					time.Sleep(tt.shown)
 					synctest.Wait()
 					if got := len(i.GetStore().ListKeys()); got != hour+2 {
-						t.Errorf("hour %d: there are %d widgets, want %d; the status is %+v", hour, got, hour+2, i.Status())
+						t.Errorf("hour %d: there are %d widgets, want %d; the status is %+v", hour, got,
+							hour+2, i.Status())
 					}
 					time.Sleep(time.Hour)
 					synctest.Wait()
-					if s := i.Status(); s.State != status.Synced && !(tt.unanswered && s.Reason == status.ReasonNoAnswer) {
+					if s := i.Status(); s.State != status.Synced &&
+						!(tt.unanswered && s.Reason == status.ReasonNoAnswer) {
 						t.Errorf("an hour later the status is %+v", s)
 					}
 				}
-				checks := count(server, "list "+widgetsPath+"?limit=1") // one each time that the watch is cut off
-				lists := count(server, "list "+widgetsPath) - checks + count(server, "watch-list "+widgetsPath)
+				// one each time that the watch is cut off
+				checks := count(server, "list "+widgetsPath+"?limit=1")
+				lists := count(server, "list "+widgetsPath) - checks +
+					count(server, "watch-list "+widgetsPath)
 				if lists > tt.lists {
 					t.Errorf("%d lists in three hours, want %d at most", lists, tt.lists)
 				}
@@ -74,7 +81,8 @@ func TestOddServers(t *testing.T) {
 // newFactoryOver is newVirtualFactory over another client.
 func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
-	f, err := New(Options{Config: server.Config(), HTTPClient: client, OnWatchError: func(schema.GroupVersionResource, error) {}})
+	f, err := New(Options{Config: server.Config(), HTTPClient: client,
+		OnWatchError: func(schema.GroupVersionResource, error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +94,8 @@ func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *
 	return f
 }
 
-// TestThrottledForMinutes: a server that wants to be left alone for minutes is, and its informers go on when they may.
+// TestThrottledForMinutes: a server that wants to be left alone for minutes is, and its informers go on when
+// they may.
 func TestThrottledForMinutes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -113,7 +122,8 @@ func TestThrottledForMinutes(t *testing.T) {
 				t.Errorf("%s was asked for %d times in an hour", path, asked)
 			}
 		}
-		if s := late.Status(); s.State != status.Syncing && s.State != status.Degraded || s.Reason != status.ReasonThrottled {
+		if s := late.Status(); s.State != status.Syncing && s.State != status.Degraded ||
+			s.Reason != status.ReasonThrottled {
 			t.Errorf("the status is %+v", s)
 		}
 		server.Repair()
@@ -125,10 +135,11 @@ func TestThrottledForMinutes(t *testing.T) {
 	})
 }
 
-// TestGarbageIsNoContact checks that answers that cannot be decoded, as those of a proxy's login page, do not count as signs
-// of life of the API server, although they have the status 200 and are labelled JSON.
+// TestGarbageIsNoContact checks that answers that cannot be decoded, as those of a proxy's login page, do not
+// count as signs of life of the API server, although they have the status 200 and are labelled JSON.
 func TestGarbageIsNoContact(t *testing.T) {
-	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in", "another object": `{"ok":true}` + "\n"} {
+	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in",
+		"another object": `{"ok":true}` + "\n"} {
 		for _, from := range []string{"once synced", "at startup"} {
 			t.Run(name+" "+from, func(t *testing.T) {
 				virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -139,7 +150,8 @@ func TestGarbageIsNoContact(t *testing.T) {
 						time.Sleep(time.Minute)
 					}
 					before := time.Now()
-					server.Break(apitest.Fault{Path: widgetsPath, Effect: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+					server.Break(apitest.Fault{Path: widgetsPath, Effect: func(w http.ResponseWriter,
+						_ *http.Request, _ http.Handler) {
 						w.Header().Set("Content-Type", "application/json")
 						_, _ = io.WriteString(w, body)
 					}})
@@ -152,7 +164,8 @@ func TestGarbageIsNoContact(t *testing.T) {
 						time.Sleep(1777 * time.Millisecond)
 						synctest.Wait()
 						s := i.Status()
-						if s.State != status.Degraded || s.LastError == nil || s.LastContact.After(before) || s.Stale != (from == "once synced") {
+						if s.State != status.Degraded || s.LastError == nil || s.LastContact.After(before) ||
+							s.Stale != (from == "once synced") {
 							t.Fatalf("after %v: %+v", time.Since(before), s)
 						}
 					}

@@ -23,9 +23,9 @@ type Options struct {
 	// Client lists and watches. It takes precedence over Config only in that giving both is an error.
 	Client dynamic.Interface
 
-	// Config is what a client is made from, with NewClient, where Client is nil. It is copied. Its client-side
-	// rate limit applies as it is; with many types, raise QPS and Burst, or set QPS to -1 and leave
-	// fairness to the server.
+	// Config is what a client is made from, with NewClient, where Client is nil. It is copied. Its
+	// client-side rate limit applies as it is; with many types, raise QPS and Burst, or set QPS to -1 and
+	// leave fairness to the server.
 	Config *rest.Config
 
 	// HTTPClient is used with Config, so that connections can be shared with other clients. Default: one
@@ -50,34 +50,36 @@ type Options struct {
 	// Default: 10.
 	ListConcurrency int
 
-	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not exceed,
-	// counted as in Stats.Bytes. The factory compresses objects of types with StorageAdaptive to stay within it: lists on
-	// arrival, as with Storage.CompressLists; then unread objects; then all others. It compares the caches with the budget
-	// each second. Other modes of storage count, and stay as they are. Nothing is ever dropped: Factory.MemoryStats
-	// reports the bytes over budget. Copies that were decoded for readers do not count, and neither does the first MB
-	// of each list. Default: zero, no budget.
+	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not
+	// exceed, counted as in Stats.Bytes. The factory compresses objects of types with StorageAdaptive to stay
+	// within it: lists on arrival, as with Storage.CompressLists; then unread objects; then all others. It
+	// compares the caches with the budget each second. Other modes of storage count, and stay as they are.
+	// Nothing is ever dropped: Factory.MemoryStats reports the bytes over budget. Copies that were decoded
+	// for readers do not count, and neither does the first MB of each list. Default: zero, no budget.
 	MemoryBudget int64
 
 	// Linger is how long an informer stays after the last Handle to it is released, so that one that is
 	// acquired again soon need not list again. Default: 5 seconds. Negative: it is stopped at once.
 	Linger time.Duration
 
-	// Persistence keeps what the informers hold for the next process, which goes on from there without listing everything
-	// again. Informers whose content depends on funcs (TweakListOptions, and Transform but for StripManagedFields) or that
-	// follow a shard are not kept, nor are Secrets unless ResourceOptions.Persist says so; Informer.Persistence tells.
-	// Package storage/disk has one. Default: nothing is kept.
+	// Persistence keeps what the informers hold for the next process, which goes on from there without
+	// listing everything again. Informers whose content depends on funcs (TweakListOptions, and Transform but
+	// for StripManagedFields) or that follow a shard are not kept, nor are Secrets unless
+	// ResourceOptions.Persist says so; Informer.Persistence tells. Package storage/disk has one. Default:
+	// nothing is kept.
 	Persistence persistence.Backend
 
-	// PersistenceInterval is how far behind what is kept may be; at the end of an informer, and so at Shutdown, it is
-	// complete. Default: 5 seconds.
+	// PersistenceInterval is how far behind what is kept may be; at the end of an informer, and so at
+	// Shutdown, it is complete. Default: 5 seconds.
 	PersistenceInterval time.Duration
 
-	// OnWatchError is called for every failure of a list or watch that Listener.RequestFailed and Status tell of, and
-	// for what goes wrong with an answer, from the goroutine that follows the type, which it must not hold up. It gets
-	// more than the watch error handler of an informer, which never hears of refused connections, of throttling and of
-	// watches that break off. No failures are answers that are part of the protocol (410, a resource version from the
-	// future), a watch-list that is refused while the list that follows at once succeeds, and a 403 for all namespaces
-	// where single ones are followed instead. Default: what goes wrong is in the status and in the log.
+	// OnWatchError is called for every failure of a list or watch that Listener.RequestFailed and Status tell
+	// of, and for what goes wrong with an answer, from the goroutine that follows the type, which it must not
+	// hold up. It gets more than the watch error handler of an informer, which never hears of refused
+	// connections, of throttling and of watches that break off. No failures are answers that are part of the
+	// protocol (410, a resource version from the future), a watch-list that is refused while the list that
+	// follows at once succeeds, and a 403 for all namespaces where single ones are followed instead. Default:
+	// what goes wrong is in the status and in the log.
 	OnWatchError func(gvr schema.GroupVersionResource, err error)
 
 	// Listener is told what happens to the informers, for metrics, logs and alarms; see also
@@ -99,10 +101,12 @@ const (
 func (o Options) validate() error {
 	var errs []error
 	if o.ListConcurrency < 0 {
-		errs = append(errs, fmt.Errorf("the list concurrency is %d; it must not be negative", o.ListConcurrency))
+		errs = append(errs, fmt.Errorf("the list concurrency is %d; it must not be negative",
+			o.ListConcurrency))
 	}
 	if o.PersistenceInterval < 0 {
-		errs = append(errs, fmt.Errorf("the persistence interval is %v; it must not be negative", o.PersistenceInterval))
+		errs = append(errs, fmt.Errorf("the persistence interval is %v; it must not be negative",
+			o.PersistenceInterval))
 	}
 	if o.MemoryBudget < 0 {
 		errs = append(errs, fmt.Errorf("the memory budget is %d; it must not be negative", o.MemoryBudget))
@@ -160,7 +164,8 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 		options = override.over(options)
 	}
 	if options.Storage.Mode == StorageAdaptive && o.MemoryBudget > 0 {
-		options.Storage.CompressLists = true // uncompressed lists would exceed the budget while a cache is filled
+		// uncompressed lists would exceed the budget while a cache is filled
+		options.Storage.CompressLists = true
 	}
 	return ResourceOptions{Indexers: byNamespace}.over(options)
 }

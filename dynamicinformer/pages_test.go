@@ -20,7 +20,8 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case query.Get("sendInitialEvents") == "true":
 		w.WriteHeader(http.StatusBadRequest) // as servers that know no watch-lists
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400}`)
+		fmt.Fprint(
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400}`)
 	case query.Has("watch"):
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -32,8 +33,10 @@ func pages(w http.ResponseWriter, r *http.Request) {
 		case "second":
 			next = `"continue":"third",`
 		}
-		fmt.Fprintf(w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{%s"resourceVersion":"7"},"items":[`+
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"web","resourceVersion":"5"}}]}`, next, page)
+		fmt.
+			Fprintf(
+				w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{%s"resourceVersion":"7"},"items":[`+
+					`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"web","resourceVersion":"5"}}]}`, next, page)
 	}
 }
 
@@ -46,7 +49,8 @@ func TestListsInPages(t *testing.T) {
 	})
 	for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i := started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}}, ResourceOptions{Storage: Storage{Mode: mode}})
+			i := started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}},
+				ResourceOptions{Storage: Storage{Mode: mode}})
 			keys := i.GetStore().ListKeys()
 			slices.Sort(keys)
 			if diff := cmp.Diff([]string{"web/first", "web/second", "web/third"}, keys); diff != "" {
@@ -61,7 +65,8 @@ func TestListsInPages(t *testing.T) {
 
 // TestPageSizeAndWatchTimeout: the server is asked for what the options say, of several namespaces too.
 func TestPageSizeAndWatchTimeout(t *testing.T) {
-	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(), "some": InNamespaces("web", "db")} {
+	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(),
+		"some": InNamespaces("web", "db")} {
 		lists, watches := make(chan string, 100), make(chan int, 100)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			query := r.URL.Query()
@@ -79,7 +84,8 @@ func TestPageSizeAndWatchTimeout(t *testing.T) {
 			server.CloseClientConnections()
 			server.Close()
 		})
-		started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}}, ResourceOptions{Namespaces: namespaces, PageSize: 17, MinWatchTimeout: time.Hour})
+		started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}},
+			ResourceOptions{Namespaces: namespaces, PageSize: 17, MinWatchTimeout: time.Hour})
 		if limit := <-lists; limit != "17" {
 			t.Errorf("%s: the limit of a list is %q", name, limit)
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// cluster tells which cluster the client talks to. That may change while the process runs: another server takes over the address.
+// cluster tells which cluster the client talks to. That may change while the process runs: another server
+// takes over the address.
 type cluster struct {
 	client   dynamic.Interface
 	endpoint string // empty: not known
@@ -43,8 +44,9 @@ const clusterPatience = 10 * time.Second
 // sameCluster is how long an answer counts for what begins now.
 const sameCluster = 10 * time.Second
 
-// id returns the UID of the namespace kube-system, which lives as long as the cluster, as it was at some time since then, or a
-// tolerance before. It is empty where there is none or it may not be read. It fails once it is another one than at first.
+// id returns the UID of the namespace kube-system, which lives as long as the cluster, as it was at some time
+// since then, or a tolerance before. It is empty where there is none or it may not be read. It fails once it
+// is another one than at first.
 func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Duration) (types.UID, error) {
 	select {
 	case c.asking <- struct{}{}:
@@ -60,7 +62,9 @@ func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Durati
 	}
 	switch {
 	case c.other != "":
-		return "", fmt.Errorf("the server is another cluster, of UID %s, than it was at first, of UID %s: nothing is kept until the process begins anew", c.other, c.uid)
+		return "", fmt.
+			Errorf(
+				"the server is another cluster, of UID %s, than it was at first, of UID %s: nothing is kept until the process begins anew", c.other, c.uid)
 	case c.err != nil:
 		return "", c.err
 	}
@@ -89,7 +93,8 @@ func (c *cluster) askLocked(ctx context.Context) {
 	}
 }
 
-// is reports whether a checkpoint is of the cluster with this UID. Where one of the two has none, the endpoint counts.
+// is reports whether a checkpoint is of the cluster with this UID. Where one of the two has none, the
+// endpoint counts.
 func (c *cluster) is(at persistence.Checkpoint, uid types.UID) bool {
 	if uid != "" && at.Cluster != "" {
 		return uid == at.Cluster

@@ -14,10 +14,11 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestAnotherClusterTakesOver: while a process runs, another cluster takes over the address. Its objects are not kept as those of the
-// first one, where the next process would take them for what is there.
+// TestAnotherClusterTakesOver: while a process runs, another cluster takes over the address. Its objects are
+// not kept as those of the first one, where the next process would take them for what is there.
 func TestAnotherClusterTakesOver(t *testing.T) {
-	types := []apitest.Type{{GVR: widgets, Kind: "Widget", Namespaced: true}, {GVR: namespacesGVR, Kind: "Namespace"}}
+	types := []apitest.Type{{GVR: widgets, Kind: "Widget", Namespaced: true},
+		{GVR: namespacesGVR, Kind: "Namespace"}}
 	first, second, s := apitest.New(t, types...), apitest.New(t, types...), newShelf()
 	for _, server := range []*apitest.Server{first, second} {
 		createNamespaces(t, server, metav1.NamespaceSystem)

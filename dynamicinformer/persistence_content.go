@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// keptContent is what is saved of a snapshot: everything, or the namespaces that have been read by themselves, with the resource
-// version of each.
+// keptContent is what is saved of a snapshot: everything, or the namespaces that have been read by
+// themselves, with the resource version of each.
 type keptContent struct {
 	*store.Snapshot
 	namespaces map[string]string // nil: everything
@@ -49,8 +49,8 @@ func (c *keptContent) count() int {
 	return count
 }
 
-// comparable reports whether what differs between the snapshots is what differs between what is kept of them: it is not where a
-// namespace is kept of one of them, and shown by both.
+// comparable reports whether what differs between the snapshots is what differs between what is kept of them:
+// it is not where a namespace is kept of one of them, and shown by both.
 func (c *keptContent) comparable(next *keptContent) bool {
 	if (c.namespaces == nil) != (next.namespaces == nil) {
 		return false
@@ -58,7 +58,8 @@ func (c *keptContent) comparable(next *keptContent) bool {
 	return c.lacksOthers(next) && next.lacksOthers(c)
 }
 
-// lacksOthers reports whether it shows no object of the namespaces that another one keeps, and this one does not.
+// lacksOthers reports whether it shows no object of the namespaces that another one keeps, and this one does
+// not.
 func (c *keptContent) lacksOthers(other *keptContent) bool {
 	for namespace := range other.namespaces {
 		if c.namespaces[namespace] == "" && c.shows(namespace) {

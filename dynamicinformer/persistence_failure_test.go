@@ -29,8 +29,8 @@ func impatient(t *testing.T) {
 	t.Cleanup(func() { diskPatience = was })
 }
 
-// TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and says so. The view is
-// given up when it does.
+// TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and
+// says so. The view is given up when it does.
 func TestHangingPersistence(t *testing.T) {
 	impatient(t)
 	server, h := newServer(t), hangingShelf{newShelf(), make(chan struct{})}
@@ -91,7 +91,8 @@ func TestPersistenceRecovers(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	await(t, func() bool { return i.Persistence().Failures > 1 })
-	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 || status.Checkpoint != (persistence.Checkpoint{}) {
+	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 ||
+		status.Checkpoint != (persistence.Checkpoint{}) {
 		t.Errorf("the status is %+v", status)
 	}
 	s.mu.Lock()

@@ -21,22 +21,23 @@ func (s *shelf) image() *shelf {
 	image := newShelf()
 	image.texts = s.texts
 	for key, v := range s.views {
-		image.views[key] = &shelved{shelf: image, at: v.at, objects: maps.Clone(v.objects), blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
+		image.views[key] = &shelved{shelf: image, at: v.at, objects: maps.Clone(v.objects),
+			blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
 	}
 	return image
 }
 
-// TestResumeHistory restarts informers again and again, while objects come, change and go. Some processes are killed: the next
-// one finds what was kept at any time before. Histories are compacted, and servers replaced. Each time the cache and what the
-// handler was told must be what the server has.
+// TestResumeHistory restarts informers again and again, while objects come, change and go. Some processes are
+// killed: the next one finds what was kept at any time before. Histories are compacted, and servers replaced.
+// Each time the cache and what the handler was told must be what the server has.
 func TestResumeHistory(t *testing.T) {
 	for seed := range uint64(3) {
 		newResumeHistory(seed, ResourceOptions{}, "a").run(t, func() *apitest.Server { return newServer(t) })
 	}
 }
 
-// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one: those in which nothing has changed
-// wait for bookmarks.
+// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one: those in which
+// nothing has changed wait for bookmarks.
 func TestResumeHistoryOfNamespaces(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
@@ -45,8 +46,10 @@ func TestResumeHistoryOfNamespaces(t *testing.T) {
 				options.Storage.Mode = StorageObject
 			}
 			newResumeHistory(seed, options, "a", "b", "c").run(t, func() *apitest.Server {
-				server := apitest.NewInMemory(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true}, apitest.Type{GVR: namespacesGVR, Kind: "Namespace"})
-				createNamespaces(t, server, metav1.NamespaceSystem) // by which servers in memory are told apart
+				server := apitest.NewInMemory(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
+					apitest.Type{GVR: namespacesGVR, Kind: "Namespace"})
+				// by which servers in memory are told apart
+				createNamespaces(t, server, metav1.NamespaceSystem)
 				return server
 			})
 		})
@@ -64,7 +67,8 @@ type resumeHistory struct {
 }
 
 func newResumeHistory(seed uint64, options ResourceOptions, namespaces ...string) *resumeHistory {
-	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces, kept: newShelf(), there: map[string]bool{}}
+	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces,
+		kept: newShelf(), there: map[string]bool{}}
 	h.kept.texts = seed == 0
 	return h
 }
@@ -112,10 +116,13 @@ func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 	}
 }
 
-// runOnce follows widgets through changes, and returns what was kept before the end. writes has it saved all the time.
-func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOptions, writes bool, change func()) *shelf {
+// runOnce follows widgets through changes, and returns what was kept before the end. writes has it saved all
+// the time.
+func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOptions, writes bool,
+	change func()) *shelf {
 	t.Helper()
-	options := Options{Persistence: kept, Config: server.Config(), HTTPClient: server.HTTPClient(t), Defaults: view}
+	options := Options{Persistence: kept, Config: server.Config(), HTTPClient: server.HTTPClient(t),
+		Defaults: view}
 	if writes {
 		options.PersistenceInterval = time.Millisecond
 		if view.Namespaces.set.IsSet() { // hours pass on the virtual clock

@@ -40,9 +40,9 @@ func newKeeping(options Options, client dynamic.Interface) *keeping {
 	}
 }
 
-// keeper keeps what one informer holds. No event passes it: now and then it compares the present content, which never
-// changes, with the one that it saved last. What it keeps in memory for that is what the changes between the two have
-// replaced.
+// keeper keeps what one informer holds. No event passes it: now and then it compares the present content,
+// which never changes, with the one that it saved last. What it keeps in memory for that is what the changes
+// between the two have replaced.
 type keeper struct {
 	*keeping
 	informer *Informer
@@ -50,8 +50,8 @@ type keeper struct {
 	// why says why nothing is kept; empty where it is.
 	why string
 
-	// own holds a token while somebody reads or saves, who may be held up by the disk for as long as that does not answer, and
-	// guards mine.
+	// own holds a token while somebody reads or saves, who may be held up by the disk for as long as that
+	// does not answer, and guards mine.
 	own  chan struct{}
 	mine struct {
 		view persistence.View // nil: not claimed
@@ -59,7 +59,8 @@ type keeper struct {
 		saved *keptContent
 		// of is what saved was brought by.
 		of *past
-		// answered is how many requests had been answered when it was last known that the cluster is the same as at first.
+		// answered is how many requests had been answered when it was last known that the cluster is the same
+		// as at first.
 		answered int64
 		// due is when to try again after a number of failures.
 		due      time.Time
@@ -78,8 +79,8 @@ type keeper struct {
 // longestPause is how long nothing is tried after many failures. After the first it is twice the interval.
 const longestPause = 5 * time.Minute
 
-// diskPatience is how long the informer waits for what reads or saves: it goes on then as if nothing were kept, until the disk
-// answers.
+// diskPatience is how long the informer waits for what reads or saves: it goes on then as if nothing were
+// kept, until the disk answers.
 var diskPatience = 10 * time.Second
 
 var errSlowDisk = errors.New("the disk does not answer")
@@ -101,7 +102,8 @@ func newKeeper(i *Informer) *keeper {
 	if why := i.options.whyNotKept(i.gvr); why != "" {
 		return idleKeeper(why)
 	}
-	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1), key: i.options.persistenceKey(i.gvr)}
+	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1),
+		key: i.options.persistenceKey(i.gvr)}
 	k.told.status = status.Persistence{Kept: true}
 	return k
 }
@@ -138,7 +140,8 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 	if isStripManagedFields(o.Transform) {
 		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	}
-	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions, view.namespaces, view.labels, view.fields, content+" "+prune.key())
+	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
+		view.namespaces, view.labels, view.fields, content+" "+prune.key())
 }
 
 // start has the content saved from now on.
@@ -181,8 +184,9 @@ func (k *keeper) look() {
 // relievePause is between two blocks that relieve is done with, each of which takes less than a millisecond.
 const relievePause = 2 * time.Millisecond
 
-// relieve gives objects memory of their own whose blocks have been replaced but for them (see store.Relieve), block by block,
-// until there is none or the keeper is finished. It comes behind a save: what has been replaced since is in memory anyway.
+// relieve gives objects memory of their own whose blocks have been replaced but for them (see store.Relieve),
+// block by block, until there is none or the keeper is finished. It comes behind a save: what has been
+// replaced since is in memory anyway.
 func (k *keeper) relieve() {
 	if !k.finished.Load() && k.informer.core.Store().Relieve() {
 		time.AfterFunc(relievePause, k.relieve)
@@ -217,8 +221,8 @@ func (k *keeper) giveUpFinished() {
 	k.mine.view, k.mine.saved = nil, nil
 }
 
-// do calls f with the token, and returns when it has returned. With an error it does not wait for f any more, if it has been
-// called at all.
+// do calls f with the token, and returns when it has returned. With an error it does not wait for f any more,
+// if it has been called at all.
 func (k *keeper) do(ctx context.Context, f func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, diskPatience, errSlowDisk)
 	defer cancel()
@@ -270,8 +274,8 @@ func (k *keeper) saveLocked() {
 	if !ok && !c.Resuming {
 		k.mine.saved = nil // or it would hold objects in memory that nobody shows any more
 	}
-	// Of namespaces that are read one by one, some may not be confirmed for long. They are kept as they are, when it is known
-	// that this is their cluster.
+	// Of namespaces that are read one by one, some may not be confirmed for long. They are kept as they are,
+	// when it is known that this is their cluster.
 	if !ok || c.Resuming && !of.verified.Load() || time.Now().Before(k.mine.due) {
 		return
 	}
@@ -281,7 +285,8 @@ func (k *keeper) saveLocked() {
 		return
 	}
 	taken, answered := time.Now(), k.informer.health.Answered() // and so of all that has brought the content
-	k.saving <- struct{}{}                                      // given back by whoever saves, in as much time as that takes
+	// given back by whoever saves, in as much time as that takes
+	k.saving <- struct{}{}
 	defer func() { <-k.saving }()
 	at, err := k.save(now, of, answered, taken)
 	if err != nil {
@@ -298,8 +303,8 @@ func (k *keeper) saveLocked() {
 	k.told.status.Saves++
 }
 
-// tellRecalled tells of what was recalled, if nothing has been told of yet: a list may show that it is current as well as
-// a watch does.
+// tellRecalled tells of what was recalled, if nothing has been told of yet: a list may show that it is
+// current as well as a watch does.
 func (k *keeper) tellRecalled(of *past) {
 	k.told.Lock()
 	defer k.told.Unlock()
@@ -309,10 +314,12 @@ func (k *keeper) tellRecalled(of *past) {
 }
 
 // errNoCluster is for a server that is not told apart from others.
-var errNoCluster = errors.New("it is not known which cluster this is: the namespace kube-system cannot be read, and the client is not one of this package")
+var errNoCluster = errors.
+	New("it is not known which cluster this is: the namespace kube-system cannot be read, and the client is not one of this package")
 
 // save saves a content that was taken then, and brought by no more than that many answers.
-func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Time) (persistence.Checkpoint, error) {
+func (k *keeper) save(now *keptContent, of *past, answered int64,
+	taken time.Time) (persistence.Checkpoint, error) {
 	since := taken
 	if k.mine.answered == answered {
 		since = time.Time{} // all of it came from where the last one did
@@ -336,7 +343,8 @@ func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Tim
 		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)
 	}
 	saved := k.mine.saved
-	if k.mine.of != of && saved != nil && (k.mine.of == nil || k.mine.of.version != of.version || k.mine.of.uid != of.uid) {
+	if k.mine.of != of && saved != nil && (k.mine.of == nil || k.mine.of.version != of.version ||
+		k.mine.of.uid != of.uid) {
 		saved = nil // of another generation, in another form perhaps
 	}
 	if saved != nil && !saved.comparable(now) {

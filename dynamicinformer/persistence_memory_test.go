@@ -9,12 +9,13 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// TestSavesAreNoReads: what is saved counts as read no more than before, or adaptive storage would take everything that
-// changes for in use.
+// TestSavesAreNoReads: what is saved counts as read no more than before, or adaptive storage would take
+// everything that changes for in use.
 func TestSavesAreNoReads(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	count := manyWidgets(t, server)
-	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond, Defaults: ResourceOptions{Storage: adaptive}})
+	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
+		Defaults: ResourceOptions{Storage: adaptive}})
 	i := synced(t, f)
 	must(t, i.Compress(t.Context()))
 	server.Create(t, widgets, painted("web", "later", "red"))
@@ -42,7 +43,8 @@ func TestSavedIsNotHeld(t *testing.T) {
 	await(t, func() bool { return !holds() })
 }
 
-// TestReplacedBlocksAreGivenUp: objects that came in blocks do not keep what they came with, once most of that has been replaced.
+// TestReplacedBlocksAreGivenUp: objects that came in blocks do not keep what they came with, once most of
+// that has been replaced.
 func TestReplacedBlocksAreGivenUp(t *testing.T) {
 	for name, storage := range map[string]Storage{
 		"compressed": {Mode: StorageCompressed, Compression: s2.New(s2.Options{})}, "adaptive": adaptive,
@@ -52,7 +54,8 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 			options := ResourceOptions{Storage: storage}
 			count := manyWidgets(t, server)
 			keep(t, server, s, options)
-			f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond, Defaults: options})
+			f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
+				Defaults: options})
 			i := synced(t, f)
 			inBlocks := func() (objects int) {
 				for _, item := range i.core.Snapshot().All {

@@ -16,8 +16,8 @@ import (
 // both are namespaces that are read one by one.
 var both = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 
-// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed by itself. What was kept of another one that may not be read
-// any more can be read, as stale, and no handler is told of it; and it stays kept.
+// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed by itself. What was kept of another one
+// that may not be read any more can be read, as stale, and no handler is told of it; and it stays kept.
 func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
 	virtual(t, resumeWhereOneNamespaceIsForbidden)
 }
@@ -36,7 +36,10 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	await(t, func() bool { return slices.Equal(d.all(), []string{"add one true"}) })
-	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded && s.Reason == status.ReasonForbidden })
+	current := waitFor(t, i, func(s status.Status) bool {
+		return s.State == status.Degraded &&
+			s.Reason == status.ReasonForbidden
+	})
 	if !current.Stale || !current.Resuming || i.HasSynced() {
 		t.Errorf("the status is %+v, synced %v", current, i.HasSynced())
 	}
@@ -66,7 +69,8 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	await(t, func() bool { return i.Persistence().Resumed })
 }
 
-// TestNamespacesThatWent: what was kept of a namespace that is not there any more is neither shown nor told of, and not kept either.
+// TestNamespacesThatWent: what was kept of a namespace that is not there any more is neither shown nor told
+// of, and not kept either.
 func TestNamespacesThatWent(t *testing.T) { virtual(t, namespacesThatWent) }
 
 func namespacesThatWent(t *testing.T, server *apitest.Server) {
@@ -84,12 +88,14 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 	createNamespaces(t, server, "team-c")
 	server.Create(t, widgets, widget("team-c", "three"))
 	r := resume(t, server, s, options)
-	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add three true") || len(got) != 2 {
+	if got := r.diary.all(); !slices.Contains(got, "add one true") ||
+		!slices.Contains(got, "add three true") || len(got) != 2 {
 		t.Errorf("the handler was told %v", got)
 	}
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
-		if strings.HasPrefix(request, "watch-list "+inNamespace("team-a")) || strings.HasPrefix(request, "list "+inNamespace("team-a")) && !strings.Contains(request, "limit=1") {
+		if strings.HasPrefix(request, "watch-list "+inNamespace("team-a")) || strings.HasPrefix(request,
+			"list "+inNamespace("team-a")) && !strings.Contains(request, "limit=1") {
 			lists++
 		}
 	}
@@ -100,13 +106,14 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	at := r.Persistence().Checkpoint
-	if versions, err := parseVersions(at.Namespaces); err != nil || versions["team-a"] == "" || versions["team-c"] == "" || len(versions) != 2 || at.Objects != 2 {
+	if versions, err := parseVersions(at.Namespaces); err != nil || versions["team-a"] == "" ||
+		versions["team-c"] == "" || len(versions) != 2 || at.Objects != 2 {
 		t.Errorf("what is kept is %+v: %v", at, err)
 	}
 }
 
-// TestNamespacesOfOneList: from what was listed and watched for all namespaces at once, each is gone on from where that is not
-// allowed any more; but not the other way round.
+// TestNamespacesOfOneList: from what was listed and watched for all namespaces at once, each is gone on from
+// where that is not allowed any more; but not the other way round.
 func TestNamespacesOfOneList(t *testing.T) { virtual(t, namespacesOfOneList) }
 
 func namespacesOfOneList(t *testing.T, server *apitest.Server) {
@@ -117,7 +124,8 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	keep(t, server, s, options)
 	deny(server, widgetsPath)
 	r := resume(t, server, s, options)
-	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") || len(got) != 2 {
+	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
+		len(got) != 2 {
 		t.Errorf("the handler was told %v", got)
 	}
 	if !r.Persistence().Resumed {
@@ -135,7 +143,8 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestWrittenNamespaces: what a user has written into the cache is not kept, until the namespace is listed again.
+// TestWrittenNamespaces: what a user has written into the cache is not kept, until the namespace is listed
+// again.
 func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
 
 func writtenNamespaces(t *testing.T, server *apitest.Server) {
@@ -209,8 +218,8 @@ func TestParseVersions(t *testing.T) {
 	}
 }
 
-// TestShownNoMore: what was kept of everything is not shown where everything may not be read and it is not known which namespaces
-// there are, and the status does not say that it is.
+// TestShownNoMore: what was kept of everything is not shown where everything may not be read and it is not
+// known which namespaces there are, and the status does not say that it is.
 func TestShownNoMore(t *testing.T) { virtual(t, shownNoMore) }
 
 func shownNoMore(t *testing.T, server *apitest.Server) {

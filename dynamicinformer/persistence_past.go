@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// past is what an earlier process kept, as a generation of the informer sees it: a version of a type whose CRD has a UID.
+// past is what an earlier process kept, as a generation of the informer sees it: a version of a type whose
+// CRD has a UID.
 type past struct {
 	*keeper
 	generation int
@@ -32,8 +33,8 @@ type past struct {
 	passedOn atomic.Bool
 }
 
-// Recall implements informer.Past. Before the server has answered, what is kept counts if it is of the same address; after
-// that, the cluster has to be the same.
+// Recall implements informer.Past. Before the server has answered, what is kept counts if it is of the same
+// address; after that, the cluster has to be the same.
 func (p *past) Recall(ctx context.Context, answered bool) *informer.Kept {
 	var found struct {
 		kept *informer.Kept
@@ -64,7 +65,8 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 	}
 	var uid types.UID
 	var unknown error
-	if answered { // also where nothing is kept: what follows is of this cluster, or of another one when it is saved
+	// also where nothing is kept: what follows is of this cluster, or of another one when it is saved
+	if answered {
 		uid, unknown = p.cluster.id(ctx, time.Now(), sameCluster)
 	}
 	if err := p.claimLocked(); err != nil {
@@ -95,11 +97,12 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 	return kept, nil
 }
 
-// fits reports whether a checkpoint is of what the generation follows. A UID that is not known is no difference: the
-// server does not have the history of a type that was deleted and made again. From what was read at once, each namespace can be
-// gone on from.
+// fits reports whether a checkpoint is of what the generation follows. A UID that is not known is no
+// difference: the server does not have the history of a type that was deleted and made again. From what was
+// read at once, each namespace can be gone on from.
 func (p *past) fits(at persistence.Checkpoint) bool {
-	return (at.Namespaces == "" || p.several) && at.Version == p.version && (at.UID == p.uid || at.UID == "" || p.uid == "")
+	return (at.Namespaces == "" || p.several) && at.Version == p.version &&
+		(at.UID == p.uid || at.UID == "" || p.uid == "")
 }
 
 var errCount = errors.New("what is kept is not complete")

@@ -60,7 +60,8 @@ func (s *shelf) View(key string) (persistence.View, error) {
 // shelvedBlocks is a shelved that takes blocks.
 type shelvedBlocks struct{ *shelved }
 
-func (v shelvedBlocks) SaveBlocks(at persistence.Checkpoint, whole bool, write func(persistence.BlockWriter) error) error {
+func (v shelvedBlocks) SaveBlocks(at persistence.Checkpoint, whole bool,
+	write func(persistence.BlockWriter) error) error {
 	v.shelf.mu.Lock()
 	defer v.shelf.mu.Unlock()
 	if v.shelf.fails != nil {
@@ -86,13 +87,15 @@ func (v shelvedBlocks) Put(key string, text []byte) error {
 
 func (v shelvedBlocks) Delete(key string) error { return v.Put(key, nil) }
 
-func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error, block func([]byte, func() ([]byte, error), int) error) error {
+func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error,
+	block func([]byte, func() ([]byte, error), int) error) error {
 	var failure error
 	for _, change := range v.log {
 		failure = errors.Join(failure, changed(change.key, change.json))
 	}
 	for _, b := range v.blocks {
-		failure = errors.Join(failure, block(bytes.Clone(b[0]), func() ([]byte, error) { return b[1], nil }, len(b[1])))
+		failure = errors.Join(failure, block(bytes.Clone(b[0]), func() ([]byte, error) { return b[1], nil },
+			len(b[1])))
 	}
 	return failure
 }

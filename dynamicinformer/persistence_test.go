@@ -46,7 +46,8 @@ type resumedInformer struct {
 }
 
 // resume has another factory follow widgets, with a handler.
-func resume(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) *resumedInformer {
+func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
+	options ResourceOptions) *resumedInformer {
 	t.Helper()
 	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &diary{}}
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
@@ -108,7 +109,8 @@ func (r *resumedInformer) lists() int {
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
 		verb, uri, _ := strings.Cut(request, " ")
-		if path, _, _ := strings.Cut(uri, "?"); strings.HasSuffix(path, "/widgets") && (verb == "watch-list" || verb == "list" && !strings.Contains(uri, "limit=1")) {
+		if path, _, _ := strings.Cut(uri, "?"); strings.HasSuffix(path, "/widgets") &&
+			(verb == "watch-list" || verb == "list" && !strings.Contains(uri, "limit=1")) {
 			lists++
 		}
 	}
@@ -117,9 +119,12 @@ func (r *resumedInformer) lists() int {
 
 // storages are the modes that differ in how an informer goes on.
 var storages = map[string]ResourceOptions{
-	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
+	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
+	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
 	"compressed": {Storage: adaptive}, "texts": {},
-	"namespaces": {Namespaces: InNamespaces("a", "b")}, "namespaces, reflectors": {Namespaces: InNamespaces("b", "a"), Storage: Storage{Mode: StorageObject}},
+	"namespaces": {Namespaces: InNamespaces("a",
+		"b")}, "namespaces, reflectors": {Namespaces: InNamespaces("b", "a"),
+		Storage: Storage{Mode: StorageObject}},
 }
 
 func TestResumeWithoutList(t *testing.T) {
@@ -198,10 +203,16 @@ func TestResumeAfterCompaction(t *testing.T) {
 // TestResumeOfAnotherServer has a kept content that is not of what is followed now.
 func TestResumeOfAnotherServer(t *testing.T) {
 	for name, change := range map[string]func(*persistence.Checkpoint){
-		"another address":      func(at *persistence.Checkpoint) { at.Endpoint = "elsewhere" },
-		"another cluster":      func(at *persistence.Checkpoint) { at.Endpoint, at.Cluster = "elsewhere", "another" },
-		"another API version":  func(at *persistence.Checkpoint) { at.Version = "v2" },
-		"a later version":      func(at *persistence.Checkpoint) { at.ResourceVersion = "1" + at.ResourceVersion },
+		"another address": func(at *persistence.Checkpoint) { at.Endpoint = "elsewhere" },
+		"another cluster": func(at *persistence.Checkpoint) {
+			at.Endpoint,
+				at.Cluster = "elsewhere", "another"
+		},
+		"another API version": func(at *persistence.Checkpoint) { at.Version = "v2" },
+		"a later version": func(at *persistence.Checkpoint) {
+			at.ResourceVersion = "1" +
+				at.ResourceVersion
+		},
 		"no number":            func(at *persistence.Checkpoint) { at.ResourceVersion = "newest" },
 		"objects are missing":  func(at *persistence.Checkpoint) { at.Objects++ },
 		"more than it says of": func(at *persistence.Checkpoint) { at.Objects-- },
@@ -369,10 +380,13 @@ func TestWhyNotKept(t *testing.T) {
 		"switched off":       {widgets, ResourceOptions{Persist: &no}, false},
 		"secrets":            {secrets, ResourceOptions{}, false},
 		"secrets, asked for": {secrets, ResourceOptions{Persist: &yes}, true},
-		"transform":          {widgets, ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, false},
-		"strip":              {widgets, ResourceOptions{Transform: StripManagedFields}, true},
-		"tweak":              {widgets, ResourceOptions{TweakListOptions: func(schema.GroupVersionResource, *metav1.ListOptions) {}}, false},
-		"nothing":            {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
+		"transform": {widgets,
+			ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, false},
+		"strip": {widgets, ResourceOptions{Transform: StripManagedFields}, true},
+		"tweak": {widgets, ResourceOptions{TweakListOptions: func(schema.GroupVersionResource,
+			*metav1.ListOptions) {
+		}}, false},
+		"nothing": {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
 	} {
 		if why := c.options.whyNotKept(c.gvr); (why == "") != c.kept {
 			t.Errorf("%s: %q", name, why)
@@ -383,8 +397,10 @@ func TestWhyNotKept(t *testing.T) {
 func TestPersistenceKeys(t *testing.T) {
 	keys := map[string]string{}
 	for name, o := range map[string]ResourceOptions{
-		"everything": {}, "labels": {LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}, "namespace": {Namespaces: InNamespaces("a")},
-		"pruned": {Prune: Prune{Presets: []PrunePreset{PruneLastApplied}}}, "stripped": {Transform: StripManagedFields}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
+		"everything": {}, "labels": {LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})},
+		"namespace": {Namespaces: InNamespaces("a")},
+		"pruned":    {Prune: Prune{Presets: []PrunePreset{PruneLastApplied}}},
+		"stripped":  {Transform: StripManagedFields}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
 	} {
 		key := o.persistenceKey(widgets)
 		if other, twice := keys[key]; twice {
@@ -392,8 +408,10 @@ func TestPersistenceKeys(t *testing.T) {
 		}
 		keys[key] = name
 	}
-	stripped := ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}.persistenceKey(widgets)
-	if keys[stripped] != "stripped" || keys[ResourceOptions{Storage: Storage{Mode: StorageObject}}.persistenceKey(widgets)] != "everything" {
+	stripped := ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}.
+		persistenceKey(widgets)
+	if keys[stripped] != "stripped" ||
+		keys[ResourceOptions{Storage: Storage{Mode: StorageObject}}.persistenceKey(widgets)] != "everything" {
 		t.Error("the same content has several keys")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPersistenceStatusAfterAList: no watch proves that what is kept is current, but the list that follows says that it is.
-// What is kept then need not be saved again, and is told of.
+// TestPersistenceStatusAfterAList: no watch proves that what is kept is current, but the list that follows
+// says that it is. What is kept then need not be saved again, and is told of.
 func TestPersistenceStatusAfterAList(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "one"))
@@ -19,7 +19,8 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 			query := r.URL.Query()
 			switch {
 			case query.Get("limit") == "1": // other types have changed
-				return reply(r, `{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
+				return reply(r,
+					`{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
 			case query.Get("timeoutSeconds") == "3":
 				return reply(r, ""), nil
 			}
@@ -49,6 +50,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func reply(r *http.Request, body string) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(strings.NewReader(body)),
 	}
 }

@@ -37,8 +37,8 @@ func writeAll(w persistence.Writer, now *keptContent) error {
 	return nil
 }
 
-// blockSize is what the bodies of a block come to: enough for objects to share what they have in common, and no more than can be
-// decompressed for the sake of one.
+// blockSize is what the bodies of a block come to: enough for objects to share what they have in common, and
+// no more than can be decompressed for the sake of one.
 const blockSize = 64 << 10
 
 // writeBlocks is writeAll in blocks. What they cannot take comes at the end.

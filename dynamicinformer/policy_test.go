@@ -20,8 +20,8 @@ import (
 
 var widgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
 
-// versions runs a test with a type in two versions of the same objects, which policy chooses from. A handler writes
-// down what it is told, with the version of the objects.
+// versions runs a test with a type in two versions of the same objects, which policy chooses from. A handler
+// writes down what it is told, with the version of the objects.
 func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,14 +29,18 @@ func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 		s.server = apitest.NewInMemory(t,
 			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
 			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true})
-		f := newVirtualFactory(t, s.server, Options{Types: s.types, Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
+		f := newVirtualFactory(t, s.server, Options{Types: s.types,
+			Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
 		s.i = ask(t, f, widgets)
 		note := func(event string) func(any) {
 			return func(obj any) { s.events = append(s.events, event+" "+nameAndVersion(obj)) }
 		}
 		if _, err := s.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    note("add"),
-			UpdateFunc: func(old, obj any) { s.events = append(s.events, "update "+nameAndVersion(old)+" "+nameAndVersion(obj)) },
+			AddFunc: note("add"),
+			UpdateFunc: func(old, obj any) {
+				s.events = append(s.events, "update "+nameAndVersion(old)+" "+
+					nameAndVersion(obj))
+			},
 			DeleteFunc: note("delete"),
 		}); err != nil {
 			t.Fatal(err)
@@ -81,8 +85,8 @@ func (s *versionStage) expect(step string, state status.State, version string, e
 	}
 }
 
-// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed, and what
-// exists in both is delivered as updates.
+// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed, and
+// what exists in both is delivered as updates.
 func TestPreferredVersionTakesOver(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
@@ -114,8 +118,8 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 	})
 }
 
-// TestVersionsAreNotLeftForNothing: other versions, another order, and a type that is not established for a while
-// change nothing.
+// TestVersionsAreNotLeftForNothing: other versions, another order, and a type that is not established for a
+// while change nothing.
 func TestVersionsAreNotLeftForNothing(t *testing.T) {
 	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
@@ -131,9 +135,11 @@ func TestVersionsAreNotLeftForNothing(t *testing.T) {
 	})
 }
 
-// TestNoVersionIsLeft: the type is gone for who has no other version to go to, and comes back with the version.
+// TestNoVersionIsLeft: the type is gone for who has no other version to go to, and comes back with the
+// version.
 func TestNoVersionIsLeft(t *testing.T) {
-	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(), "in order": VersionOrder("v1", "v3"), "unset": {}} {
+	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(),
+		"in order": VersionOrder("v1", "v3"), "unset": {}} {
 		t.Run(name, func(t *testing.T) {
 			versions(t, policy, func(s *versionStage) {
 				s.server.Create(s.T, widgets, widget("web", "a"))
@@ -162,8 +168,8 @@ func TestReplacedWhileSwitching(t *testing.T) {
 	})
 }
 
-// TestUIDBecomesKnown: that of the CRD is learnt late where CRDs could not be read; it is no other type then, and the
-// next UID is.
+// TestUIDBecomesKnown: that of the CRD is learnt late where CRDs could not be read; it is no other type then,
+// and the next UID is.
 func TestUIDBecomesKnown(t *testing.T) {
 	versions(t, PinnedVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))

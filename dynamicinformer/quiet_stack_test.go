@@ -20,16 +20,18 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// smallStack is how many bytes the frames of a goroutine may take so that its stack shrinks to 8 KB: the runtime halves one of
-// 16 KB where less than a quarter is in use, and counts 800 bytes on top of what is (see shrinkstack in runtime/stack.go).
+// smallStack is how many bytes the frames of a goroutine may take so that its stack shrinks to 8 KB: the
+// runtime halves one of 16 KB where less than a quarter is in use, and counts 800 bytes on top of what is
+// (see shrinkstack in runtime/stack.go).
 const smallStack = 16<<10/4 - 800
 
-// showsStacks is set for a process that shows the stacks of its goroutines with addresses, as only one does that crashes.
+// showsStacks is set for a process that shows the stacks of its goroutines with addresses, as only one does
+// that crashes.
 const showsStacks = "CRDCACHE_TEST_SHOW_STACKS"
 
-// TestQuietWatchHasASmallStack: each quiet type has a goroutine that waits for events of its watch, over HTTP/2. Most of what a
-// type without objects costs is the stack of it, which is 8 KB or 16. How large the frames are is up to the compiler and to the
-// functions that wait in each other, and to nothing else.
+// TestQuietWatchHasASmallStack: each quiet type has a goroutine that waits for events of its watch, over
+// HTTP/2. Most of what a type without objects costs is the stack of it, which is 8 KB or 16. How large the
+// frames are is up to the compiler and to the functions that wait in each other, and to nothing else.
 func TestQuietWatchHasASmallStack(t *testing.T) {
 	if os.Getenv(showsStacks) != "" {
 		crashWhileQuiet(t)
@@ -46,7 +48,8 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 		t.Fatalf("there is no quiet watch in\n%s", output)
 	}
 	if used := frames(t, stack); used >= smallStack {
-		t.Errorf("the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move what happens once into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
+		t.Errorf(
+			"the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move what happens once into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
 	}
 }
 
@@ -56,9 +59,10 @@ func crashWhileQuiet(t *testing.T) {
 	front := httptest.NewUnstartedServer(server.Server.Config.Handler)
 	front.EnableHTTP2 = true
 	front.StartTLS()
-	f, err := New(Options{Config: &rest.Config{Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
-		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
-	}}})
+	f, err := New(Options{Config: &rest.Config{Host: front.URL, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +75,12 @@ func crashWhileQuiet(t *testing.T) {
 	select {}
 }
 
-// quietWatch returns the stack, of those in a text, of the goroutine that waits for the next event of a watch; empty where
-// there is none.
+// quietWatch returns the stack, of those in a text, of the goroutine that waits for the next event of a
+// watch; empty where there is none.
 func quietWatch(stacks string) string {
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
-		if strings.Contains(stack, ".WatchInline(") && strings.Contains(stack, ".transportResponseBody.Read(") && strings.Contains(stack, "sync.(*Cond).Wait(") {
+		if strings.Contains(stack, ".WatchInline(") && strings.Contains(stack,
+			".transportResponseBody.Read(") && strings.Contains(stack, "sync.(*Cond).Wait(") {
 			return stack
 		}
 	}

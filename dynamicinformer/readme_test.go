@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestReadmeProgram runs the Go program of the README, so that it can't go stale: it prints every object that is there, also
-// when the right to list them is granted only after it has been refused.
+// TestReadmeProgram runs the Go program of the README, so that it can't go stale: it prints every object that
+// is there, also when the right to list them is granted only after it has been refused.
 func TestReadmeProgram(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
@@ -29,12 +29,14 @@ func TestReadmeProgram(t *testing.T) {
 		t.Fatal("README.md has no Go snippet")
 	}
 	dir := t.TempDir()
-	source, program, kubeconfig := filepath.Join(dir, "main.go"), filepath.Join(dir, "readme"), filepath.Join(dir, "kubeconfig")
+	source, program, kubeconfig := filepath.Join(dir, "main.go"), filepath.Join(dir,
+		"readme"), filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(source, []byte(snippet), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// Run in a folder of the module, go finds the imports of a file anywhere.
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+		source).CombinedOutput(); err != nil {
 		t.Fatalf("the README's program does not compile: %v\n%s", err, out)
 	}
 
@@ -42,7 +44,8 @@ func TestReadmeProgram(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: workloads, Kind: "Workload", Namespaced: true})
 	const objects = 1000
 	for n := range objects {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload"}}
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "demo.crdcache.dev/v1",
+			"kind": "Workload"}}
 		u.SetNamespace("web")
 		u.SetName(fmt.Sprint("w", n))
 		server.Create(t, workloads, u)
@@ -64,7 +67,8 @@ func TestReadmeProgram(t *testing.T) {
 	server.AwaitRequest(t, path, "list")
 	server.Repair()
 	err = run.Wait()
-	if added := strings.Count(out.String(), "added w"); err != nil || added != objects || !strings.HasSuffix(out.String(), "\n1000 workloads\n") {
+	if added := strings.Count(out.String(), "added w"); err != nil || added != objects ||
+		!strings.HasSuffix(out.String(), "\n1000 workloads\n") {
 		t.Errorf("%v: %d of %d objects are printed:\n%.2000s", err, added, objects, out.String())
 	}
 }

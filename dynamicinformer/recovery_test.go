@@ -13,20 +13,22 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesRecover: after an outage, however long, the status is well again as soon as a watch has been open for as long
-// as one is that is not closed at once. Here neither events nor bookmarks come.
+// TestQuietTypesRecover: after an outage, however long, the status is well again as soon as a watch has been
+// open for as long as one is that is not closed at once. Here neither events nor bookmarks come.
 func TestQuietTypesRecover(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
 		reason status.Reason
 		broken []apitest.Fault
 	}{
-		"failing":              {status.ReasonRequestFailed, []apitest.Fault{{Status: 503}}},
-		"throttled":            {status.ReasonThrottled, []apitest.Fault{{Status: 429}}},
-		"not found":            {status.ReasonNotFound, []apitest.Fault{{Status: 404}}},
-		"forbidden":            {status.ReasonForbidden, []apitest.Fault{{Status: 403}}},
-		"only watches failing": {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
-		"closed at once":       {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+		"failing":   {status.ReasonRequestFailed, []apitest.Fault{{Status: 503}}},
+		"throttled": {status.ReasonThrottled, []apitest.Fault{{Status: 429}}},
+		"not found": {status.ReasonNotFound, []apitest.Fault{{Status: 404}}},
+		"forbidden": {status.ReasonForbidden, []apitest.Fault{{Status: 403}}},
+		"only watches failing": {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500},
+			{Verb: "watch-list", Status: 500}}},
+		"closed at once": {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes},
+			{Verb: "watch-list", Effect: closes}}},
 	} {
 		for _, outage := range []time.Duration{2 * health.ContactPatience, 10 * time.Minute} {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -44,9 +46,11 @@ func TestQuietTypesRecover(t *testing.T) {
 				before := len(server.Requests())
 				server.Repair()
 				watched := func() bool {
-					return slices.ContainsFunc(server.Requests()[before:], func(r string) bool { return strings.HasPrefix(r, "watch "+widgetsPath+"?") })
+					return slices.ContainsFunc(server.Requests()[before:],
+						func(r string) bool { return strings.HasPrefix(r, "watch "+widgetsPath+"?") })
 				}
-				for repaired := time.Now(); !watched() && time.Since(repaired) < 10*time.Minute; synctest.Wait() {
+				for repaired := time.Now(); !watched() &&
+					time.Since(repaired) < 10*time.Minute; synctest.Wait() {
 					time.Sleep(100 * time.Millisecond)
 				}
 				observe(t, i, name+", watched again", requests.ShortWatch, brief{State: status.Synced})

@@ -16,7 +16,8 @@ var _ follow.Requests = requester{}
 
 // ListWatch implements follow.Requests.
 func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerWatcher {
-	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Generation, p.Name, p.Joins...), r.pacer(p), forbidden)
+	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Generation, p.Name, p.Joins...),
+		r.pacer(p), forbidden)
 }
 
 // AwaitRight implements follow.Requests.

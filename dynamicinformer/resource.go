@@ -20,21 +20,23 @@ import (
 // ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
 // less specific counts then (see Options.Resources), and in the end the default that the field names.
 //
-// Two requests for one type share an informer when they agree in everything but Resync, PageSize, MinWatchTimeout,
-// WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Funcs agree when they are the same value, not when they do the same.
+// Two requests for one type share an informer when they agree in everything but Resync, PageSize,
+// MinWatchTimeout, WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Funcs agree when they
+// are the same value, not when they do the same.
 type ResourceOptions struct {
 	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
 	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
 	Namespaces Namespaces
 
-	// LabelSelector and FieldSelector limit what is followed; the server applies them. With one that matches nothing, as
-	// labels.Nothing, which metav1.LabelSelectorAsSelector makes of nil, does, the informer is synced and empty, and
-	// sends no requests. Default: none.
+	// LabelSelector and FieldSelector limit what is followed; the server applies them. With one that matches
+	// nothing, as labels.Nothing, which metav1.LabelSelectorAsSelector makes of nil, does, the informer is
+	// synced and empty, and sends no requests. Default: none.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
-	// Shard limits what is followed to a part of the hash space, which may change at any time, as it is shared by replicas of a
-	// program. Its identity tells views apart. Default: none, which Unsharded says as well.
+	// Shard limits what is followed to a part of the hash space, which may change at any time, as it is
+	// shared by replicas of a program. Its identity tells views apart. Default: none, which Unsharded says as
+	// well.
 	Shard *Shard
 
 	// TweakListOptions adjusts the options of every list and watch request of a type, after the selectors
@@ -47,25 +49,27 @@ type ResourceOptions struct {
 	// says as well.
 	Resync *time.Duration
 
-	// PageSize is how many objects a list asks for at once, where the type is not listed by a watch. The first request for
-	// an informer decides. Small pages bound what server and network have to hold of one answer; but API servers read
-	// each page from etcd, which costs them more than a list from their own memory. Default: zero, client-go's choice,
-	// which is everything at once as long as the server's memory has it, and otherwise 500.
+	// PageSize is how many objects a list asks for at once, where the type is not listed by a watch. The
+	// first request for an informer decides. Small pages bound what server and network have to hold of one
+	// answer; but API servers read each page from etcd, which costs them more than a list from their own
+	// memory. Default: zero, client-go's choice, which is everything at once as long as the server's memory
+	// has it, and otherwise 500.
 	PageSize int64
 
-	// MinWatchTimeout is how long a watch is asked to last at least; the server ends each after a random time between that
-	// and twice as long, and another one follows. The first request for an informer decides. Longer ones renew fewer
-	// connections. Default, and the least: 5 minutes.
+	// MinWatchTimeout is how long a watch is asked to last at least; the server ends each after a random time
+	// between that and twice as long, and another one follows. The first request for an informer decides.
+	// Longer ones renew fewer connections. Default, and the least: 5 minutes.
 	MinWatchTimeout time.Duration
 
-	// WatchBookmarks says whether watches ask for bookmarks, by which they can go on after a pause without a new list. The
-	// first request for an informer decides. Without them, types are listed rather than watched from the beginning on.
-	// Default: true.
+	// WatchBookmarks says whether watches ask for bookmarks, by which they can go on after a pause without a
+	// new list. The first request for an informer decides. Without them, types are listed rather than watched
+	// from the beginning on. Default: true.
 	WatchBookmarks *bool
 
-	// WatchErrorHandler is called when a list or watch ends with an error, as that of a client-go informer is, instead of
-	// logging that. It never hears of refused connections, of throttling and of watches that break off: see
-	// Options.OnWatchError, which is called besides. The first request for an informer decides.
+	// WatchErrorHandler is called when a list or watch ends with an error, as that of a client-go informer
+	// is, instead of logging that. It never hears of refused connections, of throttling and of watches that
+	// break off: see Options.OnWatchError, which is called besides. The first request for an informer
+	// decides.
 	WatchErrorHandler cache.WatchErrorHandlerWithContext
 
 	// Storage says how objects are kept in memory. Default: StoragePacked, as JSON that is decoded when it is
@@ -76,10 +80,10 @@ type ResourceOptions struct {
 	Prune Prune
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
-	// cache.TransformFunc. It gets an *unstructured.Unstructured that is its own, in every mode of storage; with
-	// those that pack, that costs decoding and encoding each object, so what Prune can do is better left to
-	// that. It may be called while the initial events of a watch-list come in, and must not wait for another
-	// type. StripManagedFields is ready-made, and is done as Prune does it.
+	// cache.TransformFunc. It gets an *unstructured.Unstructured that is its own, in every mode of storage;
+	// with those that pack, that costs decoding and encoding each object, so what Prune can do is better left
+	// to that. It may be called while the initial events of a watch-list come in, and must not wait for
+	// another type. StripManagedFields is ready-made, and is done as Prune does it.
 	Transform cache.TransformFunc
 
 	// Indexers are index functions beside the one by namespace, which is always there. Those of Defaults,
@@ -88,16 +92,16 @@ type ResourceOptions struct {
 	Indexers cache.Indexers
 
 	// Required says that the program cannot do without the type: Factory.WaitForSync waits for its CRD to be
-	// installed and for the right to read it, and ConditionReady for its first list. It counts while somebody who says
-	// so claims the informer, and what Options.Resources requires from New on. Default: false.
+	// installed and for the right to read it, and ConditionReady for its first list. It counts while somebody
+	// who says so claims the informer, and what Options.Resources requires from New on. Default: false.
 	Required *bool
 
 	// Indexes are indexes that are read from the JSON of objects, without decoding them: those that package
 	// indexers compiles. No name may be among those of Indexers. Default: none.
 	Indexes IndexSet
 
-	// Persist says whether Options.Persistence keeps the type. The first request for an informer decides. Default: true,
-	// but for Secrets.
+	// Persist says whether Options.Persistence keeps the type. The first request for an informer decides.
+	// Default: true, but for Secrets.
 	Persist *bool
 
 	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
@@ -187,7 +191,8 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
-		errs = append(errs, fmt.Errorf("the compression, a %T, cannot be compared with another; a pointer can", c))
+		errs = append(errs, fmt.Errorf(
+			"the compression, a %T, cannot be compared with another; a pointer can", c))
 	}
 	if err := o.Prune.Validate(); err != nil {
 		errs = append(errs, err)
@@ -199,7 +204,8 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("the page size is %d; it must not be negative", o.PageSize))
 	}
 	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < leastWatchTimeout {
-		errs = append(errs, fmt.Errorf("the minimum watch timeout is %v; it must be %v or longer", o.MinWatchTimeout, leastWatchTimeout))
+		errs = append(errs, fmt.Errorf("the minimum watch timeout is %v; it must be %v or longer",
+			o.MinWatchTimeout, leastWatchTimeout))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
 		switch {
@@ -223,8 +229,8 @@ func (o ResourceOptions) resync() time.Duration {
 	return *o.Resync + rand.N(*o.Resync/10+1)
 }
 
-// matchesNothing reports whether a selector is set that no object can match. Such a selector has no text of its own: sent
-// to a server, it would select everything.
+// matchesNothing reports whether a selector is set that no object can match. Such a selector has no text of
+// its own: sent to a server, it would select everything.
 func (o ResourceOptions) matchesNothing() bool {
 	return o.LabelSelector != nil && !o.LabelSelector.Empty() && o.LabelSelector.String() == "" ||
 		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == ""
@@ -260,8 +266,8 @@ func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.Lis
 // The zero value means that it is not set, which in the end comes to PinnedVersion.
 type VersionPolicy struct{ versions follow.Versions }
 
-// PinnedVersion follows the version that was asked for and no other. When it is no longer served, every object
-// is delivered as deleted, and the informer waits for the version to come back.
+// PinnedVersion follows the version that was asked for and no other. When it is no longer served, every
+// object is delivered as deleted, and the informer waits for the version to come back.
 func PinnedVersion() VersionPolicy { return VersionPolicy{follow.Pinned()} }
 
 // PreferredVersion follows the version that the server prefers of those that can be listed and watched. What

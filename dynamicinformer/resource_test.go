@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// twoOf returns two different values of a field of ResourceOptions, neither of them zero. A field of a new type
-// must be added here.
+// twoOf returns two different values of a field of ResourceOptions, neither of them zero. A field of a new
+// type must be added here.
 func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	t.Helper()
 	pair := func(a, b any) (reflect.Value, reflect.Value) { return reflect.ValueOf(a), reflect.ValueOf(b) }
@@ -47,13 +47,17 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	case *IndexSet:
 		return pair(indexNames("a"), indexNames("b"))
 	case *cache.Indexers:
-		return pair(cache.Indexers{"a": cache.MetaNamespaceIndexFunc}, cache.Indexers{"b": cache.MetaNamespaceIndexFunc})
+		return pair(cache.Indexers{"a": cache.MetaNamespaceIndexFunc},
+			cache.Indexers{"b": cache.MetaNamespaceIndexFunc})
 	case *func(schema.GroupVersionResource, *metav1.ListOptions):
-		return pair(func(schema.GroupVersionResource, *metav1.ListOptions) {}, func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.Limit = 0 })
+		return pair(func(schema.GroupVersionResource, *metav1.ListOptions) {},
+			func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.Limit = 0 })
 	case *cache.TransformFunc:
-		return pair(cache.TransformFunc(StripManagedFields), cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
+		return pair(cache.TransformFunc(StripManagedFields),
+			cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
 	case *cache.WatchErrorHandlerWithContext:
-		return pair(cache.WatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler), cache.WatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
+		return pair(cache.WatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler),
+			cache.WatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
 	}
 	t.Fatalf("what values has the field %s of type %s?", field.Name, field.Type)
 	return a, b
@@ -78,7 +82,10 @@ func TestOverMergesEveryField(t *testing.T) {
 				reflect.ValueOf(&o).Elem().FieldByIndex(field.Index).Set(v)
 				return o
 			}
-			value := func(o ResourceOptions) reflect.Value { return reflect.ValueOf(o).FieldByIndex(field.Index) }
+			value := func(o ResourceOptions) reflect.Value {
+				return reflect.ValueOf(o).
+					FieldByIndex(field.Index)
+			}
 			if got := value(with(a).over(ResourceOptions{})); !same(got, a) {
 				t.Errorf("set and not set by default: %v", got)
 			}
@@ -100,7 +107,8 @@ func TestOverMergesEveryField(t *testing.T) {
 func TestIndexersAddUp(t *testing.T) {
 	mark := func(s string) cache.IndexFunc { return func(any) ([]string, error) { return []string{s}, nil } }
 	defaults := ResourceOptions{Indexers: cache.Indexers{"a": mark("default"), "b": mark("default")}}
-	got := ResourceOptions{Indexers: cache.Indexers{"b": mark("own"), "c": mark("own")}}.over(defaults).Indexers
+	got := ResourceOptions{Indexers: cache.Indexers{"b": mark("own"),
+		"c": mark("own")}}.over(defaults).Indexers
 	values := map[string]string{}
 	for name, f := range got {
 		v, _ := f(nil)
@@ -118,13 +126,16 @@ func TestIndexersAddUp(t *testing.T) {
 // TestResourcePrecedence: overrides count before the type's own options, and those before the defaults.
 func TestResourcePrecedence(t *testing.T) {
 	o := Options{
-		Defaults: ResourceOptions{Namespaces: InNamespaces("default"), LabelSelector: labels.Nothing(), Resync: new(time.Second)},
+		Defaults: ResourceOptions{Namespaces: InNamespaces("default"), LabelSelector: labels.Nothing(),
+			Resync: new(time.Second)},
 		Resources: map[schema.GroupVersionResource]ResourceOptions{
 			widgets: {Namespaces: InNamespaces("type"), LabelSelector: labels.Everything()},
 		},
 	}
-	got := o.resource(widgets, ResourceOptions{Namespaces: InNamespaces("first")}, ResourceOptions{Namespaces: AllNamespaces()})
-	if got.Namespaces.String() != "all" || got.LabelSelector.String() != "" || *got.Resync != time.Second || got.Indexers[cache.NamespaceIndex] == nil {
+	got := o.resource(widgets, ResourceOptions{Namespaces: InNamespaces("first")},
+		ResourceOptions{Namespaces: AllNamespaces()})
+	if got.Namespaces.String() != "all" || got.LabelSelector.String() != "" || *got.Resync != time.Second ||
+		got.Indexers[cache.NamespaceIndex] == nil {
 		t.Errorf("the options are %+v", got)
 	}
 	if got := o.resource(gadgets).Namespaces.String(); got != "in default" {
@@ -138,7 +149,8 @@ func TestResyncIsSpread(t *testing.T) {
 	for range 50 {
 		all = append(all, o.resync())
 	}
-	if least, most := slices.Min(all), slices.Max(all); least < time.Hour || most > time.Hour*11/10 || least == most {
+	if least, most := slices.Min(all), slices.Max(all); least < time.Hour || most > time.Hour*11/10 ||
+		least == most {
 		t.Errorf("the periods are between %v and %v", least, most)
 	}
 	if got := (ResourceOptions{Resync: new(time.Duration(0))}).resync(); got != 0 {

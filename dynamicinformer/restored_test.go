@@ -48,7 +48,8 @@ func handle(t *testing.T, i *Informer, j *journal) {
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { j.note("add", obj) },
 		UpdateFunc: func(old, obj any) { // a list brings those of the same version, too
-			if old.(*unstructured.Unstructured).GetResourceVersion() != obj.(*unstructured.Unstructured).GetResourceVersion() {
+			if old.(*unstructured.Unstructured).GetResourceVersion() != obj.(*unstructured.Unstructured).
+				GetResourceVersion() {
 				j.note("update", obj)
 			}
 		},
@@ -72,14 +73,16 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 	},
 }
 
-// TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not reached, and
-// sends nothing. Each cache becomes the server's content by the ordinary difference of a list, also that of a type whose
-// version the server has passed again. One list of an object tells it for all types.
+// TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not
+// reached, and sends nothing. Each cache becomes the server's content by the ordinary difference of a list,
+// also that of a type whose version the server has passed again. One list of an object tells it for all
+// types.
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Create(t, widgets, specified(widget("web", "changed"), "before"), widget("web", "deleted"), widget("web", "same"))
+				server.Create(t, widgets, specified(widget("web", "changed"), "before"),
+					widget("web", "deleted"), widget("web", "same"))
 				server.Create(t, gadgets, gadget("web", "same"))
 				restore := server.Backup(t)
 
@@ -116,15 +119,19 @@ func TestRestoredServer(t *testing.T) {
 				if got := ofWidgets.taken(); !slices.Equal(got, append(want, "update changed before")) {
 					t.Errorf("handlers of widgets got %q", got)
 				}
-				if got := ofGadgets.taken(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>", "add new3 <nil>", "delete lost <nil>"}) {
+				if got := ofGadgets.taken(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>",
+					"add new3 <nil>", "delete lost <nil>"}) {
 					t.Errorf("handlers of gadgets got %q", got)
 				}
-				checks := slices.DeleteFunc(server.Requests()[before:], func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
-				if len(checks) > 3 { // a type whose version is not reached asks once more, and then for itself
+				checks := slices.DeleteFunc(server.Requests()[before:],
+					func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
+				// a type whose version is not reached asks once more, and then for itself
+				if len(checks) > 3 {
 					t.Errorf("one outage took %q", checks)
 				}
 				for _, s := range f.Status() {
-					if s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale || name == "own client" && s.Relists != (status.Relists{Restored: 1}) {
+					if s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale ||
+						name == "own client" && s.Relists != (status.Relists{Restored: 1}) {
 						t.Errorf("the status is %+v", s)
 					}
 				}
@@ -143,7 +150,8 @@ func TestOutagesCostOneCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var types []apitest.Type
 		for n := range 50 {
-			gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprintf("t%ds", n)}
+			gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1",
+				Resource: fmt.Sprintf("t%ds", n)}
 			types = append(types, apitest.Type{GVR: gvr, Kind: fmt.Sprint("T", n), Namespaced: true})
 		}
 		server := apitest.NewInMemory(t, types...)
@@ -189,8 +197,8 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 	}
 }
 
-// TestRestoredServerAndPersistence: what is saved after a restore is what the server has. A process that was away during
-// the restore lists everything, because its version is larger than the server's.
+// TestRestoredServerAndPersistence: what is saved after a restore is what the server has. A process that was
+// away during the restore lists everything, because its version is larger than the server's.
 func TestRestoredServerAndPersistence(t *testing.T) {
 	server, kept := newServer(t), newShelf()
 	server.Create(t, widgets, widget("web", "same"), widget("web", "deleted"))
@@ -209,7 +217,8 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	}
 	want := []string{"web/deleted", "web/same"}
 	again := resume(t, server, kept, ResourceOptions{})
-	if got := slices.Sorted(slices.Values(again.GetStore().ListKeys())); !slices.Equal(got, want) || !again.Persistence().Resumed {
+	if got := slices.Sorted(slices.Values(again.GetStore().ListKeys())); !slices.Equal(got, want) ||
+		!again.Persistence().Resumed {
 		t.Errorf("there are %q, and the persistence is %+v", got, again.Persistence())
 	}
 	server.Create(t, widgets, widget("web", "lost3"), widget("web", "lost4"))

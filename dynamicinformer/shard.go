@@ -50,13 +50,14 @@ var (
 	ErrNotInShard = errors.New("the ranges are not in the shard")
 )
 
-// Shard is a part of the objects of each type that follows it: those whose hashes are in some ranges. The ranges may change at
-// any time, as replicas of a program share the work anew, and all informers follow. All methods are safe for concurrent use.
+// Shard is a part of the objects of each type that follows it: those whose hashes are in some ranges. The
+// ranges may change at any time, as replicas of a program share the work anew, and all informers follow. All
+// methods are safe for concurrent use.
 //
 // Each list and watch asks the server for the shard alone (shardSelector, which API servers with the feature
-// ShardedListAndWatch know), and what comes from elsewhere is left out as it arrives. Which of the two it was is in
-// Status.Shard, as far as answers tell. Lists ask for the most recent state, so that what another replica has written before it
-// gave a range up is seen.
+// ShardedListAndWatch know), and what comes from elsewhere is left out as it arrives. Which of the two it was
+// is in Status.Shard, as far as answers tell. Lists ask for the most recent state, so that what another
+// replica has written before it gave a range up is seen.
 //
 // When ranges are added, the informer lists their objects and delivers them as additions outside the
 // initial list. When ranges are removed, their objects leave caches and indexes. That is no deletion:
@@ -80,12 +81,12 @@ type Shard struct {
 // unsharded stands for everything where a Shard would be taken from defaults.
 var unsharded = &Shard{}
 
-// Unsharded is for ResourceOptions.Shard of types that are followed as a whole although Options.Defaults has a shard. Nothing
-// can be set in it.
+// Unsharded is for ResourceOptions.Shard of types that are followed as a whole although Options.Defaults has
+// a shard. Nothing can be set in it.
 func Unsharded() *Shard { return unsharded }
 
-// NewShard returns a shard of some ranges, which may overlap. Without any it is empty: informers have synced, and send no
-// requests. Options refuse one with an unknown key.
+// NewShard returns a shard of some ranges, which may overlap. Without any it is empty: informers have synced,
+// and send no requests. Options refuse one with an unknown key.
 func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	s := &Shard{key: key}
 	merged := mergedRanges(ranges)
@@ -114,13 +115,13 @@ func (s *Shard) Contains(obj metav1.Object) bool { return s.ContainsHash(s.key.H
 // ContainsHash is Contains for what has this hash.
 func (s *Shard) ContainsHash(hash uint64) bool { return s.wanted().Contains(hash) }
 
-// SetRanges has the shard consist of other ranges. When it returns, no informer shows an object that is in none of them, or will,
-// and for each handler that is told, the departures have been queued (Informer.Flush waits for handlers). Additions take
-// their time: WaitForShard waits for them. It waits for no server and calls nothing of the user; it takes time in proportion to
-// what is cached.
+// SetRanges has the shard consist of other ranges. When it returns, no informer shows an object that is in
+// none of them, or will, and for each handler that is told, the departures have been queued (Informer.Flush
+// waits for handlers). Additions take their time: WaitForShard waits for them. It waits for no server and
+// calls nothing of the user; it takes time in proportion to what is cached.
 //
-// Contains knows the new ranges before caches do. Calls take effect one after the other and are never merged: objects of a range
-// that leaves and comes back depart, and are added.
+// Contains knows the new ranges before caches do. Calls take effect one after the other and are never merged:
+// objects of a range that leaves and comes back depart, and are added.
 func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	if s.mu.informers == nil { // it is Unsharded
 		return
@@ -154,10 +155,12 @@ func (s *Shard) followed() *Shard {
 
 // validate returns what is wrong with the shard.
 func (s *Shard) validate() error {
-	if s.followed() == nil || s.mu.informers != nil && (s.key == sharding.ByUID || s.key == sharding.ByNamespace) {
+	if s.followed() == nil || s.mu.informers != nil &&
+		(s.key == sharding.ByUID || s.key == sharding.ByNamespace) {
 		return nil
 	}
-	return fmt.Errorf("the shard is by %q; NewShard makes one by %q or %q", s.key, sharding.ByUID, sharding.ByNamespace)
+	return fmt.Errorf("the shard is by %q; NewShard makes one by %q or %q", s.key, sharding.ByUID,
+		sharding.ByNamespace)
 }
 
 // newFollowed returns what an informer follows of the shard; nil where that is everything.
@@ -191,9 +194,9 @@ func (s *Shard) join(i *Informer) (leave func()) {
 // Shard returns the shard that the informer follows; nil: it follows everything.
 func (i *Informer) Shard() *Shard { return i.options.Shard.followed() }
 
-// WaitForShard waits until the cache holds all objects of some ranges, or, without any, of all that are wanted. It returns
-// ErrNotInShard as soon as one of the ranges is not wanted (any more), ErrStopped when the informer has stopped, ErrNotSharded
-// where everything is followed, and the cause of ctx.
+// WaitForShard waits until the cache holds all objects of some ranges, or, without any, of all that are
+// wanted. It returns ErrNotInShard as soon as one of the ranges is not wanted (any more), ErrStopped when the
+// informer has stopped, ErrNotSharded where everything is followed, and the cause of ctx.
 func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) error {
 	shard := i.Shard()
 	if shard == nil {
@@ -202,7 +205,8 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 	asked := mergedRanges(ranges)
 	for {
 		current, changed := i.health.Snapshot()
-		awaited, wanted := asked, shard.wanted() // of which the status of an informer that has not begun does not hear
+		// of which the status of an informer that has not begun does not hear
+		awaited, wanted := asked, shard.wanted()
 		if len(ranges) == 0 {
 			awaited = wanted
 		}

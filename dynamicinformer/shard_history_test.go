@@ -24,10 +24,12 @@ type shardHistory struct {
 	*shardStage
 	random *rand.Rand
 	serial int
-	// live are the objects on the server, by key; told what the handler was told, the versions by key and UID.
+	// live are the objects on the server, by key; told what the handler was told, the versions by key and
+	// UID.
 	live map[string]*unstructured.Unstructured
 	told map[string]string
-	// deleted are the UIDs of what was deleted on the server, buried those of what the handler was told to be deleted.
+	// deleted are the UIDs of what was deleted on the server, buried those of what the handler was told to be
+	// deleted.
 	deleted, buried sync.Map
 }
 
@@ -45,7 +47,8 @@ func (h *shardHistory) version(obj any) int {
 	return version
 }
 
-// handler checks that what it is told adds up: nothing twice, nothing older than before, and nothing deleted that exists.
+// handler checks that what it is told adds up: nothing twice, nothing older than before, and nothing deleted
+// that exists.
 func (h *shardHistory) handler() cache.ResourceEventHandler {
 	gone := func(what string, obj any) {
 		id := identity(obj)
@@ -142,7 +145,8 @@ func (h *shardHistory) settle(step string) {
 	want, has := map[string]string{}, map[string]string{}
 	for _, u := range h.live {
 		if h.shard.Contains(u) {
-			now, err := h.server.Client(h.T).Resource(widgets).Namespace(u.GetNamespace()).Get(context.Background(), u.GetName(), metav1.GetOptions{})
+			now, err := h.server.Client(h.T).Resource(widgets).Namespace(u.GetNamespace()).
+				Get(context.Background(), u.GetName(), metav1.GetOptions{})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -170,8 +174,8 @@ func (h *shardHistory) settle(step string) {
 	}
 }
 
-// TestShardHistories: whatever happens, the cache comes to hold what of the shard is on the server, and what handlers are told
-// adds up to the same; no object is told as deleted that exists.
+// TestShardHistories: whatever happens, the cache comes to hold what of the shard is on the server, and what
+// handlers are told adds up to the same; no object is told as deleted that exists.
 func TestShardHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -182,7 +186,8 @@ func TestShardHistories(t *testing.T) {
 			if seed%4 == 2 {
 				options.Storage = Storage{Mode: StorageObject}
 			}
-			h := &shardHistory{random: rand.New(rand.NewPCG(seed, 7)), live: map[string]*unstructured.Unstructured{}, told: map[string]string{}}
+			h := &shardHistory{random: rand.New(rand.NewPCG(seed, 7)),
+				live: map[string]*unstructured.Unstructured{}, told: map[string]string{}}
 			prepare := func(s *shardStage) {
 				h.shardStage = s
 				for k := range quarters {

@@ -19,8 +19,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShardAsksForTheMostRecent: each list of a shard is of the most recent state, because another replica may have worked on
-// its objects a moment ago; and all ranges that are added at once are one list and one watch.
+// TestShardAsksForTheMostRecent: each list of a shard is of the most recent state, because another replica
+// may have worked on its objects a moment ago; and all ranges that are added at once are one list and one
+// watch.
 func TestShardAsksForTheMostRecent(t *testing.T) {
 	prepare := func(s *shardStage) { s.server.Break(fault(widgetsPath, "watch-list", 422)) }
 	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
@@ -38,14 +39,16 @@ func TestShardAsksForTheMostRecent(t *testing.T) {
 				watches++
 			}
 		}
-		// The one that is left is of both. What was added may have become part of it before it had a watch of its own.
+		// The one that is left is of both. What was added may have become part of it before it had a watch of
+		// its own.
 		if open := s.sharding.Watches.Load(); lists != 2 || watches > 3 || open != 1 {
 			t.Errorf("%d lists and %d watches, of which %d are open", lists, watches, open)
 		}
 	}, 0)
 }
 
-// TestShardIsListedAgain: a relist is of one part, compares what is of it, and tells deletions that nobody saw.
+// TestShardIsListedAgain: a relist is of one part, compares what is of it, and tells deletions that nobody
+// saw.
 func TestShardIsListedAgain(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.become(0, 1, 2)
@@ -105,10 +108,12 @@ func TestServerBeginsToFilter(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestShardOfNamespaces: several namespaces are shared out, too, together with those of a pattern where not all may be read.
+// TestShardOfNamespaces: several namespaces are shared out, too, together with those of a pattern where not
+// all may be read.
 func TestShardOfNamespaces(t *testing.T) {
 	for name, namespaces := range map[string]Namespaces{
-		"by name": InNamespaces("ns", "b", "c"), "all": AllNamespaces(), "by pattern": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
+		"by name": InNamespaces("ns", "b",
+			"c"), "all": AllNamespaces(), "by pattern": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
 		"by pattern, one by one": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +133,8 @@ func TestShardOfNamespaces(t *testing.T) {
 			onShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
 				s.expect("at first", "add b/x0", "add c/x0", "add ns/x0")
 				s.become(1)
-				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0", "departed ns/x0")
+				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0",
+					"departed ns/x0")
 				if err := s.informer.WaitForShard(s.Context(), quarters[1]); err != nil {
 					t.Error(err)
 				}
@@ -173,7 +179,8 @@ func TestShardByNamespace(t *testing.T) {
 	})
 }
 
-// TestShardOfAType: a type that goes takes along what was shown, as deletions; when it is back, what is wanted then is listed.
+// TestShardOfAType: a type that goes takes along what was shown, as deletions; when it is back, what is
+// wanted then is listed.
 func TestShardOfAType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		for k := range quarters {
@@ -184,9 +191,18 @@ func TestShardOfAType(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Types: types, Defaults: ResourceOptions{Shard: shard}})
 		e := &events{}
 		_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-			OnAdd:      func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { e.note("add", u) },
-			OnDelete:   func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { e.note("delete", u) },
-			OnDeparted: func(_ schema.GroupVersionResource, u *unstructured.Unstructured) { e.note("departed", u) },
+			OnAdd: func(_ schema.GroupVersionResource, u *unstructured.Unstructured,
+				_ bool) {
+				e.note("add", u)
+			},
+			OnDelete: func(_ schema.GroupVersionResource, u *unstructured.Unstructured,
+				_ bool) {
+				e.note("delete", u)
+			},
+			OnDeparted: func(_ schema.GroupVersionResource,
+				u *unstructured.Unstructured) {
+				e.note("departed", u)
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +242,8 @@ func TestShardAndTransform(t *testing.T) {
 func TestShardViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		shard := NewShard(sharding.ByUID, quarters[0])
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1, Persistence: newShelf()})
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1,
+			Persistence: newShelf()})
 		acquire := func(options ...ResourceOptions) *Informer {
 			h, err := f.Acquire(widgets, options...)
 			if err != nil {
@@ -235,14 +252,16 @@ func TestShardViews(t *testing.T) {
 			return h.Informer()
 		}
 		first, again := acquire(), acquire(ResourceOptions{Shard: shard})
-		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID, quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
+		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID,
+			quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
 		if first != again || first == other || first == all || other == all {
 			t.Error("views are not told apart by their shards")
 		}
 		if got := first.Status().View; got != "shard by metadata.uid" {
 			t.Errorf("the view is %q", got)
 		}
-		if all.Status().View != "" || all.Status().Shard != nil || all.Shard() != nil || all.WaitForShard(t.Context()) != ErrNotSharded {
+		if all.Status().View != "" || all.Status().Shard != nil || all.Shard() != nil ||
+			all.WaitForShard(t.Context()) != ErrNotSharded {
 			t.Errorf("everything is %+v", all.Status())
 		}
 		if kept := first.Persistence(); kept.Kept || !strings.Contains(kept.Why, "shard") {
@@ -253,7 +272,8 @@ func TestShardViews(t *testing.T) {
 			t.Error("something can be set in what is no shard")
 		}
 		for _, bad := range []*Shard{{}, NewShard("metadata.name")} {
-			if _, err := f.Acquire(widgets, ResourceOptions{Shard: bad}); err == nil || !strings.Contains(err.Error(), "NewShard") {
+			if _, err := f.Acquire(widgets, ResourceOptions{Shard: bad}); err == nil ||
+				!strings.Contains(err.Error(), "NewShard") {
 				t.Errorf("a shard by %q: %v", bad.Key(), err)
 			}
 		}
@@ -305,39 +325,40 @@ func keysWithin(s *shardStage) (names []string) {
 	return names
 }
 
-// TestShardIsListedAnew: where a pattern's namespaces may neither be read together nor told, nothing is followed, and nothing counts
-// as listed; nor does it when all may be read again, before it is.
+// TestShardIsListedAnew: where a pattern's namespaces may neither be read together nor told, nothing is
+// followed, and nothing counts as listed; nor does it when all may be read again, before it is.
 func TestShardIsListedAnew(t *testing.T) {
-	onShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil, func(s *shardStage) {
-		s.become(0, 1)
-		s.expect("at first", "add ns/x0", "add ns/x1")
-		listed := func(step string, want int) {
-			t.Helper()
-			synctest.Wait()
-			if got := s.informer.Status().Shard.Listed; len(got) != want {
-				t.Errorf("%s: listed is %v", step, got)
+	onShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil,
+		func(s *shardStage) {
+			s.become(0, 1)
+			s.expect("at first", "add ns/x0", "add ns/x1")
+			listed := func(step string, want int) {
+				t.Helper()
+				synctest.Wait()
+				if got := s.informer.Status().Shard.Listed; len(got) != want {
+					t.Errorf("%s: listed is %v", step, got)
+				}
 			}
-		}
-		listed("at first", 1) // two that are one
-		deny(s.server, widgetsPath, namespacesPath)
-		s.server.CloseClientConnections()
-		time.Sleep(10 * time.Minute)
-		listed("nothing may be read", 0)
-		s.server.Create(s.T, widgets, inShard("late", 0))
-		s.server.Repair()
-		s.server.Break(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
-		s.informer.Retry()
-		synctest.Wait()
-		listed("all may be read, and has not come", 0)
-		waiting, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if err := s.informer.WaitForShard(waiting); err == nil {
-			t.Error("the shard is there, and the cache lacks an object of it")
-		}
-		s.server.Repair()
-		if err := s.informer.WaitForShard(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		s.shows("at last", "late", "x0", "x1")
-	}, 0)
+			listed("at first", 1) // two that are one
+			deny(s.server, widgetsPath, namespacesPath)
+			s.server.CloseClientConnections()
+			time.Sleep(10 * time.Minute)
+			listed("nothing may be read", 0)
+			s.server.Create(s.T, widgets, inShard("late", 0))
+			s.server.Repair()
+			s.server.Break(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
+			s.informer.Retry()
+			synctest.Wait()
+			listed("all may be read, and has not come", 0)
+			waiting, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if err := s.informer.WaitForShard(waiting); err == nil {
+				t.Error("the shard is there, and the cache lacks an object of it")
+			}
+			s.server.Repair()
+			if err := s.informer.WaitForShard(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			s.shows("at last", "late", "x0", "x1")
+		}, 0)
 }

@@ -50,7 +50,8 @@ type shardStage struct {
 }
 
 // onShard runs a test on an informer of some quarters of the widgets x0 to x3, one of each quarter.
-func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage), test func(*shardStage), of ...int) {
+func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
+	test func(*shardStage), of ...int) {
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		s := &shardStage{T: t, server: server, shard: NewShard(sharding.ByUID)}
@@ -68,7 +69,8 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage), t
 		options.Shard = s.shard
 		f, err := New(Options{
 			Config: server.Config(), HTTPClient: client, Defaults: options,
-			OnWatchError: func(schema.GroupVersionResource, error) {}, // the default logs, at most once a millisecond of real time
+			// the default logs, at most once a millisecond of real time
+			OnWatchError: func(schema.GroupVersionResource, error) {},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -149,13 +151,14 @@ var shardServers = map[string]struct {
 	filter sharding.Filter
 	sent   int64
 }{
-	"filters and says so":   {func(*shardStage) {}, sharding.FilterServer, 2},
-	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) }, sharding.FilterUnknown, 2},
-	"does not filter":       {func(s *shardStage) { s.sharding.Off.Store(true) }, sharding.FilterClient, 0},
+	"filters and says so": {func(*shardStage) {}, sharding.FilterServer, 2},
+	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) },
+		sharding.FilterUnknown, 2},
+	"does not filter": {func(s *shardStage) { s.sharding.Off.Store(true) }, sharding.FilterClient, 0},
 }
 
-// TestShard: an informer shows its ranges as they change, and tells what leaves apart from what is deleted, whoever filters,
-// however objects are listed and kept.
+// TestShard: an informer shows its ranges as they change, and tells what leaves apart from what is deleted,
+// whoever filters, however objects are listed and kept.
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
 		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
@@ -184,7 +187,8 @@ func TestShard(t *testing.T) {
 						if sent := s.sharding.Sent.Load(); sent != server.sent {
 							t.Errorf("%d objects were sent", sent)
 						}
-						if dropped := s.informer.Stats().ShardDropped; (dropped == 2) != (server.sent == 0) || dropped > 2 {
+						if dropped := s.informer.Stats().ShardDropped; (dropped == 2) != (server.sent == 0) ||
+							dropped > 2 {
 							t.Errorf("%d objects were left out here", dropped)
 						}
 						s.moves(watchList)
@@ -230,7 +234,8 @@ func (s *shardStage) moves(watchList bool) {
 	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
 	everything := []sharding.Range{{}}
 	current := s.informer.Status().Shard
-	if diff := cmp.Diff(&status.Shard{Key: sharding.ByUID, Wanted: everything, Listed: everything, Filter: current.Filter}, current); diff != "" {
+	if diff := cmp.Diff(&status.Shard{Key: sharding.ByUID, Wanted: everything, Listed: everything,
+		Filter: current.Filter}, current); diff != "" {
 		s.Errorf("everything is wanted (-want +got):\n%s", diff)
 	}
 	s.shows("everything is wanted", "x2", "x3", "y0", "y1", "y2")
@@ -239,8 +244,8 @@ func (s *shardStage) moves(watchList bool) {
 	}
 }
 
-// TestShardLeavesAtOnce: when SetRanges returns, nothing shows what has left, and what leaves and comes back departs and is
-// added.
+// TestShardLeavesAtOnce: when SetRanges returns, nothing shows what has left, and what leaves and comes back
+// departs and is added.
 func TestShardLeavesAtOnce(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.expect("what was there", "add ns/x0", "add ns/x1")
@@ -278,14 +283,16 @@ func TestWaitForShard(t *testing.T) {
 		s.become(0, 1, 2)
 		waits := func(ranges ...sharding.Range) <-chan error {
 			result := make(chan error, 1)
-			go func() { result <- s.informer.WaitForShard(s.Context(), ranges...) }() // ended by the context, or before
+			// ended by the context, or before
+			go func() { result <- s.informer.WaitForShard(s.Context(), ranges...) }()
 			synctest.Wait()
 			return result
 		}
 		if err := <-waits(quarters[0], quarters[1]); err != nil {
 			t.Error(err)
 		}
-		if err := <-waits(quarters[3]); !errors.Is(err, ErrNotInShard) || !strings.Contains(err.Error(), quarters[3].String()) {
+		if err := <-waits(quarters[3]); !errors.Is(err, ErrNotInShard) ||
+			!strings.Contains(err.Error(), quarters[3].String()) {
 			t.Errorf("a range that is not wanted: %v", err)
 		}
 		added, all := waits(quarters[2]), waits()
@@ -319,9 +326,10 @@ func TestShardHandlersThatAreNotDeparted(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}
 		handler := Named("n", MetadataOnly(WithDeparted(cache.ResourceEventHandlerFuncs{}, func(obj any) {
-			named.note("departed", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-				"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
-			}}})
+			named.note("departed",
+				&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+					"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
+				}}})
 		})))
 		if _, err := s.informer.AddEventHandler(handler); err != nil {
 			t.Fatal(err)
@@ -335,7 +343,8 @@ func TestShardHandlersThatAreNotDeparted(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestWaitForShardOfWhatHasNotBegun: ranges that are set between the making of an informer and its start are waited for.
+// TestWaitForShardOfWhatHasNotBegun: ranges that are set between the making of an informer and its start are
+// waited for.
 func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0))

@@ -45,7 +45,8 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	i := ask(t, f, widgets)
 	ask(t, f, gadgets)
 	entered, release := make(chan struct{}), make(chan struct{})
-	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }})
+	_, err := i.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +94,11 @@ func TestShutdownWhileFailing(t *testing.T) {
 		faults []apitest.Fault
 		down   bool
 	}{
-		"connection refused":     {down: true},
-		"no answer":              {faults: []apitest.Fault{silence(widgetsPath)}},
-		"throttled":              {faults: []apitest.Fault{fault(widgetsPath, "", 429)}},
-		"throttled with a pause": {faults: []apitest.Fault{{Path: widgetsPath, Status: 429, RetryAfter: "60"}}},
+		"connection refused": {down: true},
+		"no answer":          {faults: []apitest.Fault{silence(widgetsPath)}},
+		"throttled":          {faults: []apitest.Fault{fault(widgetsPath, "", 429)}},
+		"throttled with a pause": {faults: []apitest.Fault{{Path: widgetsPath, Status: 429,
+			RetryAfter: "60"}}},
 		"internal error":         {faults: []apitest.Fault{fault(widgetsPath, "", 500)}},
 		"forbidden":              {faults: []apitest.Fault{fault(widgetsPath, "", 403)}},
 		"watch fails, list does": {faults: []apitest.Fault{fault(widgetsPath, "watch-list", 429)}},
@@ -126,14 +128,16 @@ func TestShutdownWhileFailing(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileDown: with the server gone, before or after the first list, no pause outlasts the shutdown, which
-// newVirtualFactory measures.
+// TestShutdownWhileDown: with the server gone, before or after the first list, no pause outlasts the
+// shutdown, which newVirtualFactory measures.
 func TestShutdownWhileDown(t *testing.T) {
 	for _, downFor := range []time.Duration{0, 3 * time.Second, 10 * time.Minute} {
-		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(), "several": InNamespaces("a", "b")} {
+		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(),
+			"several": InNamespaces("a", "b")} {
 			t.Run(fmt.Sprintf("%s, down for %v", name, downFor), func(t *testing.T) {
 				virtual(t, func(t *testing.T, server *apitest.Server) {
-					f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: namespaces}})
+					f := newVirtualFactory(t, server,
+						Options{Defaults: ResourceOptions{Namespaces: namespaces}})
 					i := ask(t, f, widgets)
 					start(t, f)
 					server.CloseClientConnections()
@@ -143,7 +147,8 @@ func TestShutdownWhileDown(t *testing.T) {
 					time.Sleep(downFor)
 					synctest.Wait()
 					for _, i := range []*Informer{i, late} {
-						if s := i.Status(); s.State == status.Stopped || s.Reason != status.ReasonUnreachable && downFor > 0 {
+						if s := i.Status(); s.State == status.Stopped ||
+							s.Reason != status.ReasonUnreachable && downFor > 0 {
 							t.Errorf("the status is %+v", s)
 						}
 					}
@@ -153,8 +158,8 @@ func TestShutdownWhileDown(t *testing.T) {
 	}
 }
 
-// TestShutdownReleasesTheCache: after Shutdown nothing of the engine keeps what was cached. Time stands still here, so that a
-// timer would show.
+// TestShutdownReleasesTheCache: after Shutdown nothing of the engine keeps what was cached. Time stands still
+// here, so that a timer would show.
 func TestShutdownReleasesTheCache(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

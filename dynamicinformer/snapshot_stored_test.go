@@ -52,7 +52,8 @@ func TestSnapshotJSON(t *testing.T) {
 				all[key] = parsed(text)
 				return nil
 			})
-			if diff := cmp.Diff(map[string]any{"web/x": x.Object, "web/y": y.Object}, all); err != nil || diff != "" {
+			if diff := cmp.Diff(map[string]any{"web/x": x.Object, "web/y": y.Object}, all); err != nil ||
+				diff != "" {
 				t.Errorf("%v, all (-want +got):\n%s", err, diff)
 			}
 			calls, enough := 0, errors.New("enough")

@@ -14,13 +14,15 @@ import (
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode}, Indexes: indexNames("a")}, nil)
+			i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
+				Indexes: indexNames("a")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			object := func(name string) *unstructured.Unstructured {
 				return &unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name, "namespace": "ns", "resourceVersion": "7"},
+					"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name,
+						"namespace": "ns", "resourceVersion": "7"},
 				}}
 			}
 			for _, name := range []string{"x", "y"} {
@@ -41,10 +43,12 @@ func TestSnapshot(t *testing.T) {
 			slices.Sort(keys)
 			byIndex, err := s.KeysByIndex("a", "a")
 			want := []string{"ns/x", "ns/y"}
-			if diff := cmp.Diff(want, keys) + cmp.Diff(want, byIndex) + cmp.Diff(want, slices.Sorted(maps.Keys(maps.Collect(s.All)))); diff != "" || err != nil {
+			if diff := cmp.Diff(want, keys) + cmp.Diff(want, byIndex) +
+				cmp.Diff(want, slices.Sorted(maps.Keys(maps.Collect(s.All)))); diff != "" || err != nil {
 				t.Errorf("%v, keys (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()) + cmp.Diff([]string{"a"}, s.IndexValues("a")); diff != "" {
+			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()) + cmp.Diff([]string{"a"},
+				s.IndexValues("a")); diff != "" {
 				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
 			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(got, any(object("x"))) {

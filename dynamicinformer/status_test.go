@@ -24,11 +24,14 @@ func TestStatusInOneLine(t *testing.T) {
 	for want, status := range map[string]status.Status{
 		"widgets.v1.example.com: Synced": {GVR: gvr, State: status.Synced},
 		"widgets.v1.example.com (namespace a): Degraded (Forbidden): you may not; stale": {
-			GVR: gvr, View: "namespace a", State: status.Degraded, Reason: status.ReasonForbidden, Message: "you may not", Stale: true,
+			GVR: gvr, View: "namespace a", State: status.Degraded, Reason: status.ReasonForbidden,
+			Message: "you may not", Stale: true,
 		},
 		"widgets.v1.example.com in version v2: Synced": {GVR: gvr, Version: "v2", State: status.Synced},
-		"widgets.example.com in version v1: Synced":    {GVR: gvr.GroupResource().WithVersion(""), Version: "v1", State: status.Synced},
-		"pods.v1: Pending":                             {GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, State: status.Pending},
+		"widgets.example.com in version v1: Synced": {GVR: gvr.GroupResource().WithVersion(""),
+			Version: "v1", State: status.Synced},
+		"pods.v1: Pending": {GVR: schema.GroupVersionResource{Version: "v1",
+			Resource: "pods"}, State: status.Pending},
 	} {
 		if got := fmt.Sprint(status); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -46,7 +49,8 @@ func TestStatusIsWhole(t *testing.T) {
 	}
 	for k := range outside.NumField() {
 		name := outside.Type().Field(k).Name
-		if got, had := fmt.Sprintf("%+v", reflect.Indirect(outside.Field(k))), fmt.Sprintf("%+v", reflect.Indirect(want.FieldByName(name))); got != had || outside.Field(k).IsZero() {
+		if got, had := fmt.Sprintf("%+v", reflect.Indirect(outside.Field(k))), fmt.Sprintf("%+v",
+			reflect.Indirect(want.FieldByName(name))); got != had || outside.Field(k).IsZero() {
 			t.Errorf("%s is %s, was %s", name, got, had)
 		}
 	}
@@ -85,8 +89,8 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestPanickedRoundShows checks that a type whose lists cannot be handled is degraded until a watch has lasted. The test
-// changes process-wide settings and therefore runs alone.
+// TestPanickedRoundShows checks that a type whose lists cannot be handled is degraded until a watch has
+// lasted. The test changes process-wide settings and therefore runs alone.
 func TestPanickedRoundShows(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -107,7 +111,8 @@ func TestPanickedRoundShows(t *testing.T) {
 		for range 10 {
 			time.Sleep(31 * time.Second)
 			synctest.Wait()
-			if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonPanicked || !s.Stale || !strings.Contains(s.Message, "tweak trouble") {
+			if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonPanicked || !s.Stale ||
+				!strings.Contains(s.Message, "tweak trouble") {
 				t.Fatalf("the status is %+v", s)
 			}
 		}

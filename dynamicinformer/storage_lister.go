@@ -19,8 +19,8 @@ func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	return runtimeObjects(l.informer.core.Select(selector)), nil
 }
 
-// Get implements cache.GenericLister. As with client-go's, name is a key: "namespace/name", or the name of an object without
-// a namespace.
+// Get implements cache.GenericLister. As with client-go's, name is a key: "namespace/name", or the name of an
+// object without a namespace.
 func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
 
 // ByNamespace implements cache.GenericLister.

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestMetadataWithoutWatchList fills a cache of metadata from a server without watch-lists, by list and watch. Like API
-// servers it refuses a list that is asked for as if it were one object.
+// TestMetadataWithoutWatchList fills a cache of metadata from a server without watch-lists, by list and
+// watch. Like API servers it refuses a list that is asked for as if it were one object.
 func TestMetadataWithoutWatchList(t *testing.T) {
 	for name, refuses := range map[string]bool{"given": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -24,8 +24,10 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 				list := r.Method == http.MethodGet && !query.Has("watch")
 				switch {
 				case query.Has("sendInitialEvents"):
-					http.Error(w, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled", http.StatusUnprocessableEntity)
-				case list && strings.Contains(accept, "as=PartialObjectMetadata;"), refuses && strings.Contains(accept, "as="):
+					http.Error(w,
+						"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled", http.StatusUnprocessableEntity)
+				case list && strings.Contains(accept, "as=PartialObjectMetadata;"), refuses &&
+					strings.Contains(accept, "as="):
 					http.Error(w, "you requested PartialObjectMetadata", http.StatusNotAcceptable)
 				default:
 					objects.ServeHTTP(w, r)
@@ -33,7 +35,8 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			}))
 			defer server.Close()
 			config := &rest.Config{Host: server.URL, QPS: -1}
-			f, err := New(Options{Config: config, Defaults: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}})
+			f, err := New(Options{Config: config,
+				Defaults: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +54,8 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			if _, err := f.WaitForSync(patient(t)); err != nil {
 				t.Error(err)
 			}
-			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 || i.Stats().ListDuration != s.ListDuration {
+			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 ||
+				i.Stats().ListDuration != s.ListDuration {
 				t.Errorf("the status is %+v, the statistics are %+v", s, i.Stats())
 			}
 		})

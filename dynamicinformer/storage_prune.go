@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Prune says what to leave out of objects when they are stored. It costs next to nothing, unlike a Transform, for
-// which packed objects have to be decoded. What is left out is as if it had been deleted: a map that becomes empty
-// stays. The zero value, with nil slices, means that it is not set, which in the end comes to nothing; slices that
-// are empty and not nil are set, to nothing.
+// Prune says what to leave out of objects when they are stored. It costs next to nothing, unlike a Transform,
+// for which packed objects have to be decoded. What is left out is as if it had been deleted: a map that
+// becomes empty stays. The zero value, with nil slices, means that it is not set, which in the end comes to
+// nothing; slices that are empty and not nil are set, to nothing.
 type Prune struct {
 	// Presets are well-known parts.
 	Presets []PrunePreset
@@ -25,8 +25,8 @@ type Prune struct {
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
 	//
-	// A path ends in a key. What identifies an object (its kind, name, namespace, UID and resource version) cannot
-	// be left out.
+	// A path ends in a key. What identifies an object (its kind, name, namespace, UID and resource version)
+	// cannot be left out.
 	Paths []string
 
 	// Fields are paths that are taken apart already, for programs: keys may have any characters in them.
@@ -36,7 +36,8 @@ type Prune struct {
 	Annotations []string
 }
 
-// PruneStep is a step of a path: the key of a map or, with Each, which goes without a key, every element of a list.
+// PruneStep is a step of a path: the key of a map or, with Each, which goes without a key, every element of a
+// list.
 type PruneStep struct {
 	Key  string
 	Each bool
@@ -46,8 +47,8 @@ type PruneStep struct {
 type PrunePreset string
 
 const (
-	// PruneManagedFields is metadata.managedFields, often more than half of an object, which readers of a cache
-	// hardly ever need.
+	// PruneManagedFields is metadata.managedFields, often more than half of an object, which readers of a
+	// cache hardly ever need.
 	PruneManagedFields PrunePreset = "managedFields"
 	// PruneLastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
 	PruneLastApplied PrunePreset = "lastApplied"
@@ -85,7 +86,8 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 		case PruneLastApplied:
 			prune.LastApplied = true
 		default:
-			return nil, fmt.Errorf("Prune: there is no preset %q; there are %s and %s", preset, PruneManagedFields, PruneLastApplied)
+			return nil, fmt.Errorf("Prune: there is no preset %q; there are %s and %s", preset,
+				PruneManagedFields, PruneLastApplied)
 		}
 	}
 	var err error

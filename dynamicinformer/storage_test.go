@@ -24,7 +24,8 @@ import (
 
 // whole are the modes that keep objects whole.
 var whole = []Storage{
-	{}, {Mode: StoragePacked}, {Mode: StorageCompressed, Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
+	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
+		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
 }
 
 // painted is a widget with a body.
@@ -113,12 +114,15 @@ func TestModesShowTheSame(t *testing.T) {
 			t.Run(with+"/"+storage.Mode.String(), func(t *testing.T) {
 				server := newServer(t)
 				server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"))
-				i := started(t, options(t, server), ResourceOptions{Storage: storage, Indexers: cache.Indexers{
-					"color": func(obj any) ([]string, error) {
-						color, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
-						return []string{color}, err
-					},
-				}})
+				i := started(t, options(t, server),
+					ResourceOptions{Storage: storage, Indexers: cache.Indexers{
+						"color": func(obj any) ([]string, error) {
+							color, _,
+								err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object,
+								"spec", "color")
+							return []string{color}, err
+						},
+					}})
 				d := &eventNotes{}
 				handle, err := i.AddEventHandler(d)
 				if err != nil {
@@ -206,8 +210,10 @@ func TestMetadataMode(t *testing.T) {
 			obj, err := i.Lister().ByNamespace("web").Get("a")
 			must(t, err)
 			u := obj.(*unstructured.Unstructured)
-			if u.Object["spec"] != nil || u.GetKind() != "PartialObjectMetadata" || u.GetAPIVersion() != "meta.k8s.io/v1" ||
-				u.GetLabels()["color"] != "red" || u.GetAnnotations()["example.com/note"] != "kept" || u.GetUID() == "" {
+			if u.Object["spec"] != nil || u.GetKind() != "PartialObjectMetadata" ||
+				u.GetAPIVersion() != "meta.k8s.io/v1" ||
+				u.GetLabels()["color"] != "red" || u.GetAnnotations()["example.com/note"] != "kept" ||
+				u.GetUID() == "" {
 				t.Errorf("kept: %v", u.Object)
 			}
 		})
@@ -217,18 +223,23 @@ func TestMetadataMode(t *testing.T) {
 // TestPruneFields: a path is the same as text and taken apart, so that both make one view.
 func TestPruneFields(t *testing.T) {
 	text := ResourceOptions{Prune: Prune{Paths: []string{`.a["b.c"][*].d`}}}
-	steps := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b.c"}, {Each: true}, {Key: "d"}}}}}
-	other := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"}, {Each: true}, {Key: "d"}}}}}
+	steps := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b.c"},
+		{Each: true}, {Key: "d"}}}}}
+	other := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"},
+		{Each: true}, {Key: "d"}}}}}
 	if text.view() != steps.view() || steps.view() == other.view() {
-		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one", text.view(), steps.view(), other.view())
+		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one",
+			text.view(), steps.view(), other.view())
 	}
 }
 
-// TestPruneComesFirst: neither the cache nor a transform see what is left out, with any client and in any mode.
+// TestPruneComesFirst: neither the cache nor a transform see what is left out, with any client and in any
+// mode.
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
-		Paths: []string{".spec.layers[*].secret"}, Fields: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"}, {Key: "color"}}},
+		Paths: []string{".spec.layers[*].secret"}, Fields: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"},
+			{Key: "color"}}},
 	}
 	for with, options := range clients {
 		for _, storage := range whole {
@@ -255,12 +266,14 @@ func TestPruneComesFirst(t *testing.T) {
 					if transformed {
 						labels["transformed"] = "yes"
 					}
-					want := map[string]any{"color": "red", "layers": []any{map[string]any{"name": "base"}, map[string]any{"name": "top"}}}
+					want := map[string]any{"color": "red", "layers": []any{map[string]any{"name": "base"},
+						map[string]any{"name": "top"}}}
 					if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
 						t.Errorf("the body (-want +got):\n%s", diff)
 					}
 					metadata := u.Object["metadata"].(map[string]any)
-					if diff := cmp.Diff(map[string]any{"example.com/note": "kept"}, metadata["annotations"]); diff != "" {
+					if diff := cmp.Diff(map[string]any{"example.com/note": "kept"},
+						metadata["annotations"]); diff != "" {
 						t.Errorf("the annotations (-want +got):\n%s", diff)
 					}
 					if diff := cmp.Diff(any(labels), metadata["labels"]); diff != "" {
@@ -274,13 +287,17 @@ func TestPruneComesFirst(t *testing.T) {
 
 // TestStripManagedFieldsIsPruning: objects are not decoded for it.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
-	form, transform, err := ResourceOptions{Transform: StripManagedFields, Prune: Prune{Annotations: []string{"a"}}}.form()
+	form, transform, err := ResourceOptions{Transform: StripManagedFields,
+		Prune: Prune{Annotations: []string{"a"}}}.form()
 	if err != nil || transform != nil {
 		t.Fatalf("there is a transform left, or %v", err)
 	}
-	o, err := form.Packer().Pack([]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
+	o, err := form.Packer().Pack(
+		[]byte(
+			`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
 	must(t, err)
-	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
+	if text, _ := o.
+		JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
 		t.Errorf("kept: %s", text)
 	}
 }
@@ -323,7 +340,8 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 		must(t, err)
 		mu.Lock()
 		defer mu.Unlock()
-		seen = append(seen, fmt.Sprintf("%s %s %s %v", event, key, m.GetLabels()["color"], m.GetUID() != "" && m.GetResourceVersion() != ""))
+		seen = append(seen, fmt.Sprintf("%s %s %s %v", event, key, m.GetLabels()["color"], m.GetUID() != "" &&
+			m.GetResourceVersion() != ""))
 	}
 	_, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { note("add", obj) },
@@ -356,7 +374,8 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 // TestListersDecodeWhatTheyReturn counts.
 func TestListersDecodeWhatTheyReturn(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"), painted("db", "c", "blue"))
+	server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"),
+		painted("db", "c", "blue"))
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
 	list, err := i.Lister().ByNamespace("web").List(labels.SelectorFromSet(labels.Set{"color": "blue"}))
 	must(t, err)
@@ -376,10 +395,12 @@ func TestStats(t *testing.T) {
 		t.Fatalf("%d types", len(all))
 	}
 	stats := all[0]
-	if stats.GVR != widgets || stats.Storage != StoragePacked.String() || stats.Objects != 2 || len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
+	if stats.GVR != widgets || stats.Storage != StoragePacked.String() || stats.Objects != 2 ||
+		len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
 		t.Errorf("%+v", stats)
 	}
-	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() || stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {
+	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() ||
+		stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {
 		t.Errorf("%+v: %d bytes", stats, stats.Bytes())
 	}
 }

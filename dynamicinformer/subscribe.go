@@ -20,13 +20,14 @@ import (
 
 // Subscriber is told about the objects of all types that a Selection has. Funcs that are nil are not called.
 //
-// The funcs of one subscriber are never called at the same time, and with no lock held. For each type they come in
-// the order in which its cache changed: OnStarted, OnAdd with inInitialList for what is there, OnSynced, what
-// happens from then on, OnDelete for each object that is left, and OnGone; then perhaps the next generation.
-// Nothing is promised about the order between types. Objects are shared and must not be changed.
+// The funcs of one subscriber are never called at the same time, and with no lock held. For each type they
+// come in the order in which its cache changed: OnStarted, OnAdd with inInitialList for what is there,
+// OnSynced, what happens from then on, OnDelete for each object that is left, and OnGone; then perhaps the
+// next generation. Nothing is promised about the order between types. Objects are shared and must not be
+// changed.
 //
-// A slow subscriber delays no other, and no cache. While one of its funcs runs, what happens is queued, type by
-// type; Subscription.Depth tells how much. A panic is treated as that of an event handler.
+// A slow subscriber delays no other, and no cache. While one of its funcs runs, what happens is queued, type
+// by type; Subscription.Depth tells how much. A panic is treated as that of an event handler.
 type Subscriber struct {
 	// OnStarted tells that a type begins to be followed.
 	OnStarted func(g status.Generation)
@@ -35,8 +36,8 @@ type Subscriber struct {
 	OnAdd func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, inInitialList bool)
 	// OnUpdate tells of an object that changed.
 	OnUpdate func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured)
-	// OnDelete tells of an object that is gone, in its final state, or, if final is false, in the last that is
-	// known.
+	// OnDelete tells of an object that is gone, in its final state, or, if final is false, in the last that
+	// is known.
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
 	// OnDeparted tells of an object that has left the shard (see ResourceOptions.Shard), and exists.
 	OnDeparted func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
@@ -44,16 +45,16 @@ type Subscriber struct {
 	OnSynced func(g status.Generation)
 	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with three
 	// exceptions: with ReasonNotSelected the type lives on, and nothing more is told of it; with
-	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as updates; with
-	// ReasonStopped the context of Start has ended, what was queued is dropped, and the next Start follows the type
-	// anew, with all of its objects as additions.
+	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as
+	// updates; with ReasonStopped the context of Start has ended, what was queued is dropped, and the next
+	// Start follows the type anew, with all of its objects as additions.
 	OnGone func(g status.Generation, reason status.Reason)
 	// OnError tells that a type cannot be followed, although it is selected.
 	OnError func(gvr schema.GroupVersionResource, err error)
 }
 
-// Subscription follows all present and future types of a Selection for a Subscriber. It is safe for concurrent
-// use.
+// Subscription follows all present and future types of a Selection for a Subscriber. It is safe for
+// concurrent use.
 type Subscription struct {
 	factory    *Factory
 	selection  Selection
@@ -82,17 +83,19 @@ type Subscription struct {
 }
 
 // errNoTypes is for patterns without anything to match them with.
-var errNoTypes = errors.New("a selection with patterns or Match needs Options.Types, which tells what there is to select")
+var errNoTypes = errors.New(
+	"a selection with patterns or Match needs Options.Types, which tells what there is to select")
 
-// Subscribe tells a subscriber about the objects of all types that a selection has, now and later, until Close or
-// Shutdown. Each type is followed by an informer of the factory, acquired with the options given (see Acquire) and
-// released when the type is gone or no longer selected. A selection of one type, without patterns, works without
-// Options.Types.
+// Subscribe tells a subscriber about the objects of all types that a selection has, now and later, until
+// Close or Shutdown. Each type is followed by an informer of the factory, acquired with the options given
+// (see Acquire) and released when the type is gone or no longer selected. A selection of one type, without
+// patterns, works without Options.Types.
 //
-// It fails for a selection that is none, with ErrShutdown after Shutdown, and without Options.Types where that is
-// needed. It does not wait for anything. As all informers, those of a subscription run once Start has been called. When
-// the context of Start ends, the subscription stays, and the next Start revives it.
-func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options ...ResourceOptions) (*Subscription, error) {
+// It fails for a selection that is none, with ErrShutdown after Shutdown, and without Options.Types where
+// that is needed. It does not wait for anything. As all informers, those of a subscription run once Start has
+// been called. When the context of Start ends, the subscription stays, and the next Start revives it.
+func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
+	options ...ResourceOptions) (*Subscription, error) {
 	fixed, isFixed := selection.fixed()
 	selection = selection.withDefaults()
 	if err := selection.validate(); err != nil {
@@ -112,15 +115,16 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options 
 		return nil, ErrShutdown
 	}
 	if f.options.Types == nil {
-		typeNews{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(), Versions: []string{fixed.Version}, Established: true})
+		typeNews{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(),
+			Versions: []string{fixed.Version}, Established: true})
 		return s, nil
 	}
 	s.ends(f.options.Types.Subscribe(typeNews{s}))
 	return s, nil
 }
 
-// ends sets what ends the calls of the source of types, or calls it if the subscription has been closed meanwhile: no
-// lock is held then, because the source may be in the midst of a call.
+// ends sets what ends the calls of the source of types, or calls it if the subscription has been closed
+// meanwhile: no lock is held then, because the source may be in the midst of a call.
 func (s *Subscription) ends(unsubscribe func()) {
 	s.mu.Lock()
 	closed := s.mu.closed
@@ -142,8 +146,8 @@ func (s Selection) fixed() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, one
 }
 
-// Close ends the subscription; what is queued is dropped, and no object is told of as deleted. It does not wait for
-// a call that is under way (Done does), so it may be called from inside, and more than once.
+// Close ends the subscription; what is queued is dropped, and no object is told of as deleted. It does not
+// wait for a call that is under way (Done does), so it may be called from inside, and more than once.
 func (s *Subscription) Close() {
 	s.mu.Lock()
 	closed, unsubscribe := s.mu.closed, s.mu.unsubscribe
@@ -162,7 +166,8 @@ func (s *Subscription) Close() {
 // Done is closed when the subscriber is not called any more, after Close or Shutdown.
 func (s *Subscription) Done() <-chan struct{} { return s.work.Done() }
 
-// Depth is how many events of all types the subscriber has not been told of yet, with the one it is being told of.
+// Depth is how many events of all types the subscriber has not been told of yet, with the one it is being
+// told of.
 func (s *Subscription) Depth() int {
 	total := 0
 	for _, followed := range s.Types() {
@@ -180,7 +185,10 @@ func (s *Subscription) Types() []status.Followed {
 	for _, f := range follows {
 		all = append(all, status.Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
-	slices.SortFunc(all, func(a, b status.Followed) int { return health.CompareGVR(a.Status.GVR, b.Status.GVR) })
+	slices.SortFunc(all, func(a, b status.Followed) int {
+		return health.CompareGVR(a.Status.GVR,
+			b.Status.GVR)
+	})
 	return all
 }
 

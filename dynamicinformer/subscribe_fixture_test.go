@@ -25,7 +25,8 @@ type registry struct {
 }
 
 func newRegistry(resources ...string) *registry {
-	r := &registry{types: map[schema.GroupResource]typesource.Type{}, listeners: map[int]typesource.Listener{}}
+	r := &registry{types: map[schema.GroupResource]typesource.Type{},
+		listeners: map[int]typesource.Listener{}}
 	for _, resource := range resources {
 		r.set(resource, nil)
 	}
@@ -52,7 +53,8 @@ func (r *registry) Subscribe(listener typesource.Listener) (stop func()) {
 // set makes a type of the group example.com exist, changed if change is not nil.
 func (r *registry) set(resource string, change func(*typesource.Type)) {
 	t := typesource.Type{
-		GroupResource: schema.GroupResource{Group: "example.com", Resource: resource}, Kind: "Thing", Namespaced: true,
+		GroupResource: schema.GroupResource{Group: "example.com",
+			Resource: resource}, Kind: "Thing", Namespaced: true,
 		UID: "1", Versions: []string{"v1"}, Established: true,
 	}
 	if change != nil {
@@ -102,7 +104,8 @@ func newTheatre(t *testing.T, resources ...string) *theatre {
 			})
 		}
 	}
-	th := &theatre{T: t, server: apitest.New(t, served...), types: newRegistry(resources...), events: make(chan string, 100)}
+	th := &theatre{T: t, server: apitest.New(t, served...), types: newRegistry(resources...),
+		events: make(chan string, 100)}
 	th.factory = newFactory(t, th.server, Options{Types: th.types})
 	th.start()
 	return th
@@ -123,7 +126,10 @@ func (th *theatre) subscriber() Subscriber {
 	return Subscriber{
 		OnStarted: func(g status.Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
 		OnSynced:  func(g status.Generation) { tell(g.GVR, "synced %d", g.Number) },
-		OnGone:    func(g status.Generation, reason status.Reason) { tell(g.GVR, "gone %d %s", g.Number, reason) },
+		OnGone: func(g status.Generation, reason status.Reason) {
+			tell(g.GVR, "gone %d %s",
+				g.Number, reason)
+		},
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if initial {
 				tell(gvr, "initial %s", obj.GetName())
@@ -132,7 +138,8 @@ func (th *theatre) subscriber() Subscriber {
 			}
 		},
 		OnUpdate: func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured) {
-			tell(gvr, "update %s %v", after.GetName(), before.GetResourceVersion() != after.GetResourceVersion())
+			tell(gvr, "update %s %v", after.GetName(),
+				before.GetResourceVersion() != after.GetResourceVersion())
 		},
 		OnDelete: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool) {
 			if final {
@@ -154,7 +161,8 @@ func (th *theatre) subscribe(selection Selection) *Subscription {
 	return s
 }
 
-// expect waits for as many events, and compares those of each type on their own: between types there is no order.
+// expect waits for as many events, and compares those of each type on their own: between types there is no
+// order.
 func (th *theatre) expect(events ...string) {
 	th.Helper()
 	ctx := patient(th.T)
@@ -182,7 +190,8 @@ func (th *theatre) expect(events ...string) {
 
 func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
 	th.Helper()
-	object := map[schema.GroupVersionResource]func(namespace, name string) *unstructured.Unstructured{widgets: widget, gadgets: gadget}[gvr]
+	object := map[schema.GroupVersionResource]func(namespace,
+		name string) *unstructured.Unstructured{widgets: widget, gadgets: gadget}[gvr]
 	for _, name := range names {
 		th.server.Create(th.T, gvr, object("web", name))
 	}

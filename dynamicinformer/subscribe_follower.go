@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// follower passes on what one informer tells its handlers, and where generations begin and end. The latter come
-// through the handler's queue as well, as marks, so that everything comes in order.
+// follower passes on what one informer tells its handlers, and where generations begin and end. The latter
+// come through the handler's queue as well, as marks, so that everything comes in order.
 type follower struct {
 	*Subscription
 	handle       *Handle
@@ -24,8 +24,8 @@ type follower struct {
 	// running counts the generations that have begun and whose end the subscriber has not been told.
 	running atomic.Int32
 
-	// generation is the one that events belong to, and announced says that the subscriber knows of it. They belong
-	// to the handler's goroutine, from the registration until its end.
+	// generation is the one that events belong to, and announced says that the subscriber knows of it. They
+	// belong to the handler's goroutine, from the registration until its end.
 	generation status.Generation
 	announced  bool
 }
@@ -50,8 +50,8 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 	}
 }
 
-// join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile, because
-// the status cannot change.
+// join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile,
+// because the status cannot change.
 func (f *follower) join(now health.Status) error {
 	if health.Runs(now) {
 		f.generation = status.Generation(health.GenerationOf(now))
@@ -71,7 +71,8 @@ func (f *follower) join(now health.Status) error {
 	return nil
 }
 
-// statusChanged takes note of a change of the status. The events of a generation are queued between its beginning and its end.
+// statusChanged takes note of a change of the status. The events of a generation are queued between its
+// beginning and its end.
 func (f *follower) statusChanged(before, after health.Status) {
 	ended, reason, started, synced := health.GenerationsBetween(before, after)
 	if ended && after.State != status.Stopped {

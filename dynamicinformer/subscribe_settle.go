@@ -37,8 +37,8 @@ func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
 // SetComplete implements typesource.Listener.
 func (typeNews) SetComplete() {}
 
-// settle brings one type in line with what is selected. It compares what is with what should be, and is called again
-// whenever either changes. Work calls it.
+// settle brings one type in line with what is selected. It compares what is with what should be, and is
+// called again whenever either changes. Work calls it.
 func (s *Subscription) settle(gr schema.GroupResource) {
 	s.mu.Lock()
 	closed, f := s.mu.closed, s.mu.follows[gr]
@@ -74,7 +74,8 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 func (s *Subscription) join(gvr schema.GroupVersionResource) {
 	f, err := s.follow(gvr)
 	if err != nil {
-		if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) { // the factory is about to close the subscription
+		// the factory is about to close the subscription
+		if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) {
 			s.call(func() { s.subscriber.OnError(gvr, err) })
 		}
 		return

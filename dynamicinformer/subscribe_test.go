@@ -34,7 +34,8 @@ func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 	th.expect("gadgets v1: started 1 7", "gadgets v1: initial b", "gadgets v1: synced 1")
 	th.create(gadgets, "c")
 	th.expect("gadgets v1: add c")
-	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets || got[1].Status.State != status.Synced {
+	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets ||
+		got[1].Status.State != status.Synced {
 		t.Errorf("it follows %+v", got)
 	}
 
@@ -63,7 +64,8 @@ func TestSubscribeKeepsGenerationsApart(t *testing.T) {
 	for n, uid := range []types.UID{"2", "3"} {
 		th.types.set("widgets", func(t *typesource.Type) { t.UID = uid })
 		th.expect("widgets v1: lost a", fmt.Sprintf("widgets v1: gone %d Replaced", n+1),
-			fmt.Sprintf("widgets v1: started %d %s", n+2, uid), "widgets v1: initial a", fmt.Sprintf("widgets v1: synced %d", n+2))
+			fmt.Sprintf("widgets v1: started %d %s", n+2,
+				uid), "widgets v1: initial a", fmt.Sprintf("widgets v1: synced %d", n+2))
 	}
 }
 
@@ -80,7 +82,8 @@ func TestSubscribeLate(t *testing.T) {
 	th.expect("widgets v1: add b", "widgets v1: add b")
 }
 
-// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the generation that has begun with it.
+// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the generation that
+// has begun with it.
 func TestSubscribeResuming(t *testing.T) {
 	th, kept := newTheatre(t, "widgets"), newShelf()
 	th.create(widgets, "a")
@@ -134,7 +137,8 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	th.expect("widgets v1: gone 1 VersionChanged")
 	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
-	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets || followed[0].Status.Version != "v2" {
+	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets ||
+		followed[0].Status.Version != "v2" {
 		t.Errorf("it follows %+v", followed)
 	}
 }
@@ -265,7 +269,8 @@ func TestSubscribeAndShutdown(t *testing.T) {
 func TestShutdownNamesSubscribers(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	entered, release := make(chan struct{}), make(chan struct{})
-	_, err := th.factory.Subscribe(everything, Subscriber{OnStarted: func(status.Generation) { close(entered); <-release }})
+	_, err := th.factory.Subscribe(everything,
+		Subscriber{OnStarted: func(status.Generation) { close(entered); <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,16 +336,20 @@ func TestChoose(t *testing.T) {
 		{"groups below", Selection{Group: "*.crossplane.io", Resource: "*"}, "", "v1"},
 		{"another group", Selection{Group: "crossplane.io", Resource: "*"}, "", ""},
 		{"the core group", Selection{Resource: "*"}, "", ""},
-		{"literal", Selection{Group: "s3.aws.crossplane.io", Version: "v1beta1", Resource: "buckets"}, "", "v1beta1"},
+		{"literal", Selection{Group: "s3.aws.crossplane.io", Version: "v1beta1", Resource: "buckets"},
+			"", "v1beta1"},
 		{"pattern of versions", Selection{Group: "*", Version: "*beta*", Resource: "*"}, "", "v1beta1"},
 		{"a version that cannot be watched", Selection{Group: "*", Version: "v2", Resource: "*"}, "", ""},
 		{"resource", Selection{Group: "*", Resource: "bucket?"}, "", "v1"},
 		{"another resource", Selection{Group: "*", Resource: "bucketpolicies"}, "", ""},
 		{"what is followed is kept", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
 		{"what is followed is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
-		{"what is followed does not match", Selection{Group: "*", Version: "v1", Resource: "*"}, "v1beta1", "v1"},
-		{"predicate", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return true }}, "", "v1"},
-		{"predicate says no", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return false }}, "v1", ""},
+		{"what is followed does not match", Selection{Group: "*", Version: "v1", Resource: "*"},
+			"v1beta1", "v1"},
+		{"predicate", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return true }},
+			"", "v1"},
+		{"predicate says no", Selection{Group: "*", Resource: "*",
+			Match: func(typesource.Type) bool { return false }}, "v1", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

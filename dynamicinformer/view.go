@@ -46,9 +46,10 @@ func (o ResourceOptions) view() viewKey {
 }
 
 // identityOf returns the address of a func value. Two funcs with the same code that have captured different
-// variables differ by it, unlike by the address of their code, which is what package reflect has to offer. It is
-// that of no other func for as long as f is kept.
-func identityOf[F func(schema.GroupVersionResource, *metav1.ListOptions) | cache.TransformFunc](f F) unsafe.Pointer {
+// variables differ by it, unlike by the address of their code, which is what package reflect has to offer. It
+// is that of no other func for as long as f is kept.
+func identityOf[F func(schema.GroupVersionResource,
+	*metav1.ListOptions) | cache.TransformFunc](f F) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
 }
 
@@ -98,5 +99,6 @@ func (p Prune) key() string {
 		texts = append(texts, fmt.Sprintf("%q", path))
 	}
 	slices.Sort(texts)
-	return fmt.Sprintf("%q %v %q", slices.Sorted(slices.Values(p.Presets)), texts, slices.Sorted(slices.Values(p.Annotations)))
+	return fmt.Sprintf("%q %v %q", slices.Sorted(slices.Values(p.Presets)), texts,
+		slices.Sorted(slices.Values(p.Annotations)))
 }

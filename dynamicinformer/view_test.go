@@ -93,18 +93,21 @@ func TestNamespaces(t *testing.T) {
 					}
 					var there, come, gone []string
 					for _, ns := range tt.want {
-						there, come, gone = append(there, "add "+ns+"/x"), append(come, "add "+ns+"/y"), append(gone, "delete "+ns+"/x")
+						there, come, gone = append(there, "add "+ns+"/x"), append(come,
+							"add "+ns+"/y"), append(gone, "delete "+ns+"/x")
 					}
 					all := []string{"a", "b", "c"}
 					for _, ns := range all {
 						server.Create(t, widgets, widget(ns, "x"))
 					}
-					f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: tt.namespaces}})
+					f := newVirtualFactory(t, server,
+						Options{Defaults: ResourceOptions{Namespaces: tt.namespaces}})
 					i := ask(t, f, widgets)
 					e := record(t, i)
 					start(t, f)
 					expectEvents(t, "what was there", e, there...)
-					if s := i.Status(); s.State != status.Synced || !i.HasSynced() || i.LastSyncResourceVersion() == "" {
+					if s := i.Status(); s.State != status.Synced || !i.HasSynced() ||
+						i.LastSyncResourceVersion() == "" {
 						t.Errorf("the status is %+v, the resource version %q", s, i.LastSyncResourceVersion())
 					}
 					for _, ns := range all {
@@ -132,14 +135,17 @@ func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" +
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
-		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403), fault(inNamespace("b"), "watch-list", 403)}
+		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403),
+			fault(inNamespace("b"), "watch-list", 403)}
 		server.Break(deny...)
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
 		i := ask(t, f, widgets)
 		e := record(t, i)
 		start(t, f)
 		expectEvents(t, "b is forbidden", e, "add a/x")
-		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonForbidden || i.HasSynced() {
+		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonForbidden ||
+			i.HasSynced() {
 			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 		}
 		server.Repair()

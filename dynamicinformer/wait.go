@@ -13,19 +13,22 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
-// it waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or
-// ordered by group, resource and version, one for each view of a type, whoever asked for it: Informer.WaitForSync and
+// WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types it
+// waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or ordered
+// by group, resource and version, one for each view of a type, whoever asked for it: Informer.WaitForSync and
 // Handle.WaitForSync wait for one alone. Each status is of the moment when the type was settled.
 //
-// A type that is required (see ResourceOptions.Required) is waited for until it is synced, its informer stops, or ctx
-// ends: it may be installed, or the right to read it granted, while the program starts. Only what does not come to
-// pass by itself settles it, too: a type that cannot be listed and watched, or one of another scope.
+// A type that is required (see ResourceOptions.Required) is waited for until it is synced, its informer
+// stops, or ctx ends: it may be installed, or the right to read it granted, while the program starts. Only
+// what does not come to pass by itself settles it, too: a type that cannot be listed and watched, or one of
+// another scope.
 //
 // The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
-// counts as not synced, also without types if Options.Resources requires it. A type that settles without being synced,
-// because it may not be read for example, does not keep the others from being waited for. It does not poll.
-func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) ([]status.Status, error) {
+// counts as not synced, also without types if Options.Resources requires it. A type that settles without
+// being synced, because it may not be read for example, does not keep the others from being waited for. It
+// does not poll.
+func (f *Factory) WaitForSync(ctx context.Context,
+	gvrs ...schema.GroupVersionResource) ([]status.Status, error) {
 	var statuses, missing []status.Status
 	var ended error
 	for _, i := range f.named(gvrs) {
@@ -47,15 +50,16 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 	return statuses, nil
 }
 
-// WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other types and of
-// other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError: with an ErrStopped when
-// the informer has stopped. The channel of HasSyncedChecker stays open then, as in client-go, because it can give no reason.
+// WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other
+// types and of other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError:
+// with an ErrStopped when the informer has stopped. The channel of HasSyncedChecker stays open then, as in
+// client-go, because it can give no reason.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }
 
-// WaitForSync is Informer.WaitForSync for the informer of the handle. Whether the type is required is for the options of
-// this handle to say, not for those of others. After Release it ends when the informer stops.
+// WaitForSync is Informer.WaitForSync for the informer of the handle. Whether the type is required is for the
+// options of this handle to say, not for those of others. After Release it ends when the informer stops.
 func (h *Handle) WaitForSync(ctx context.Context) error {
 	return h.Informer().waitForSync(ctx, func() bool { return h.required })
 }
@@ -88,7 +92,8 @@ func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (
 func mayRecover(s status.Status) bool {
 	switch s.State {
 	case status.Pending, status.Syncing, status.Resuming, status.Degraded:
-		return requests.Absent(s.Reason) || s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
+		return requests.Absent(s.Reason) || s.Reason == status.ReasonForbidden ||
+			s.Reason == status.ReasonUnauthorized
 	}
 	return false
 }
@@ -117,7 +122,8 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, wanted{unknown: status.Status{GVR: gvr, State: status.Pending, Message: "ForResource was not called for it"}})
+			all = append(all, wanted{unknown: status.Status{GVR: gvr, State: status.Pending,
+				Message: "ForResource was not called for it"}})
 		}
 	}
 	return all
@@ -129,7 +135,8 @@ func (f *Factory) neglected() []schema.GroupVersionResource {
 	for _, e := range f.entries() {
 		asked[e.key.gvr] = true
 	}
-	return slices.DeleteFunc(f.options.requiredTypes(), func(gvr schema.GroupVersionResource) bool { return asked[gvr] })
+	return slices.DeleteFunc(f.options.requiredTypes(),
+		func(gvr schema.GroupVersionResource) bool { return asked[gvr] })
 }
 
 // NotSyncedError reports which types are not synced, and why.
@@ -154,7 +161,8 @@ func (e *NotSyncedError) Error() string {
 	return text
 }
 
-// Unwrap returns the last error of each type, ErrStopped for each whose informer has stopped, and why the waiting ended.
+// Unwrap returns the last error of each type, ErrStopped for each whose informer has stopped, and why the
+// waiting ended.
 func (e *NotSyncedError) Unwrap() []error {
 	var all []error
 	for _, s := range e.Missing {

@@ -48,7 +48,8 @@ func ExampleHandle_WaitForSync() {
 	// gadgets: not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }
 
-// What a program cannot do without is waited for, also until it is installed, and the right to read it granted.
+// What a program cannot do without is waited for, also until it is installed, and the right to read it
+// granted.
 func ExampleInformer_WaitForSync() {
 	server := cluster()
 	defer server.Close()

@@ -29,14 +29,17 @@ func TestWaitForSyncSettles(t *testing.T) {
 		is     func(error) bool
 	}{
 		{401, status.Syncing, status.ReasonUnauthorized, "the server's own words", apierrors.IsUnauthorized},
-		{403, status.Degraded, status.ReasonForbidden, "list denied: the server's own words", apierrors.IsForbidden},
+		{403, status.Degraded, status.ReasonForbidden, "list denied: the server's own words",
+			apierrors.IsForbidden},
 		{404, status.Degraded, status.ReasonNotFound, "the server's own words", apierrors.IsNotFound},
-		{405, status.Degraded, status.ReasonVerbUnsupported, "the server's own words", apierrors.IsMethodNotSupported},
+		{405, status.Degraded, status.ReasonVerbUnsupported, "the server's own words",
+			apierrors.IsMethodNotSupported},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.reason), func(t *testing.T) {
 			server := newServer(t)
-			server.Break(apitest.Fault{Path: gadgetsPath, Status: tt.status, Message: "the server's own words"})
+			server.Break(apitest.Fault{Path: gadgetsPath, Status: tt.status,
+				Message: "the server's own words"})
 			server.Create(t, widgets, widget("web", "a"))
 			f := newFactory(t, server, Options{})
 			i := ask(t, f, widgets)
@@ -59,13 +62,16 @@ func TestWaitForSyncSettles(t *testing.T) {
 			if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Cause != nil {
 				t.Fatalf("the error is %#v", err)
 			}
-			if s := missing.Missing[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil || s.Message == "" {
+			if s := missing.Missing[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil ||
+				s.Message == "" {
 				t.Errorf("the missing one has the status %+v", s)
 			}
-			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) || errors.Is(err, context.Canceled) {
+			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) ||
+				errors.Is(err, context.Canceled) {
 				t.Errorf("the server's answer is not found in %v", err)
 			}
-			want := fmt.Sprintf("not synced: gadgets.v1.example.com: %s (%s): %s", tt.state, tt.reason, tt.text)
+			want := fmt.Sprintf("not synced: gadgets.v1.example.com: %s (%s): %s", tt.state,
+				tt.reason, tt.text)
 			if err.Error() != want {
 				t.Errorf("the text is %q, want %q", err, want)
 			}
@@ -85,7 +91,8 @@ func TestWatchNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded })
-	if s.Reason != status.ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") || s.LastContact.IsZero() || !i.HasSynced() {
+	if s.Reason != status.ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") ||
+		s.LastContact.IsZero() || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 	}
 }
@@ -104,13 +111,15 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	cancel(why)
 	statuses, err := f.WaitForSync(ctx, widgets, gadgets)
 	var missing *NotSyncedError
-	if !errors.As(err, &missing) || len(missing.Missing) != 2 || !errors.Is(err, why) || !errors.Is(missing.Cause, why) {
+	if !errors.As(err, &missing) || len(missing.Missing) != 2 || !errors.Is(err, why) ||
+		!errors.Is(missing.Cause, why) {
 		t.Fatalf("the error is %#v", err)
 	}
 	if len(statuses) != 2 || statuses[0].GVR != widgets || statuses[1].GVR != gadgets {
 		t.Errorf("the statuses are %+v", statuses)
 	}
-	if text := err.Error(); !strings.HasSuffix(text, "(gave up: had enough)") || !strings.Contains(text, "widgets.v1.example.com: ") {
+	if text := err.Error(); !strings.HasSuffix(text, "(gave up: had enough)") ||
+		!strings.Contains(text, "widgets.v1.example.com: ") {
 		t.Errorf("the text is %q", text)
 	}
 }
@@ -143,7 +152,8 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	cancel()
 	_, err := f.WaitForSync(ctx)
 	var missing *NotSyncedError
-	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != status.Stopped || !i.IsStopped() {
+	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != status.Stopped ||
+		!i.IsStopped() {
 		t.Errorf("after Shutdown: %v, %+v", err, i.Status())
 	}
 }
@@ -166,7 +176,8 @@ func TestRecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" || s.LastContact.IsZero() {
+	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" ||
+		s.LastContact.IsZero() {
 		t.Errorf("the status of the recovered informer is %+v", s)
 	}
 }
@@ -180,21 +191,25 @@ func TestFormatGVR(t *testing.T) {
 
 // TestWaitForSyncRequired: a required type that is absent is waited for, and an optional one is not.
 func TestWaitForSyncRequired(t *testing.T) {
-	s := newStage(t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(true)}}})
+	s := newStage(
+		t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
+			true)}}})
 	ask(t, s.factory, gadgets)
 	if err := s.factory.Start(s.ctx); err != nil {
 		t.Fatal(err)
 	}
 	s.types.listener.SetComplete()
 	s.await(status.Pending, status.ReasonNotInstalled)
-	if c := s.factory.Condition(status.ConditionReady); c.Reason != status.ReasonNotInstalled || !strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
+	if c := s.factory.Condition(status.ConditionReady); c.Reason != status.ReasonNotInstalled ||
+		!strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
 		t.Errorf("without the required type, the condition is %+v", c)
 	}
 
 	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
 	var missing *NotSyncedError
-	if _, err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil || len(missing.Missing) != 2 {
+	if _, err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil ||
+		len(missing.Missing) != 2 {
 		t.Errorf("giving up ends with %v", err)
 	}
 
@@ -216,7 +231,8 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 	s.types.set(nil)
 	o := <-result
-	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.Missing) != 1 || missing.Missing[0].GVR != gadgets {
+	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.Missing) != 1 ||
+		missing.Missing[0].GVR != gadgets {
 		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
 	}
 	if len(o.statuses) != 2 || o.statuses[1].State != status.Synced {
@@ -251,7 +267,8 @@ func TestListenerOfFactory(t *testing.T) {
 				life = append(life, line)
 			}
 		}
-		if diff := cmp.Diff([]string{"widgets: started 1 ", "widgets: synced 1", "widgets: ended 1 "}, life); diff != "" {
+		if diff := cmp.Diff([]string{"widgets: started 1 ", "widgets: synced 1", "widgets: ended 1 "},
+			life); diff != "" {
 			t.Errorf("%s listener (-want +got):\n%s\nof %q", name, diff, d.all())
 		}
 	}
@@ -260,17 +277,19 @@ func TestListenerOfFactory(t *testing.T) {
 // TestShutdownWaitsForListeners: what has not been told by then is named, not lost in silence.
 func TestShutdownWaitsForListeners(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	f := newFactory(t, newServer(t), Options{Listener: Listener{ConditionChanged: func(_, after status.Condition) {
-		if after.Type == status.ConditionReady {
-			close(entered)
-			<-release
-		}
-	}}})
+	f := newFactory(t, newServer(t),
+		Options{Listener: Listener{ConditionChanged: func(_, after status.Condition) {
+			if after.Type == status.ConditionReady {
+				close(entered)
+				<-release
+			}
+		}}})
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var left *ShutdownError
-	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 || !strings.Contains(err.Error(), "a listener") {
+	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 ||
+		!strings.Contains(err.Error(), "a listener") {
 		t.Errorf("Shutdown ends with %v", err)
 	}
 	close(release)
@@ -282,13 +301,16 @@ func TestWaitForOneInformer(t *testing.T) {
 		server.Break(silence(inNamespace("web")))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
-		mine, hangs := acquire(t, f, widgets), acquire(t, f, widgets, ResourceOptions{Namespaces: InNamespaces("web")})
-		if err := errors.Join(mine.WaitForSync(t.Context()), mine.Informer().WaitForSync(t.Context())); err != nil {
+		mine, hangs := acquire(t, f, widgets), acquire(t, f, widgets,
+			ResourceOptions{Namespaces: InNamespaces("web")})
+		if err := errors.Join(mine.WaitForSync(t.Context()),
+			mine.Informer().WaitForSync(t.Context())); err != nil {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := hangs.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer") {
+		if err := hangs.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("what hangs: %v", err)
 		}
 		waited := make(chan error)
@@ -296,7 +318,8 @@ func TestWaitForOneInformer(t *testing.T) {
 		synctest.Wait()
 		hangs.Release()
 		var missing *NotSyncedError
-		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) || err.Error() != "not synced: widgets.v1.example.com: Stopped: released by all who claimed it" {
+		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) ||
+			err.Error() != "not synced: widgets.v1.example.com: Stopped: released by all who claimed it" {
 			t.Errorf("after the release, waiting ended with %v", err)
 		}
 		<-hangs.Informer().Stopped()
@@ -316,11 +339,14 @@ func TestRequiredWaitsForRights(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			server.Break(fault(widgetsPath, "", status))
-			f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(true)}}})
+			f := newVirtualFactory(t, server,
+				Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
+					true)}}})
 			i := ask(t, f, widgets)
 			optional := acquire(t, f, widgets, ResourceOptions{Required: new(false)})
 			start(t, f)
-			if err := optional.WaitForSync(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			if err := optional.WaitForSync(t.Context()); err == nil ||
+				errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%d: whoever can do without has waited until %v", status, err)
 			}
 			time.AfterFunc(10*time.Second, server.Repair)

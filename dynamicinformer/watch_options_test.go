@@ -44,13 +44,14 @@ func TestWatchErrorHandler(t *testing.T) {
 		failed := make(chan error, 100)
 		f := newVirtualFactory(t, server, Options{})
 		start(t, f)
-		_, err := f.Acquire(widgets, ResourceOptions{WatchErrorHandler: func(ctx context.Context, r *cache.Reflector, err error) {
-			cache.DefaultWatchErrorHandler(ctx, r, err) // which looks into the reflector
-			select {
-			case failed <- err:
-			default:
-			}
-		}})
+		_, err := f.Acquire(widgets,
+			ResourceOptions{WatchErrorHandler: func(ctx context.Context, r *cache.Reflector, err error) {
+				cache.DefaultWatchErrorHandler(ctx, r, err) // which looks into the reflector
+				select {
+				case failed <- err:
+				default:
+				}
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,14 +13,19 @@ func TestWire(t *testing.T) {
 		options          ResourceOptions
 		metadata, pruned bool
 	}{
-		"default":            {},
-		"packed":             {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}},
-		"transformed":        {options: ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}},
+		"default": {},
+		"packed":  {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}},
+		"transformed": {options: ResourceOptions{Transform: func(o any) (any, error) {
+			return o,
+				nil
+		}}},
 		"pruned":             {options: ResourceOptions{Prune: managed}, pruned: true},
 		"StripManagedFields": {options: ResourceOptions{Transform: StripManagedFields}, pruned: true},
 		"object":             {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}},
-		"object, pruned":     {options: ResourceOptions{Storage: Storage{Mode: StorageObject}, Prune: managed}, pruned: true},
-		"metadata":           {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}, metadata: true},
+		"object, pruned": {options: ResourceOptions{Storage: Storage{Mode: StorageObject},
+			Prune: managed}, pruned: true},
+		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
+			metadata: true},
 	} {
 		form, _, err := tt.options.form()
 		if err != nil {

@@ -11,8 +11,8 @@ func (m Match) Means(gvr schema.GroupVersionResource, kind string) bool {
 	return m.Matches(gvr.Group, gvr.Resource, kind) && (m.Version == "" || m.Version == gvr.Version)
 }
 
-// IndexesOf are those that all resources together declare for a type, each once. Where several resources have indexes of
-// one name that are not the same, each is called after its resource, too: certs/issuer.
+// IndexesOf are those that all resources together declare for a type, each once. Where several resources have
+// indexes of one name that are not the same, each is called after its resource, too: certs/issuer.
 func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Index {
 	type owned struct {
 		owner string
@@ -32,7 +32,10 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 	all := make([]*Index, len(declared))
 	for i, x := range declared {
 		all[i] = x.index
-		if slices.ContainsFunc(declared, func(y owned) bool { return y != x && y.index.Name == x.index.Name }) {
+		if slices.ContainsFunc(declared, func(y owned) bool {
+			return y != x &&
+				y.index.Name == x.index.Name
+		}) {
 			all[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A type has the indexes and references of all resources that mean it in its version, each index once; names that
-// would be taken twice have those of their resources.
+// A type has the indexes and references of all resources that mean it in its version, each index once; names
+// that would be taken twice have those of their resources.
 func TestIndexesOf(t *testing.T) {
 	config := parse(t, `
   - name: a

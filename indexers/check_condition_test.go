@@ -47,23 +47,37 @@ func TestCheckCondition(t *testing.T) {
 		{`@.spec[`, ""},
 		{`@.spec.cont > 4`, ":7: E301: .spec.cont is not in widgets.example.com/v1; did you mean .spec.count?"},
 		{`spec.nmaes[*]`, ":5: E301: .spec.nmaes is not in widgets.example.com/v1; did you mean .spec.names?"},
-		{`("é" == @.kind) && @.spec.cont`, ":26: E301: .spec.cont is not in widgets.example.com/v1; did you mean .spec.count?"},
-		{`@.metadata.labels.a.b/c == "x"`, `:20: E303: .b/c on .metadata.labels.a, which is text; for the label a.b/c write .metadata.labels["a.b/c"]`},
-		{`@.spec.count > "4"`, `:16: W307: .spec.count is a number, and "4" is text` + never + "write 4, without quotes"},
-		{`"four" != @.spec.count`, `:1: W307: .spec.count is a number, and "four" is text` + always + "compare it with a number"},
-		{`@.spec.count == true`, ":17: W307: .spec.count is a number, and true is a boolean" + never + "compare it with a number"},
-		{`@.spec.on == "true"`, `:14: W307: .spec.on is a boolean, and "true" is text` + never + "write true, without quotes"},
-		{`@.spec.on == "yes"`, `:14: W307: .spec.on is a boolean, and "yes" is text` + never + "compare it with a boolean"},
-		{`@.spec.on > false`, ":13: W307: .spec.on is a boolean, which has no order" + never + "compare it by == or !="},
+		{`("é" == @.kind) && @.spec.cont`,
+			":26: E301: .spec.cont is not in widgets.example.com/v1; did you mean .spec.count?"},
+		{`@.metadata.labels.a.b/c == "x"`,
+			`:20: E303: .b/c on .metadata.labels.a, which is text; for the label a.b/c write .metadata.labels["a.b/c"]`},
+		{`@.spec.count > "4"`, `:16: W307: .spec.count is a number, and "4" is text` + never +
+			"write 4, without quotes"},
+		{`"four" != @.spec.count`, `:1: W307: .spec.count is a number, and "four" is text` + always +
+			"compare it with a number"},
+		{`@.spec.count == true`, ":17: W307: .spec.count is a number, and true is a boolean" + never +
+			"compare it with a number"},
+		{`@.spec.on == "true"`, `:14: W307: .spec.on is a boolean, and "true" is text` + never +
+			"write true, without quotes"},
+		{`@.spec.on == "yes"`, `:14: W307: .spec.on is a boolean, and "yes" is text` + never +
+			"compare it with a boolean"},
+		{`@.spec.on > false`, ":13: W307: .spec.on is a boolean, which has no order" + never +
+			"compare it by == or !="},
 		{`@.kind == 1.5`, `:11: W307: .kind is text, and 1.5 is a number` + never + `write "1.5", in quotes`},
-		{`@.spec.at < 2026`, `:13: W307: .spec.at is a time, and 2026 is a number` + never + `write "2026", in quotes`},
-		{`@.spec.port == true`, ":16: W307: .spec.port is a number or text, and true is a boolean" + never + "compare it with a number"},
-		{`@.spec.count == 2.5`, ":17: W307: .spec.count has no fraction, and 2.5 has" + never + "compare it with an integer, or by < or >"},
-		{`@.spec.size == "lagre"`, `:16: W307: .spec.size is never "lagre"` + never + `did you mean "large"?`},
+		{`@.spec.at < 2026`, `:13: W307: .spec.at is a time, and 2026 is a number` + never +
+			`write "2026", in quotes`},
+		{`@.spec.port == true`, ":16: W307: .spec.port is a number or text, and true is a boolean" + never +
+			"compare it with a number"},
+		{`@.spec.count == 2.5`, ":17: W307: .spec.count has no fraction, and 2.5 has" + never +
+			"compare it with an integer, or by < or >"},
+		{`@.spec.size == "lagre"`, `:16: W307: .spec.size is never "lagre"` + never +
+			`did you mean "large"?`},
 		{`@.spec.level == 7`, `:17: W307: .spec.level is never 7` + never + `its values are 1, 2`},
-		{`@.spec.names == "a"`, `:17: W307: .spec.names is a list` + never + `ask for its elements, as in @.spec.names[?(@ == "a")]`},
+		{`@.spec.names == "a"`, `:17: W307: .spec.names is a list` + never +
+			`ask for its elements, as in @.spec.names[?(@ == "a")]`},
 		{`@.spec == "a"`, `:11: W307: .spec is a map` + never + `compare one of its fields`},
-		{`.spec.names[?(@ == 1)]`, `:20: W307: .spec.names[*] is text, and 1 is a number` + never + `write "1", in quotes`},
+		{`.spec.names[?(@ == 1)]`, `:20: W307: .spec.names[*] is text, and 1 is a number` + never +
+			`write "1", in quotes`},
 	}
 	for _, test := range tests {
 		got := ""

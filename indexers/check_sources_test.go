@@ -30,7 +30,10 @@ const brokenTwice = `  - name: w
 
 func checkSources(text string, definitions []*crd.Definition, err error) (*indexers.Config, error) {
 	source := indexers.Source{Name: "c.yaml", Data: []byte(strings.Replace(header(text), "NAME", "n", 1))}
-	return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) { return definitions, err }}, source)
+	return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
+		error) {
+		return definitions, err
+	}}, source)
 }
 
 // One run says everything, in the order of the file, and each cause once.
@@ -47,7 +50,8 @@ func TestErrorsOfBothKindsAtOnce(t *testing.T) {
 		}
 		return out
 	}
-	want := []string{"10:17 E001", "11:28 E301", "12:35 E102", "13:47 E020", "14:41 E307", "16:77 E003", "17:5 E004", "19:49 E304"}
+	want := []string{"10:17 E001", "11:28 E301", "12:35 E102", "13:47 E020", "14:41 E307", "16:77 E003",
+		"17:5 E004", "19:49 E304"}
 	if diff := cmp.Diff(want, places(wrong.Diagnostics)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
@@ -67,10 +71,12 @@ func TestCheckSources(t *testing.T) {
 		t.Errorf("got %+v, %v", config, err)
 	}
 	var wrong *indexers.ConfigError
-	if _, err = checkSources(brokenTwice, nil, away); !errors.Is(err, away) || !errors.As(err, &wrong) || len(wrong.Diagnostics) != 5 {
+	if _, err = checkSources(brokenTwice, nil, away); !errors.Is(err, away) || !errors.As(err, &wrong) ||
+		len(wrong.Diagnostics) != 5 {
 		t.Errorf("got %v", err)
 	}
-	if config, err = indexers.Load("nowhere.yaml"); !errors.As(err, &wrong) || config != nil || wrong.Diagnostics[0].Code != indexers.CodeFile {
+	if config, err = indexers.Load("nowhere.yaml"); !errors.As(err, &wrong) || config != nil ||
+		wrong.Diagnostics[0].Code != indexers.CodeFile {
 		t.Errorf("got %+v, %v", config, err)
 	}
 }

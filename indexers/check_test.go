@@ -20,8 +20,9 @@ func openWidget() *crd.Definition {
 			"count": {Type: "integer"},
 			"names": {Type: "array", Items: &crd.Schema{Type: "string"}},
 			"empty": {Type: "object"},
-			"any":   {Type: "object", PreserveUnknown: true, Properties: map[string]*crd.Schema{"known": {Type: "string"}}},
-			"raw":   {Type: "object", EmbeddedResource: true},
+			"any": {Type: "object", PreserveUnknown: true,
+				Properties: map[string]*crd.Schema{"known": {Type: "string"}}},
+			"raw": {Type: "object", EmbeddedResource: true},
 		}},
 	}}
 	return &crd.Definition{
@@ -55,8 +56,11 @@ func TestCheckPaths(t *testing.T) {
 		{".spec.*.x", "W301"},
 	}
 	for _, test := range tests {
-		text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" + test.path + "\"}]\n")
-		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+		text := header(
+			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" +
+				test.path + "\"}]\n")
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
+			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil {
 			t.Errorf("%s: %v", test.path, err)
 			continue

@@ -8,10 +8,11 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// What the check says about each declared type and each kind of schema is what an index does with values of that kind:
-// an error where it takes none, a warning where it leaves some out.
+// What the check says about each declared type and each kind of schema is what an index does with values of
+// that kind: an error where it takes none, a warning where it leaves some out.
 func TestTypesAgainstSchemas(t *testing.T) {
-	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3", "2026-01-31", "10.0.0.0/8"}
+	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
+		"2026-01-31", "10.0.0.0/8"}
 	kinds := []struct {
 		name   string
 		schema crd.Schema
@@ -22,20 +23,25 @@ func TestTypesAgainstSchemas(t *testing.T) {
 		{"integer", crd.Schema{Type: "integer"}, []any{int64(1), int64(7)}, false},
 		{"number", crd.Schema{Type: "number"}, []any{int64(7), 2.5}, false},
 		{"text", crd.Schema{Type: "string"}, text, true},
-		{"time", crd.Schema{Type: "string", Format: "date-time"}, []any{"2026-01-01T00:00:00Z", "2026-01-01T01:00:00.5+01:00"}, false},
+		{"time", crd.Schema{Type: "string", Format: "date-time"},
+			[]any{"2026-01-01T00:00:00Z", "2026-01-01T01:00:00.5+01:00"}, false},
 		{"other format", crd.Schema{Type: "string", Format: "hostname"}, text, true},
-		{"conditions", crd.Schema{Type: "string", Enum: []any{"True", "False", "Unknown"}}, []any{"True", "False", "Unknown"}, false},
+		{"conditions", crd.Schema{Type: "string", Enum: []any{"True", "False", "Unknown"}},
+			[]any{"True", "False", "Unknown"}, false},
 		{"words", crd.Schema{Type: "string", Enum: []any{"big", "small"}}, []any{"big", "small"}, false},
-		{"words and a number", crd.Schema{Type: "string", Enum: []any{"auto", "90m", "7"}}, []any{"auto", "90m", "7"}, false},
+		{"words and a number", crd.Schema{Type: "string", Enum: []any{"auto", "90m", "7"}},
+			[]any{"auto", "90m", "7"}, false},
 		{"numbers", crd.Schema{Type: "integer", Enum: []any{1.0, 7.0}}, []any{int64(1), int64(7)}, false},
 		{"date", crd.Schema{Type: "string", Format: "date"}, []any{"2026-01-31"}, false},
 		{"cidr", crd.Schema{Type: "string", Format: "cidr"}, []any{"10.0.0.0/8", "::/0"}, false},
 		{"ipv4", crd.Schema{Type: "string", Format: "ipv4"}, []any{"10.0.0.1"}, false},
 		{"format duration", crd.Schema{Type: "string", Format: "duration"}, []any{"90m"}, false},
-		{"uuid", crd.Schema{Type: "string", Format: "uuid"}, []any{"123e4567-e89b-12d3-a456-426614174000"}, false},
+		{"uuid", crd.Schema{Type: "string", Format: "uuid"}, []any{"123e4567-e89b-12d3-a456-426614174000"},
+			false},
 		{"int-or-string", crd.Schema{IntOrString: true}, append([]any{int64(7)}, text...), true},
 	}
-	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver", "date", "cidr"}
+	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
+		"date", "cidr"}
 	partly := 0
 	for _, kind := range kinds {
 		for _, typ := range types {
@@ -63,20 +69,24 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			}
 			schema := kind.schema
 			if got := checkOf(t, index, &schema); got != want {
-				t.Errorf("type %q on %s gives %q, want %q: it takes %d values and leaves out %d", typ, kind.name, got, want, taken, left)
+				t.Errorf("type %q on %s gives %q, want %q: it takes %d values and leaves out %d", typ,
+					kind.name, got, want, taken, left)
 			}
 		}
 	}
 	if partly != 7 {
-		t.Errorf("%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
+		t.Errorf(
+			"%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
 	}
 }
 
 // checkOf gives the codes that an index has on a type whose .spec.v has the schema.
 func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	t.Helper()
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" + index + "]\n")
-	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
+		index + "]\n")
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
+		Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +103,8 @@ func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 
 // What controller-gen makes of a quantity is not text.
 func TestQuantityAsText(t *testing.T) {
-	quantity := &crd.Schema{IntOrString: true, Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}
+	quantity := &crd.Schema{IntOrString: true,
+		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}
 	for index, want := range map[string]string{
 		"{name: i, path: .spec.v}":                                    "W309",
 		"{name: i, path: .spec.v, order: sorted}":                     "W309",

@@ -41,8 +41,10 @@ const (
 	CodeNoVersion    Code = config.CodeNoVersion    // a version that the CRD does not serve
 	CodeNotIndexable Code = config.CodeNotIndexable // the path ends at a list or a map
 	CodeTypeMismatch Code = config.CodeTypeMismatch // a type that no value of the path has
-	CodeUnselectable Code = config.CodeUnselectable // a field selector over a field that the server does not select by
-	CodeNoNamespace  Code = config.CodeNoNamespace  // a reference without a namespace to a type that has namespaces
+	// a field selector over a field that the server does not select by
+	CodeUnselectable Code = config.CodeUnselectable
+	// a reference without a namespace to a type that has namespaces
+	CodeNoNamespace Code = config.CodeNoNamespace
 
 	CodeOpenField    Code = config.CodeOpenField    // a field that the schema leaves open
 	CodeNoSchema     Code = config.CodeNoSchema     // a version without a schema
@@ -50,8 +52,10 @@ const (
 	CodeOptionalGone Code = config.CodeOptionalGone // an optional resource that no CRD defines
 	CodeTextOrder    Code = config.CodeTextOrder    // numbers that are ordered as text
 	CodeTypePartly   Code = config.CodeTypePartly   // a type that only some values of the path have
-	CodeLiteral      Code = config.CodeLiteral      // a comparison that holds for all values of the path, or for none
-	CodeExistence    Code = config.CodeExistence    // a condition that asks whether a boolean is there, not whether it is true
+	// a comparison that holds for all values of the path, or for none
+	CodeLiteral Code = config.CodeLiteral
+	// a condition that asks whether a boolean is there, not whether it is true
+	CodeExistence    Code = config.CodeExistence
 	CodeTextQuantity Code = config.CodeTextQuantity // quantities that are compared as text
 	CodeLackedBySome Code = config.CodeLackedBySome // what some of the types lack that a pattern matches
 	CodeNoTarget     Code = config.CodeNoTarget     // a reference to a type that no CRD defines

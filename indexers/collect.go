@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// element is the value in which the parts of an index are looked up: an object, or a value that "each" selects.
-// collecting.document decides which field is used.
+// element is the value in which the parts of an index are looked up: an object, or a value that "each"
+// selects. collecting.document decides which field is used.
 type element struct {
 	decoded any
 	found   [][]jsonpath.Value // the values of each path of Index.inner in the document
@@ -19,13 +19,14 @@ type element struct {
 // collecting gathers the keys of one object for one index. It can be used for one index after the other.
 type collecting struct {
 	*function
-	object   map[string]any     // the decoded object; nil if document is set
-	document []byte             // the object's JSON; nil if object is set
-	root     [][]jsonpath.Value // of a document: what the paths lead to that begin at the object in spite of each
-	found    []string           // what was there before, and then the keys of the object
-	before   int                // where the latter begin
-	seen     map[string]bool    // of the latter, once a search through the list takes too long
-	repeated bool               // a key is kept as often as it is found
+	object   map[string]any // the decoded object; nil if document is set
+	document []byte         // the object's JSON; nil if object is set
+	// of a document: what the paths lead to that begin at the object in spite of each
+	root     [][]jsonpath.Value
+	found    []string        // what was there before, and then the keys of the object
+	before   int             // where the latter begin
+	seen     map[string]bool // of the latter, once a search through the list takes too long
+	repeated bool            // a key is kept as often as it is found
 
 	// What follows is room for one element.
 	scalars []scalar
@@ -189,8 +190,8 @@ func (c *collecting) absent(p *config.Part) {
 // manyValues is the number from which a map is faster than a list.
 const manyValues = 16
 
-// add keeps a key unless it is there already or beyond a limit. size is the length of the value, that of the parts taken
-// together.
+// add keeps a key unless it is there already or beyond a limit. size is the length of the value, that of the
+// parts taken together.
 func (c *collecting) add(key string, size int) {
 	own := c.found[c.before:]
 	switch {

@@ -128,11 +128,12 @@ type storedObject interface {
 	Unstructured() *unstructured.Unstructured
 }
 
-// StoredKeys returns the keys of an object as a cache holds it: those of [Functions.KeysJSON] for JSON, which is not
-// decoded for it, and else those of [Functions.Keys].
+// StoredKeys returns the keys of an object as a cache holds it: those of [Functions.KeysJSON] for JSON, which
+// is not decoded for it, and else those of [Functions.Keys].
 func (f *Functions) StoredKeys(object any) [][]string { return f.stored(object, false) }
 
-// StoredValues is StoredKeys with each key as often as the object has its value. The limit maxValues does not apply.
+// StoredValues is StoredKeys with each key as often as the object has its value. The limit maxValues does not
+// apply.
 func (f *Functions) StoredValues(object any) [][]string { return f.stored(object, true) }
 
 func (f *Functions) stored(object any, repeated bool) [][]string {

@@ -126,8 +126,8 @@ func (f *Functions) Stats() []Stats {
 	return out
 }
 
-// Dropped counts the values that the index of a name has left out because of maxValues or maxValueBytes; 0 where there
-// is no such index.
+// Dropped counts the values that the index of a name has left out because of maxValues or maxValueBytes; 0
+// where there is no such index.
 func (f *Functions) Dropped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {

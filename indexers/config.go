@@ -58,7 +58,8 @@ type Resource struct {
 	// Indexes are in the order of the file. Their names are unique within the resource. A resource
 	// may have none.
 	Indexes []*Index
-	// References say what the objects refer to, in the order of the file. Their names are unique within the resource.
+	// References say what the objects refer to, in the order of the file. Their names are unique within the
+	// resource.
 	References []*Reference
 
 	declared *config.Resource
@@ -135,15 +136,15 @@ func (n Namespaces) All() bool { return len(n.Include) == 0 && len(n.Exclude) ==
 // it is included.
 func (n Namespaces) Matches(namespace string) bool { return config.Namespaces(n).Matches(namespace) }
 
-// EffectivePrune gives what is cut out of objects that are kept: what Prune says, without what an index reads,
-// since an index could not be computed of an object that lacks it.
+// EffectivePrune gives what is cut out of objects that are kept: what Prune says, without what an index
+// reads, since an index could not be computed of an object that lacks it.
 func (r *Resource) EffectivePrune() Prune {
 	return Prune(config.Prune(r.Prune).Without(r.declared.AllIndexes()))
 }
 
 //go:generate go run ./internal/genschema ../docs/index-config.schema.json
 
-// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types that
-// the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of names
-// that are taken, and of most fields that do not go together.
+// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types
+// that the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of
+// names that are taken, and of most fields that do not go together.
 func Schema() []byte { return config.Schema() }

@@ -12,7 +12,8 @@ func (i *Index) Same(other *Index) bool {
 	return i.Name == other.Name && i.definition() == other.definition()
 }
 
-// Renamed gives the same index under another name, for caches that several share and where names of one may be taken.
+// Renamed gives the same index under another name, for caches that several share and where names of one may
+// be taken.
 func (i *Index) Renamed(name string) *Index {
 	renamed := *i
 	renamed.Name = name
@@ -53,7 +54,8 @@ func (i *Index) definition() string {
 // keeping writes out how the objects of a resource are kept, by the names of the fields.
 func (r *Resource) keeping() [][2]string {
 	return [][2]string{
-		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions, r.Match.Resource, r.Match.Kind})},
+		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions,
+			r.Match.Resource, r.Match.Kind})},
 		{"storage", r.Storage.Mode},
 		{"prune", fmt.Sprintf("%q", config.Prune(r.EffectivePrune()).Paths())},
 		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},

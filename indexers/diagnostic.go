@@ -48,7 +48,8 @@ func (d Diagnostic) Text() string {
 		return d.String()
 	}
 	e := d.excerpt()
-	return d.String() + "\n  " + e.text + "\n  " + strings.Repeat(" ", e.before) + "^" + strings.Repeat("~", e.length-1)
+	return d.String() + "\n  " + e.text + "\n  " + strings.Repeat(" ", e.before) + "^" +
+		strings.Repeat("~", e.length-1)
 }
 
 // ConfigError is what [Load], [Parse] and [Config.Check] return: everything that is wrong, in the

@@ -17,14 +17,14 @@ type Change struct {
 	References bool
 }
 
-// InPlace reports whether a cache that follows the resource can take the change over while it runs: nothing but
-// indexes differs. An index over something that was pruned so far changes what is pruned, and so needs objects to
-// be read anew.
+// InPlace reports whether a cache that follows the resource can take the change over while it runs: nothing
+// but indexes differs. An index over something that was pruned so far changes what is pruned, and so needs
+// objects to be read anew.
 func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fields) == 0 }
 
-// Diff gives what differs between two configs: first what was removed or changed, in the order of the old one,
-// and then what was added, in the order of the new one. Where something is written, and in which file, is no
-// difference. nil stands for an empty config.
+// Diff gives what differs between two configs: first what was removed or changed, in the order of the old
+// one, and then what was added, in the order of the new one. Where something is written, and in which file,
+// is no difference. nil stands for an empty config.
 func Diff(old, new *Config) []Change {
 	var changes []Change
 	for _, r := range old.resources() {

@@ -11,7 +11,8 @@ import (
 
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
-	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(strings.Replace(header(resources), "NAME", "n", 1))})
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
+		Data: []byte(strings.Replace(header(resources), "NAME", "n", 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,24 +40,46 @@ func TestDiff(t *testing.T) {
 		fields         []string
 		inPlace        bool
 	}{
-		{"another notation", widgetsWith("", base), "# a comment\n" + widgetsWith("", "{path: '{.spec.a}', name: a, missing: skip, order: hash}"), nil, nil, nil, false},
-		{"a new index", widgetsWith("", base), widgetsWith("", base, "{name: b, label: b}"), []string{"b"}, nil, nil, true},
-		{"an index less", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", base), nil, []string{"b"}, nil, true},
-		{"another order of indexes", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", "{name: b, label: b}", base), nil, nil, nil, false},
-		{"another path", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.b}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another type", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, type: int}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another order", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, order: sorted}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another condition", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, when: '@.x'}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another missing value", widgetsWith("", "{name: a, path: .spec.a, missing: {value: x}}"), widgetsWith("", "{name: a, path: .spec.a, missing: {value: y}}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another group", widgetsWith("", "{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 1}}}"), widgetsWith("", "{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 2}}}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another limit", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, maxValues: 1}"), []string{"a"}, []string{"a"}, nil, true},
-		{"another dialect", widgetsWith("", "{name: a, path: \"['a.b']\"}"), widgetsWith("", "{name: a, path: \"['a.b']\", dialect: kubectl}"), []string{"a"}, []string{"a"}, nil, true},
-		{"storage", widgetsWith("", base), widgetsWith("storage: {mode: object}", base), nil, nil, []string{"storage"}, false},
-		{"namespaces", widgetsWith("namespaces: {include: [a]}", base), widgetsWith("namespaces: {include: [b]}", base), nil, nil, []string{"namespaces"}, false},
-		{"selectors", widgetsWith("", base), widgetsWith("selectors: {labels: a=b}", base, "{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
-		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil, []string{"prune"}, false},
-		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base), widgetsWith("prune: {remove: [.spec.z]}", base, "{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},
-		{"match", widgetsWith("", base), strings.Replace(widgetsWith("", base), "kind: Widget", "resource: widgets", 1), nil, nil, []string{"match"}, false},
+		{"another notation", widgetsWith("", base), "# a comment\n" + widgetsWith("",
+			"{path: '{.spec.a}', name: a, missing: skip, order: hash}"), nil, nil, nil, false},
+		{"a new index", widgetsWith("", base), widgetsWith("", base, "{name: b, label: b}"), []string{"b"},
+			nil, nil, true},
+		{"an index less", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", base), nil,
+			[]string{"b"}, nil, true},
+		{"another order of indexes", widgetsWith("", base, "{name: b, label: b}"),
+			widgetsWith("", "{name: b, label: b}", base), nil, nil, nil, false},
+		{"another path", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.b}"), []string{"a"},
+			[]string{"a"}, nil, true},
+		{"another type", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, type: int}"),
+			[]string{"a"}, []string{"a"}, nil, true},
+		{"another order", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, order: sorted}"),
+			[]string{"a"}, []string{"a"}, nil, true},
+		{"another condition", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, when: '@.x'}"),
+			[]string{"a"}, []string{"a"}, nil, true},
+		{"another missing value", widgetsWith("", "{name: a, path: .spec.a, missing: {value: x}}"),
+			widgetsWith("", "{name: a, path: .spec.a, missing: {value: y}}"), []string{"a"},
+			[]string{"a"}, nil, true},
+		{"another group", widgetsWith("",
+			"{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 1}}}"),
+			widgetsWith("", "{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 2}}}"),
+			[]string{"a"}, []string{"a"}, nil, true},
+		{"another limit", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, maxValues: 1}"),
+			[]string{"a"}, []string{"a"}, nil, true},
+		{"another dialect", widgetsWith("", "{name: a, path: \"['a.b']\"}"), widgetsWith("",
+			"{name: a, path: \"['a.b']\", dialect: kubectl}"), []string{"a"}, []string{"a"}, nil, true},
+		{"storage", widgetsWith("", base), widgetsWith("storage: {mode: object}", base), nil, nil,
+			[]string{"storage"}, false},
+		{"namespaces", widgetsWith("namespaces: {include: [a]}", base),
+			widgetsWith("namespaces: {include: [b]}", base), nil, nil, []string{"namespaces"}, false},
+		{"selectors", widgetsWith("", base), widgetsWith("selectors: {labels: a=b}", base,
+			"{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
+		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil,
+			[]string{"prune"}, false},
+		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base),
+			widgetsWith("prune: {remove: [.spec.z]}", base,
+				"{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},
+		{"match", widgetsWith("", base), strings.Replace(widgetsWith("", base), "kind: Widget",
+			"resource: widgets", 1), nil, nil, []string{"match"}, false},
 	}
 	names := func(list []*indexers.Index) (out []string) {
 		for _, i := range list {
@@ -78,8 +101,10 @@ func TestDiff(t *testing.T) {
 			continue
 		}
 		c := changes[0]
-		diff := cmp.Diff(test.added, names(c.Added)) + cmp.Diff(test.removed, names(c.Removed)) + cmp.Diff(test.fields, c.Fields)
-		if diff != "" || c.Name != "w" || c.InPlace() != test.inPlace || c.Old != old.Resources[0] || c.New != new.Resources[0] {
+		diff := cmp.Diff(test.added, names(c.Added)) + cmp.Diff(test.removed, names(c.Removed)) +
+			cmp.Diff(test.fields, c.Fields)
+		if diff != "" || c.Name != "w" || c.InPlace() != test.inPlace || c.Old != old.Resources[0] ||
+			c.New != new.Resources[0] {
 			t.Errorf("%s: in place %v (-want +got):\n%s", test.reason, c.InPlace(), diff)
 		}
 	}

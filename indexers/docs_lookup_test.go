@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// What the documentation says about look-ups through client-go is what its example does, and the table of keys is true.
+// What the documentation says about look-ups through client-go is what its example does, and the table of
+// keys is true.
 func TestDocumentedLookups(t *testing.T) {
 	read := func(path string) string {
 		data, err := os.ReadFile(path)

@@ -61,7 +61,8 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
+var documentedResource = regexp.
+	MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
 
 // spans gives what a sentence has between backquotes.
 func spans(text string) (out []string) {
@@ -128,7 +129,8 @@ func removed(r *indexers.Resource) (out []string) {
 		if preset == "managedFields" {
 			out = append(out, ".metadata.managedFields")
 		} else {
-			p.RemoveAnnotations = append(p.RemoveAnnotations, "kubectl.kubernetes.io/last-applied-configuration")
+			p.RemoveAnnotations = append(p.RemoveAnnotations,
+				"kubectl.kubernetes.io/last-applied-configuration")
 		}
 	}
 	for _, name := range p.RemoveAnnotations {
@@ -144,7 +146,8 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
+		string(data), -1) {
 		examples.WriteString(block[1])
 	}
 	fields := 0

@@ -17,8 +17,10 @@ import (
 // compileAll makes the functions of several indexes, which are given as in a config.
 func compileAll(t testing.TB, list ...string) *indexers.Functions {
 	t.Helper()
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " + strings.Join(list, "\n    - ") + "\n")
-	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " +
+		strings.Join(list, "\n    - ") + "\n")
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
+		Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,8 @@ var manyIndexes = []string{
 // randomObject makes an object that the indexes above find something in.
 func randomObject(random *rand.Rand) map[string]any {
 	scalar := func() any {
-		return []any{nil, "", "a", "A ", "\x00", "10", "1Gi", int64(1), int64(2), 1.5, 2.0, true, "web-\u00e9<>&", "2026-01-02T00:00:00Z", m{}, []any{}}[random.IntN(16)]
+		return []any{nil, "", "a", "A ", "\x00", "10", "1Gi", int64(1), int64(2), 1.5, 2.0, true,
+			"web-\u00e9<>&", "2026-01-02T00:00:00Z", m{}, []any{}}[random.IntN(16)]
 	}
 	list := func(of func() any) any {
 		out := []any{}
@@ -65,7 +68,8 @@ func randomObject(random *rand.Rand) map[string]any {
 	meta, sp := m{"name": fmt.Sprint("w", random.IntN(1000))}, m{}
 	maybe(meta, "namespace", []string{"a", "a-b", "team-x"}[random.IntN(3)])
 	maybe(meta, "labels", m{"example.com/team": scalar(), "other": "x"})
-	maybe(meta, "ownerReferences", list(func() any { return m{"kind": "House", "name": scalar(), "controller": random.IntN(2) == 0} }))
+	maybe(meta, "ownerReferences",
+		list(func() any { return m{"kind": "House", "name": scalar(), "controller": random.IntN(2) == 0} }))
 	maybe(sp, "a", list(scalar))
 	maybe(sp, "list", list(func() any {
 		e := m{}
@@ -94,7 +98,8 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 		t.Errorf("stats (-decoded +document):\n%s", diff)
 	}
 	for _, s := range raw.Stats() {
-		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "named" && s.Index != "label" && s.Index != "time" {
+		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "named" && s.Index != "label" &&
+			s.Index != "time" {
 			t.Errorf("the objects do not try the index: %+v", s)
 		}
 	}

@@ -97,7 +97,8 @@ func ExampleFunctions_Stats() {
 	// seen 2 matched 1 missing 1 type 1
 }
 
-// Keys of sorted and typed indexes are no text as it is written: Key makes them of that, and Parts the other way.
+// Keys of sorted and typed indexes are no text as it is written: Key makes them of that, and Parts the other
+// way.
 func ExampleIndex_Key() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -120,7 +121,8 @@ spec:
 		"spec":     map[string]any{"replicas": int64(8)},
 	}})
 
-	replicas, ok := resource.Index("replicas") // {name: replicas, path: .spec.replicas, type: int, order: sorted}
+	// {name: replicas, path: .spec.replicas, type: int, order: sorted}
+	replicas, ok := resource.Index("replicas")
 	key, err := replicas.Key("8")
 	objects, _ := indexer.ByIndex("replicas", key)
 	fmt.Println(ok, err, len(objects))

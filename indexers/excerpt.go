@@ -17,7 +17,8 @@ const (
 // excerpt is the part of a line that is shown.
 type excerpt struct {
 	text string
-	// before counts the characters before the place, and length those of the place that are shown, at least 1.
+	// before counts the characters before the place, and length those of the place that are shown, at least
+	// 1.
 	before, length int
 }
 

@@ -22,11 +22,15 @@ func TestText(t *testing.T) {
 		{"tabs do not move the caret", "\ta:\tb", "   a: b\n      ^", 5, 1},
 		{"what steers a terminal is replaced", "a\x1b[31m\u202eb", "  a\ufffd[31m\ufffdb\n         ^", 8, 1},
 		{"the beginning of a long line", long, "  " + long[:158] + "…\n  ^~~", 1, 3},
-		{"the middle of a long line", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ", 60) + "^", 501, 1},
-		{"the end of a long line", long, "  …" + long[842:] + "\n   " + strings.Repeat(" ", 157) + "^", 1000, 1},
-		{"a place longer than what is shown", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ", 60) + "^" + strings.Repeat("~", 97), 501, 400},
+		{"the middle of a long line", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ", 60) + "^",
+			501, 1},
+		{"the end of a long line", long, "  …" + long[842:] + "\n   " + strings.Repeat(" ", 157) + "^",
+			1000, 1},
+		{"a place longer than what is shown", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ",
+			60) + "^" + strings.Repeat("~", 97), 501, 400},
 	} {
-		d := indexers.Diagnostic{File: "f", Line: 1, Column: test.column, Length: test.length, Code: "E000", Message: "m", Source: test.source}
+		d := indexers.Diagnostic{File: "f", Line: 1, Column: test.column, Length: test.length, Code: "E000",
+			Message: "m", Source: test.source}
 		if diff := cmp.Diff(d.String()+"\n"+test.text, d.Text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
@@ -38,17 +42,21 @@ func TestHostileFiles(t *testing.T) {
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := range byte(20) {
 		last, next := string('a'+i), string('b'+i)
-		bomb += next + "0: &" + next + "0 [" + strings.TrimSuffix(strings.Repeat("*"+last+"0,", 9), ",") + "]\n"
+		bomb += next + "0: &" + next + "0 [" + strings.TrimSuffix(strings.Repeat("*"+last+"0,", 9),
+			",") + "]\n"
 	}
-	config := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: "), "NAME", "n", 1)
+	config := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: "),
+		"NAME", "n", 1)
 	for reason, text := range map[string]string{
-		"an alias bomb":           config + "*a0\n" + bomb,
-		"nested lists":            config + strings.Repeat("[", 200000) + strings.Repeat("]", 200000),
-		"nested maps":             config + strings.Repeat("{a: ", 9000) + "x" + strings.Repeat("}", 9000),
-		"nested blocks":           strings.Repeat("- ", 9000) + "x",
-		"an open list of lists":   config + strings.Repeat("[", 9000),
-		"one line with an error":  config + "[" + strings.Repeat("{name: a, path: .a},", 20000) + "{name: a, path: [}]",
-		"many lines, and no end":  config + "\n" + strings.Repeat("    - {name: a, path: .a}\n", 20000) + "    - {name: 'a",
+		"an alias bomb":         config + "*a0\n" + bomb,
+		"nested lists":          config + strings.Repeat("[", 200000) + strings.Repeat("]", 200000),
+		"nested maps":           config + strings.Repeat("{a: ", 9000) + "x" + strings.Repeat("}", 9000),
+		"nested blocks":         strings.Repeat("- ", 9000) + "x",
+		"an open list of lists": config + strings.Repeat("[", 9000),
+		"one line with an error": config + "[" + strings.Repeat("{name: a, path: .a},", 20000) +
+			"{name: a, path: [}]",
+		"many lines, and no end": config + "\n" + strings.Repeat("    - {name: a, path: .a}\n", 20000) +
+			"    - {name: 'a",
 		"nothing but tabs":        strings.Repeat("\t", 1<<20),
 		"nothing but line breaks": strings.Repeat("\n", 1<<20) + "\t",
 		"nothing but zeros":       strings.Repeat("\x00", 1<<20),
@@ -66,10 +74,12 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestByteOrderMarksAreNotText(t *testing.T) {
-	one := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
+	one := strings.Replace(header(
+		"  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
 	two := strings.NewReplacer("name: n", "name: m", "name: w", "name: v").Replace(one)
 	for _, between := range []string{"---\n\ufeff", "\ufeff---\n"} {
-		c, err := indexers.Parse(indexers.Source{Name: "f.yaml", Data: []byte("\ufeff" + one + between + two)})
+		c, err := indexers.Parse(indexers.Source{Name: "f.yaml",
+			Data: []byte("\ufeff" + one + between + two)})
 		if err != nil || len(c.Resources) != 2 {
 			t.Errorf("%q: %v, %v", between, c, err)
 		}

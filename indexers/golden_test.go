@@ -139,9 +139,10 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		if !strings.Contains(docs, "| "+code+" |") {
 			t.Errorf("%s is not in docs/config.md", code)
 		}
-		// E017 needs a file system, W001 a config without errors and W302 a CRD of its own; they have tests of
-		// their own.
-		if code != "E017" && code != "W001" && code != "W302" && !strings.Contains(golden.String(), ": "+code+": ") {
+		// E017 needs a file system, W001 a config without errors and W302 a CRD of its own; they have tests
+		// of their own.
+		if code != "E017" && code != "W001" && code != "W302" &&
+			!strings.Contains(golden.String(), ": "+code+": ") {
 			t.Errorf("no golden file gives %s", code)
 		}
 	}

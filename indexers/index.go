@@ -19,8 +19,8 @@ type Index struct {
 
 	parts []config.Part
 	each  *jsonpath.Path // nil for an index over the whole object
-	// inner are the paths of the parts from the element on, or from the object without each; root those from the object
-	// on in spite of each. sources says which of them belong to which part.
+	// inner are the paths of the parts from the element on, or from the object without each; root those from
+	// the object on in spite of each. sources says which of them belong to which part.
 	inner, root   []jsonpath.Expr
 	sources       [][]source
 	elements      *jsonpath.Set // of inner, with each

@@ -48,7 +48,8 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
 	if typ := i.parts[last].Type; open && !typ.Text() {
-		return "", &OperandError{i.Name, last, fmt.Sprintf("a value of type %s has no beginning to search for; use a range", typ)}
+		return "", &OperandError{i.Name, last,
+			fmt.Sprintf("a value of type %s has no beginning to search for; use a range", typ)}
 	}
 	encoded, err := i.encode(parts)
 	if err != nil {
@@ -158,10 +159,10 @@ func (i *Index) wrongParts(got int, want string) error {
 	return &OperandError{i.Name, -1, fmt.Sprintf("%s given and %s wanted: %s", parts, want, what)}
 }
 
-// Operand gives the text of a part as the index has it: with lower, upper and trim applied, so that it is found however
-// it is written. A regex is not applied, because what is looked up is what the regex gave, and neither is a trim before
-// one. What stands for a missing value is left as it is. Of text that is only the beginning of a value (open), blanks at
-// the end stay.
+// Operand gives the text of a part as the index has it: with lower, upper and trim applied, so that it is
+// found however it is written. A regex is not applied, because what is looked up is what the regex gave, and
+// neither is a trim before one. What stands for a missing value is left as it is. Of text that is only the
+// beginning of a value (open), blanks at the end stay.
 //
 // [Index.Key] and [Index.Prefix] do not do this.
 func (i *Index) Operand(part int, text string, open bool) string {

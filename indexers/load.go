@@ -30,8 +30,8 @@ func ReadSources(paths ...string) []Source {
 	return sources
 }
 
-// ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse] refuse
-// it, so that a file without an end does no harm.
+// ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse]
+// refuse it, so that a file without an end does no harm.
 func ReadSource(path string) (Source, error) {
 	source := Source{Name: path}
 	f, err := os.Open(path)
@@ -80,8 +80,9 @@ func newConfig(resources []*config.Resource, findings []config.Finding) (*Config
 func newResource(d *config.Resource) *Resource {
 	r := &Resource{
 		Config: d.Config, Name: d.Name, Match: Match(d.Match), Optional: d.Optional,
-		Storage: Storage(d.Storage), Prune: Prune(d.Prune), Namespaces: Namespaces(d.Namespaces), Selectors: Selectors(d.Selectors),
-		declared: d,
+		Storage: Storage(d.Storage), Prune: Prune(d.Prune), Namespaces: Namespaces(d.Namespaces),
+		Selectors: Selectors(d.Selectors),
+		declared:  d,
 	}
 	for _, index := range d.Indexes {
 		r.Indexes = append(r.Indexes, newIndex(index))
@@ -108,8 +109,8 @@ func divide(all []config.Finding) (warnings []Diagnostic, err error) {
 	return warnings, nil
 }
 
-// Finding makes a diagnostic about what the resource matches, at its place in the file: for programs that look the
-// resource up and have something to say about that.
+// Finding makes a diagnostic about what the resource matches, at its place in the file: for programs that
+// look the resource up and have something to say about that.
 func (r *Resource) Finding(code Code, message, hint string) Diagnostic {
 	return newDiagnostic(r.declared.File.Finding(config.Code(code), r.declared.At.Name, message, hint))
 }

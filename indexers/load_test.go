@@ -27,7 +27,8 @@ func checkDiagnostic(t testing.TB, d indexers.Diagnostic, s indexers.Source) {
 	if !strings.Contains(string(s.Data), d.Source) {
 		t.Errorf("the line is not in the file: %+v", d)
 	}
-	breaks := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(string(s.Data))
+	breaks := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029",
+		"\n").Replace(string(s.Data))
 	if d.Line > strings.Count(breaks, "\n")+1 {
 		t.Errorf("the line is behind the end of the file: %+v", d)
 	}
@@ -39,10 +40,13 @@ func header(resources string) string {
 
 func TestFilesAreMerged(t *testing.T) {
 	text := func(config, resource string) []byte {
-		return []byte(strings.Replace(header("  - name: "+resource+"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"), "NAME", config, 1))
+		return []byte(strings.Replace(header("  - name: "+resource+
+			"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"),
+			"NAME", config, 1))
 	}
 	c, err := indexers.Parse(
-		indexers.Source{Name: "a.yaml", Data: append(append(text("one", "x"), "---\n"...), text("two", "y")...)},
+		indexers.Source{Name: "a.yaml", Data: append(append(text("one", "x"), "---\n"...),
+			text("two", "y")...)},
 		indexers.Source{Name: "b.yaml", Data: append([]byte("\ufeff"), text("three", "z")...)},
 	)
 	if err != nil {
@@ -76,7 +80,8 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	good, large := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "large.yaml")
 	for path, text := range map[string]string{
-		good:  header("  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
+		good: header(
+			"  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
 		large: strings.Repeat("#", 5<<20),
 	} {
 		if err := os.WriteFile(path, []byte(strings.Replace(text, "NAME", "n", 1)), 0o600); err != nil {
@@ -104,7 +109,8 @@ func TestLoad(t *testing.T) {
 
 // Warnings of the path language come with their place in the file, and do not refuse the config.
 func TestPathWarnings(t *testing.T) {
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
+	text := header(
+		"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil || len(c.Warnings) != 1 {
@@ -115,20 +121,24 @@ func TestPathWarnings(t *testing.T) {
 	if !strings.HasPrefix(w.String(), "w.yaml:9:41: W101: ") {
 		t.Errorf("got %s", w)
 	}
-	kubectl := strings.NewReplacer("{name: a,", "{name: a, dialect: kubectl,", "metadata.labels", "spec").Replace(string(s.Data))
-	if c, err = indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(kubectl)}); err != nil || len(c.Warnings) != 0 {
+	kubectl := strings.NewReplacer("{name: a,", "{name: a, dialect: kubectl,", "metadata.labels",
+		"spec").Replace(string(s.Data))
+	if c, err = indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(kubectl)}); err != nil ||
+		len(c.Warnings) != 0 {
 		t.Errorf("the kubectl dialect warns too: %v, %v", c, err)
 	}
 }
 
 func TestNoSchema(t *testing.T) {
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
+	text := header(
+		"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &crd.Definition{Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Versions: []crd.Version{{Name: "v1", Served: true}}}
+	d := &crd.Definition{Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
+		Versions: []crd.Version{{Name: "v1", Served: true}}}
 	warnings, err := c.Check([]*crd.Definition{d})
 	if err != nil || len(warnings) != 1 || warnings[0].Code != indexers.CodeNoSchema {
 		t.Errorf("got %v, %v", warnings, err)
@@ -142,10 +152,14 @@ func TestNoSchema(t *testing.T) {
 
 // However a line ends, and behind a byte order mark, places count the same.
 func TestPlacesInOtherFiles(t *testing.T) {
-	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
+	text := strings.
+		Replace(
+			header(
+				"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
 	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
 	for reason, data := range map[string]string{
-		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"),
+		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text,
+			"\n", "\r"),
 		"byte order mark": "\ufeff" + text, "Unicode": strings.ReplaceAll(text, "\n", "\u2028"),
 	} {
 		s := indexers.Source{Name: "w.yaml", Data: []byte(data)}
@@ -169,7 +183,9 @@ func TestPlacesInOtherFiles(t *testing.T) {
 // JSON is YAML, also when it is all on one line.
 func TestJSONOnOneLine(t *testing.T) {
 	resource := func(i int) string {
-		return fmt.Sprintf(`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
+		return fmt.
+			Sprintf(
+				`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
 	}
 	all := make([]string, 2000)
 	for i := range all {
@@ -228,7 +244,10 @@ func FuzzParse(f *testing.F) {
 		if errors.As(err, &ce) {
 			all = ce.Diagnostics
 		}
-		_, both := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) { return crds, nil }}, s)
+		_, both := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
+			error) {
+			return crds, nil
+		}}, s)
 		if err != nil && (!errors.As(both, &ce) || len(ce.Diagnostics) < len(all)) {
 			t.Fatalf("together with the schemas: %v, alone: %v", both, err)
 		}
@@ -314,7 +333,8 @@ func TestCompleteConfig(t *testing.T) {
 		Indexes    int
 	}
 	of := func(r *indexers.Resource) keeping {
-		k := keeping{r.Storage, r.Prune.Presets, nil, r.Prune.RemoveAnnotations, r.Namespaces, r.Selectors, len(r.Indexes)}
+		k := keeping{r.Storage, r.Prune.Presets, nil, r.Prune.RemoveAnnotations, r.Namespaces, r.Selectors,
+			len(r.Indexes)}
 		for _, p := range r.Prune.Remove {
 			k.Remove = append(k.Remove, p.String())
 		}
@@ -322,20 +342,25 @@ func TestCompleteConfig(t *testing.T) {
 	}
 	want := []keeping{
 		{
-			indexers.Storage{Mode: "compressed"}, []string{"managedFields"}, []string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
-			[]string{"example.io/blob"}, indexers.Namespaces{Include: []string{"prod", "team-*"}, Exclude: []string{"team-sandbox"}},
+			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
+			[]string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
+			[]string{"example.io/blob"}, indexers.Namespaces{Include: []string{"prod", "team-*"},
+				Exclude: []string{"team-sandbox"}},
 			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
 		},
-		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
+		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, nil, indexers.Namespaces{},
+			indexers.Selectors{}, 0},
 		{indexers.Storage{Mode: "metadata"}, nil, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
 	}
 	if diff := cmp.Diff(want, []keeping{of(certs), of(widgets), of(crossplane)}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m := crossplane.Match; !m.Pattern() || m.Versions != "preferred" || !m.Matches("iam.aws.crossplane.io", "roles", "Role") || m.Matches("crossplane.io", "roles", "Role") {
+	if m := crossplane.Match; !m.Pattern() || m.Versions != "preferred" || !m.Matches("iam.aws.crossplane.io",
+		"roles", "Role") || m.Matches("crossplane.io", "roles", "Role") {
 		t.Errorf("got %+v", m)
 	}
-	if m := widgets.Match; m.Pattern() || !m.Matches("example.com", "widgets", "Widget") || m.Matches("example.com", "widgets", "Gadget") {
+	if m := widgets.Match; m.Pattern() || !m.Matches("example.com", "widgets", "Widget") ||
+		m.Matches("example.com", "widgets", "Gadget") {
 		t.Errorf("got %+v", m)
 	}
 	expiry, ok := certs.Index("expiry")

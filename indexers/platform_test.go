@@ -75,21 +75,26 @@ func TestExampleConfigsInAStore(t *testing.T) {
 		resource, kind, index, value string
 		want                         []string
 	}{
-		{"workloads", "Workload", "environment", "production-eu", []string{"payments/card-gateway", "payments/ledger"}},
+		{"workloads", "Workload", "environment", "production-eu",
+			[]string{"payments/card-gateway", "payments/ledger"}},
 		{"workloads", "Workload", "port", "9090", []string{"payments/ledger"}},
 		{"workloads", "Workload", "owner", "ada@example.com", []string{"payments/ledger"}},
-		{"workloads", "Workload", "condition", indexers.Value("Progressing", "False"), []string{"payments/ledger"}},
+		{"workloads", "Workload", "condition", indexers.Value("Progressing", "False"),
+			[]string{"payments/ledger"}},
 		{"workloads", "Workload", "condition", indexers.Value("Progressing", "Never"), nil},
-		{"workloads", "Workload", "tier-per-namespace", indexers.Value("payments", "critical"), []string{"payments/card-gateway", "payments/ledger"}},
+		{"workloads", "Workload", "tier-per-namespace", indexers.Value("payments", "critical"),
+			[]string{"payments/card-gateway", "payments/ledger"}},
 		{"workloads", "Workload", "image-host", "registry.example.com", []string{"payments/ledger"}},
 		{"workloads", "Workload", "scrape", "true", []string{"payments/ledger"}},
 		{"workloads", "Workload", "not-ready", "ledger", nil},
-		{"routes", "Route", "host", "shop.example.com", []string{"storefront/shop", "storefront/shop-search"}},
+		{"routes", "Route", "host", "shop.example.com",
+			[]string{"storefront/shop", "storefront/shop-search"}},
 		{"routes", "Route", "workload", "search", []string{"storefront/shop-search"}},
 		{"routes", "Route", "secret", "shop-tls", []string{"storefront/shop", "storefront/shop-search"}},
 		{"routes", "Route", "secret", indexers.Null, []string{"storefront/cart"}},
 		{"routes", "Route", "controller", indexers.Value("Route", "resolver"), []string{"edge/dns-probe"}},
-		{"releases", "Release", "owner", indexers.Value("Environment", "production-ap"), []string{"media/thumbnailer-2.0.3"}},
+		{"releases", "Release", "owner", indexers.Value("Environment", "production-ap"),
+			[]string{"media/thumbnailer-2.0.3"}},
 		{"releases", "Release", "workload", "thumbnailer", []string{"media/thumbnailer-2.0.3"}},
 	}
 	config := load(t)
@@ -125,7 +130,8 @@ func TestExampleConfigsInAStore(t *testing.T) {
 // Every index of the examples has values, so none of them is a slip, and the counters agree with the
 // store.
 func TestExampleConfigsMatchObjects(t *testing.T) {
-	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release", "environments": "Environment"}
+	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release",
+		"environments": "Environment"}
 	config := load(t)
 	for name, kind := range kinds {
 		r, _ := config.Resource(name)

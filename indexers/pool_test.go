@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// TestKeysOfJSONDependOnNoPool compares the keys of JSON with the keys of the decoded object, with scratch space in
-// every state that a pool can hand out.
+// TestKeysOfJSONDependOnNoPool compares the keys of JSON with the keys of the decoded object, with scratch
+// space in every state that a pool can hand out.
 func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 	const document = `{"metadata":{"name":"x","namespace":"ns","labels":{"l":"v"}},"spec":{"a":[{"b":"1"},{"b":"2"}],"c":"d"}}`
 	var object map[string]any
@@ -30,8 +30,11 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		return out
 	}
 	states := map[string]func() any{
-		"new":            func() any { return new(findings) },
-		"without room":   func() any { return &findings{values: [][]jsonpath.Value{}, elements: [][]jsonpath.Value{}} },
+		"new": func() any { return new(findings) },
+		"without room": func() any {
+			return &findings{values: [][]jsonpath.Value{},
+				elements: [][]jsonpath.Value{}}
+		},
 		"with leftovers": func() any { return &findings{values: lists(9), elements: lists(9)} },
 		"half used":      func() any { return &findings{values: lists(9)} },
 	}

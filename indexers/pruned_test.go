@@ -40,7 +40,9 @@ func TestPrunedIndexes(t *testing.T) {
 		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
 			index = strings.TrimSuffix(strings.TrimPrefix(test.index, "{"), "}")
 		}
-		text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
+		text := strings.
+			Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+
+				test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
 			t.Error(test, err)
@@ -50,7 +52,8 @@ func TestPrunedIndexes(t *testing.T) {
 		if got := len(kept.Presets)+len(kept.Remove)+len(kept.RemoveAnnotations) == 0; got != test.want {
 			t.Errorf("%s and %s: %+v", test.prune, test.index, kept)
 		}
-		if got := len(c.Warnings) > 0 && c.Warnings[len(c.Warnings)-1].Code == indexers.CodeKeptForIndex; got != test.want {
+		if got := len(c.Warnings) > 0 &&
+			c.Warnings[len(c.Warnings)-1].Code == indexers.CodeKeptForIndex; got != test.want {
 			t.Errorf("%s and %s: %v", test.prune, test.index, c.Warnings)
 		}
 	}
@@ -66,9 +69,12 @@ func TestPlaceOfWhatIsPruned(t *testing.T) {
 		"{name: i, each: '.spec.b[*]', key: [{name: k, path: '$.spec.a.x'}]}": ":7:57: W001",
 		"{name: i, paths: [.spec.b, .spec.a]}":                                ":7:32: W001",
 	} {
-		text := header("  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
-		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
-		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(), "w.yaml"+want) {
+		text := header(
+			"  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
+			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),
+			"w.yaml"+want) {
 			t.Errorf("%s: %v, %v, want %s", index, c, err, want)
 		}
 	}

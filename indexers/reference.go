@@ -12,9 +12,10 @@ type Reference struct {
 	Name string
 	// To is the type that is referred to; the zero value where fields of the objects say which it is.
 	To TargetType
-	// Index gives a key for each object that an object refers to, which [Reference.Target] reads. It is composite, and
-	// no informer has it unless somebody adds it: its name, "references/" and that of the reference, is none that a
-	// config can give. Its parts are group, kind, name and namespace, or the last two where To says the type.
+	// Index gives a key for each object that an object refers to, which [Reference.Target] reads. It is
+	// composite, and no informer has it unless somebody adds it: its name, "references/" and that of the
+	// reference, is none that a config can give. Its parts are group, kind, name and namespace, or the last
+	// two where To says the type.
 	Index *Index
 }
 
@@ -27,8 +28,8 @@ type ReferenceTarget struct {
 	Group string
 	// Resource is the plural name, or empty; Kind is the kind, or empty. One of them is set.
 	Resource, Kind string
-	// Namespace is where the object is if its type has namespaces, and means nothing otherwise; it is empty for
-	// references to what has none.
+	// Namespace is where the object is if its type has namespaces, and means nothing otherwise; it is empty
+	// for references to what has none.
 	Namespace string
 	Name      string
 	// UID is that of an owner; empty in references that name no UID.
@@ -59,8 +60,8 @@ func (r *Reference) Target(key string) ReferenceTarget {
 	return t
 }
 
-// OwnerReferences is the reference that all objects have without a config: to their owners, by group, kind, name and
-// UID. The namespace of a target is that of the object.
+// OwnerReferences is the reference that all objects have without a config: to their owners, by group, kind,
+// name and UID. The namespace of a target is that of the object.
 func OwnerReferences() *Reference { return newReference(config.Owners()) }
 
 func newReference(d *config.Reference) *Reference {

@@ -68,7 +68,8 @@ func TestDocumentedReferences(t *testing.T) {
 		t.Fatalf("%d of %d examples say what they refer to", len(found), n)
 	}
 	for _, example := range found {
-		r := parse(t, "  - name: shops\n    match: {group: example.com, kind: Shop}\n    references:\n    "+strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n    ")+"\n").Resources[0]
+		r := parse(t, "  - name: shops\n    match: {group: example.com, kind: Shop}\n    references:\n    "+
+			strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n    ")+"\n").Resources[0]
 		if diff := cmp.Diff(spans(example[2]), targetsOf(t, r.References[0], object)); diff != "" {
 			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
 		}
@@ -97,7 +98,8 @@ func TestReferencesOfAResource(t *testing.T) {
 	if len(before.Warnings) != 1 || before.Warnings[0].Code != indexers.CodeKeptForIndex {
 		t.Errorf("warnings: %v", before.Warnings)
 	}
-	if r, ok := before.Resources[0].Reference("owner"); !ok || r.To != (indexers.TargetType{Group: "example.com", Kind: "Team"}) {
+	if r, ok := before.Resources[0].Reference("owner"); !ok ||
+		r.To != (indexers.TargetType{Group: "example.com", Kind: "Team"}) {
 		t.Errorf("got %+v, %v", r, ok)
 	}
 	if _, ok := before.Resources[0].Reference("other"); ok {

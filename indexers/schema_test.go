@@ -33,13 +33,16 @@ type validator struct{ t testing.TB }
 
 // problem says what is wrong with a value, or "".
 func (v validator) problem(schema map[string]any, value any, at string) string {
-	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
+	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
+		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
 		if wanted, ok := schema[keyword]; ok && !v.keyword(schema, keyword, wanted, value) {
 			return fmt.Sprintf("%s: %s", at, keyword)
 		}
 	}
 	for keyword := range schema {
-		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf allOf not minProperties description default title $schema"), keyword) {
+		if !slices.Contains(strings.
+			Fields(
+				"type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf allOf not minProperties description default title $schema"), keyword) {
 			v.t.Errorf("the keyword %s is not known here", keyword)
 		}
 	}
@@ -107,7 +110,8 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 	case "minItems":
 		return !isList || len(list) >= int(wanted.(float64))
 	case "required":
-		return !isMap || !slices.ContainsFunc(wanted.([]any), func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
+		return !isMap || !slices.ContainsFunc(wanted.([]any),
+			func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
 	case "additionalProperties":
 		if of, ok := wanted.(map[string]any); ok { // of fields with any name
 			for _, one := range fields {
@@ -129,7 +133,8 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 			}
 		}
 	case "allOf":
-		return !slices.ContainsFunc(wanted.([]any), func(one any) bool { return v.problem(one.(map[string]any), value, "") != "" })
+		return !slices.ContainsFunc(wanted.([]any),
+			func(one any) bool { return v.problem(one.(map[string]any), value, "") != "" })
 	case "not":
 		return v.problem(wanted.(map[string]any), value, "") != ""
 	case "minProperties":
@@ -176,7 +181,10 @@ func checkSchema(t testing.TB, data []byte) string {
 func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	good := [][]byte{[]byte(completeConfig), []byte(exampleConfig)}
 	for _, index := range manyIndexes {
-		good = append(good, []byte(strings.Replace(header("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+"\n"), "NAME", "test", 1)))
+		good = append(
+			good, []byte(strings.Replace(
+				header("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+
+					"\n"), "NAME", "test", 1)))
 	}
 	files, err := filepath.Glob("../testdata/indexes/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -205,7 +213,8 @@ func TestSchemaRefusesBrokenConfigs(t *testing.T) {
 	}
 	// Dates and tags of YAML that JSON does not know, the groups of an expression, and second documents.
 	beyond := []string{
-		"type-name-date", "type-tagged", "type-custom-tag", "type-binary", "when-unquoted", "type-missing-empty", "range-group", "unknown-group-name",
+		"type-name-date", "type-tagged", "type-custom-tag", "type-binary", "when-unquoted",
+		"type-missing-empty", "range-group", "unknown-group-name",
 		"foreign-config-map",
 	}
 	checked := 0

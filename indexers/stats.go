@@ -28,8 +28,8 @@ type Stats struct {
 	// SkippedType counts values that are not of the type of the index, lists and maps, and [Null] as
 	// text.
 	SkippedType uint64
-	// SkippedLimit counts values beyond maxValues or longer than maxValueBytes, and values of more than 64 KiB before a
-	// regex.
+	// SkippedLimit counts values beyond maxValues or longer than maxValueBytes, and values of more than 64
+	// KiB before a regex.
 	SkippedLimit uint64
 	// Failed counts calls with something that is not a Kubernetes object.
 	Failed uint64

@@ -17,13 +17,15 @@ func index(t testing.TB, text string) *indexers.Index {
 }
 
 func TestTypedValues(t *testing.T) {
-	all := []any{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", int64(9), 2.5, true, "1Gi", "90m", "10.0.0.1", "v1.2"}
+	all := []any{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", int64(9), 2.5, true, "1Gi", "90m",
+		"10.0.0.1", "v1.2"}
 	tests := []struct {
 		typ     string
 		want    []string
 		skipped uint64
 	}{
-		{"string", []string{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", "1Gi", "90m", "10.0.0.1", "v1.2"}, 3},
+		{"string", []string{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", "1Gi", "90m",
+			"10.0.0.1", "v1.2"}, 3},
 		{"int", []string{"10", "9"}, 8},
 		{"number", []string{"10", "9", "2.5"}, 7},
 		{"bool", []string{"true"}, 9},
@@ -56,7 +58,8 @@ func TestTypedValues(t *testing.T) {
 
 // What stands for a missing value is of the type too, and null comes first.
 func TestTypedMissing(t *testing.T) {
-	f := compile(t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
+	f := compile(
+		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
 	keys := call(t, f, spec(nil))
 	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
 	if err != nil || cmp.Diff([]string{want}, keys) != "" {
@@ -82,10 +85,13 @@ func TestKeys(t *testing.T) {
 		{"a text", "{name: i, path: .a}", []string{"x/y"}, "x/y"},
 		{"a sorted text", "{name: i, path: .a, order: sorted}", []string{"x\x00"}, "x\x00"},
 		{"a canonical form", "{name: i, path: .a, type: quantity}", []string{"1Ki"}, "1024"},
-		{"parts", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}", []string{"a/b", "07"}, `a\/b/7`},
-		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}", []string{"a", indexers.Null}, "a/\x00"},
+		{"parts", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}",
+			[]string{"a/b", "07"}, `a\/b/7`},
+		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}",
+			[]string{"a", indexers.Null}, "a/\x00"},
 		{"the parts of an owner", "{name: i, owner: any}", []string{"House", "home"}, "House/home"},
-		{"sorted parts", "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}", []string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
+		{"sorted parts", "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}",
+			[]string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
 	}
 	for _, test := range tests {
 		i := index(t, test.index)
@@ -114,8 +120,10 @@ func TestKeyErrors(t *testing.T) {
 		{"{name: i, path: .a}", nil, "0 parts were given and 1 is wanted: it is over one value", -1},
 		{"{name: i, path: .a}", []string{"a", "b"}, "2 parts", -1},
 		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it as 42`, 0},
-		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"}, "its parts are x, y", -1},
-		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"}, "not of type time", 1},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"},
+			"its parts are x, y", -1},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"},
+			"not of type time", 1},
 	}
 	for _, test := range tests {
 		_, err := index(t, test.index).Key(test.parts...)
@@ -124,7 +132,8 @@ func TestKeyErrors(t *testing.T) {
 			t.Errorf("%s %q: %v", test.index, test.parts, err)
 		}
 	}
-	if _, err := index(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil || !strings.Contains(err.Error(), "use a range") {
+	if _, err := index(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil ||
+		!strings.Contains(err.Error(), "use a range") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := index(t, "{name: i, path: .a}").Prefix(); err == nil {
@@ -135,7 +144,8 @@ func TestKeyErrors(t *testing.T) {
 // A key begins with a prefix exactly when its first parts are those of the prefix.
 func TestPrefixes(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
-		i := index(t, "{name: i, order: "+order+", key: [{name: x, path: .x}, {name: y, path: .y, type: int}, {name: z, path: .z}]}")
+		i := index(t, "{name: i, order: "+order+
+			", key: [{name: x, path: .x}, {name: y, path: .y, type: int}, {name: z, path: .z}]}")
 		key, err := i.Key("a/b", "7", "web-1")
 		if err != nil {
 			t.Fatal(err)
@@ -144,8 +154,10 @@ func TestPrefixes(t *testing.T) {
 			parts []string
 			want  bool
 		}{
-			{[]string{"a/b"}, true}, {[]string{"a"}, false}, {[]string{"a/b/"}, false}, {[]string{"a/b", "7"}, true},
-			{[]string{"a/b", "70"}, false}, {[]string{"a/b", "7", "web"}, true}, {[]string{"a/b", "7", "web-1"}, true},
+			{[]string{"a/b"}, true}, {[]string{"a"}, false}, {[]string{"a/b/"},
+				false}, {[]string{"a/b", "7"}, true},
+			{[]string{"a/b", "70"}, false}, {[]string{"a/b", "7", "web"},
+				true}, {[]string{"a/b", "7", "web-1"}, true},
 			{[]string{"a/b", "7", ""}, true}, {[]string{"a/b", "7", "x"}, false},
 		} {
 			prefix, err := i.Prefix(test.parts...)

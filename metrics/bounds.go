@@ -9,11 +9,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Labels that programs choose the values of are bounded: one that names a handler after each of its users must not make
-// Prometheus keep a series for each.
+// Labels that programs choose the values of are bounded: one that names a handler after each of its users
+// must not make Prometheus keep a series for each.
 const (
-	// maxHandlers is how many handlers of a view have series of their own, maxIndexes how many indexes. What further ones
-	// have is added up under others.
+	// maxHandlers is how many handlers of a view have series of their own, maxIndexes how many indexes. What
+	// further ones have is added up under others.
 	maxHandlers = 20
 	maxIndexes  = 100
 	others      = "(others)"
@@ -54,7 +54,8 @@ func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, m
 	return merged
 }
 
-// boundedHandlers returns handlers of which no two have the same name: what waits for all of them, and the longest lag.
+// boundedHandlers returns handlers of which no two have the same name: what waits for all of them, and the
+// longest lag.
 func boundedHandlers(all []status.Handler) []status.Handler {
 	return bounded(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {

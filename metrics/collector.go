@@ -10,13 +10,14 @@ import (
 
 // Options configure a Collector. The zero value is usable.
 type Options struct {
-	// Name tells the factories of one registry apart: it is the label factory of all series. Collectors of the same name
-	// cannot be registered together. Default: none, which Prometheus takes for a label that is not there.
+	// Name tells the factories of one registry apart: it is the label factory of all series. Collectors of
+	// the same name cannot be registered together. Default: none, which Prometheus takes for a label that is
+	// not there.
 	Name string
 }
 
-// Collector is a prometheus.Collector of the informers of one factory. It is safe for concurrent use, also when it is
-// registered in several registries, before Start and after Shutdown: what has stopped says so.
+// Collector is a prometheus.Collector of the informers of one factory. It is safe for concurrent use, also
+// when it is registered in several registries, before Start and after Shutdown: what has stopped says so.
 type Collector struct {
 	factory *dynamicinformer.Factory
 	// descriptions are those of the metrics, by name.

@@ -33,11 +33,13 @@ func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 func TestCollector(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
-	f := newFactory(t, s, dynamicinformer.Options{Persistence: shelf{}, PersistenceInterval: time.Millisecond})
+	f := newFactory(t, s, dynamicinformer.Options{Persistence: shelf{},
+		PersistenceInterval: time.Millisecond})
 	collector := NewCollector(f, Options{Name: "main"})
 	e := exporter(t, collector)
 
-	forbidden := s.faults.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/gadgets"}, Effect: faults.Status(403, "", "no gadgets")})
+	forbidden := s.faults.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/gadgets"},
+		Effect: faults.Status(403, "", "no gadgets")})
 	defer forbidden()
 	h := acquired(t, f, widgets)
 	refused, err := f.Acquire(gadgets)
@@ -70,7 +72,8 @@ func TestCollector(t *testing.T) {
 		{"condition", of{"condition": "Ready", "status": "True", "factory": "main"}, 1},
 		{"condition", of{"condition": "Ready"}, 1},
 		{"condition", of{"status": "False"}, 0},
-		{"informers", of{"resource": "widgets", "group": "example.com", "version": "v1", "view": "", "state": "Synced", "reason": ""}, 1},
+		{"informers", of{"resource": "widgets", "group": "example.com", "version": "v1", "view": "",
+			"state": "Synced", "reason": ""}, 1},
 		{"informers", of{"resource": "gadgets", "state": "Degraded", "reason": "Forbidden"}, 1},
 		{"informers", of{}, 2},
 		{"stale_informers", of{"resource": "widgets"}, 0},
@@ -92,9 +95,11 @@ func TestCollector(t *testing.T) {
 		{"handler_lag_seconds", of{"handler": "worker"}, 0},
 		{"reads_total", of{"resource": "widgets"}, 20},
 	} {
-		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) }, fmt.Sprint(want.name, want.labels), want.value)
+		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) },
+			fmt.Sprint(want.name, want.labels), want.value)
 	}
-	for _, positive := range []string{"last_contact_timestamp_seconds", "memory_bytes", "requests_total", "last_list_duration_seconds"} {
+	for _, positive := range []string{"last_contact_timestamp_seconds", "memory_bytes", "requests_total",
+		"last_list_duration_seconds"} {
 		if v, _ := value(got, positive, of{"resource": "widgets"}); v <= 0 {
 			t.Errorf("%s is %v", positive, v)
 		}
@@ -147,13 +152,16 @@ func TestSeveralViews(t *testing.T) {
 	acquired(t, two, widgets)
 	got := scrape(t, exporter(t, NewCollector(one), NewCollector(two, Options{Name: "second"})))
 	for view, want := range map[string]float64{
-		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20, "storage: object": 20, "transformed": 40,
+		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
+		"storage: object": 20, "transformed": 40,
 	} {
 		labels := of{"view": view, "factory": ""}
 		expect(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
 	}
-	expect(t, func() (float64, bool) { return value(got, "informers", of{"view": "transformed"}) }, "transformed informers", 2)
-	expect(t, func() (float64, bool) { return value(got, "objects", of{"factory": "second"}) }, "objects of the second factory", 20)
+	expect(t, func() (float64, bool) { return value(got, "informers", of{"view": "transformed"}) },
+		"transformed informers", 2)
+	expect(t, func() (float64, bool) { return value(got, "objects", of{"factory": "second"}) },
+		"objects of the second factory", 20)
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(one))
@@ -189,7 +197,8 @@ func TestCountersGoOn(t *testing.T) {
 	}
 }
 
-// TestScrapeDuringWrites scrapes all the time while objects change and views come and go; counters never go down.
+// TestScrapeDuringWrites scrapes all the time while objects change and views come and go; counters never go
+// down.
 func TestScrapeDuringWrites(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 50, 0)
@@ -209,7 +218,9 @@ func TestScrapeDuringWrites(t *testing.T) {
 	})
 	writers.Go(func() {
 		for range rounds {
-			acquired(t, f, widgets, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("tenant-3")}).Release()
+			acquired(t, f, widgets,
+				dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("tenant-3")}).
+				Release()
 		}
 	})
 	done := make(chan struct{})
@@ -262,7 +273,8 @@ func TestShutDown(t *testing.T) {
 		t.Error("no events were thrown away")
 	}
 	got := scrape(t, e)
-	expect(t, func() (float64, bool) { return value(got, "informers", of{"state": "Stopped"}) }, "stopped informers", 1)
+	expect(t, func() (float64, bool) { return value(got, "informers", of{"state": "Stopped"}) },
+		"stopped informers", 1)
 	if waiting, found := value(got, "handler_queue_length", nil); found {
 		t.Errorf("%v events wait", waiting)
 	}

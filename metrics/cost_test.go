@@ -20,8 +20,8 @@ func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	return registry
 }
 
-// TestScrapeCostsTheSame counts allocations: time would be another one on each machine. A scrape that looked at each
-// object would differ by thousands.
+// TestScrapeCostsTheSame counts allocations: time would be another one on each machine. A scrape that looked
+// at each object would differ by thousands.
 func TestScrapeCostsTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
 		registry := registered(t, objects)

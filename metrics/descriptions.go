@@ -137,7 +137,8 @@ var (
 
 // all are the metrics in the order of the docs.
 var all = []metric{
-	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget, used, compressible, overBudget, indexValues, indexEntries, events,
+	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget,
+	used, compressible, overBudget, indexValues, indexEntries, events,
 	relists, sent, failures, lists, lastList, queueLength, lag, reads,
 	persisted, lastSave, saves, saveFailures,
 }
@@ -148,6 +149,7 @@ func (m metric) describe(factory string) *prometheus.Desc {
 	if !m.whole {
 		labels = append(labels, typeLabels...)
 	}
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, append(labels, m.labels...),
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help,
+		append(labels, m.labels...),
 		prometheus.Labels{"factory": factory})
 }

@@ -44,7 +44,8 @@ func TestDocs(t *testing.T) {
 	}
 	// Each metric's labels are what the second column says.
 	for _, m := range all {
-		line := regexp.MustCompile("(?m)^\\| `" + namespace + "_" + m.name + "` \\|([^|]*)\\|").FindStringSubmatch(sections["Metrics"])
+		line := regexp.MustCompile("(?m)^\\| `" + namespace + "_" + m.name +
+			"` \\|([^|]*)\\|").FindStringSubmatch(sections["Metrics"])
 		if line == nil {
 			continue // which was reported
 		}

@@ -26,7 +26,8 @@ func cluster() *httptest.Server {
 		panic(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		text := fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)
+		text := fmt.Appendf(nil,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)
 		if _, err := storage.ApplyJSON(text); err != nil {
 			panic(err)
 		}

@@ -60,7 +60,8 @@ func newServer(t testing.TB) *server {
 func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
 	for n := from; n < to; n++ {
-		text := fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},"spec":{"version":%d}}`, n%10, n, version)
+		text := fmt.Appendf(nil,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},"spec":{"version":%d}}`, n%10, n, version)
 		if _, err := s.storage.ApplyJSON(text); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,8 @@ func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynam
 }
 
 // acquired returns a handle to the informer of a type that has synced.
-func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionResource, options ...dynamicinformer.ResourceOptions) *dynamicinformer.Handle {
+func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionResource,
+	options ...dynamicinformer.ResourceOptions) *dynamicinformer.Handle {
 	t.Helper()
 	h, err := f.Acquire(gvr, options...)
 	if err != nil {
@@ -134,7 +136,8 @@ func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server
 			t.Fatal(err)
 		}
 	}
-	s := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	s := httptest.NewServer(promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -159,7 +162,8 @@ func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 }
 
 // value adds up the values of the series that have these labels; false: there is none.
-func value(families map[string]*dto.MetricFamily, name string, labels map[string]string) (sum float64, found bool) {
+func value(families map[string]*dto.MetricFamily, name string,
+	labels map[string]string) (sum float64, found bool) {
 	for _, m := range families["crdcache_"+name].GetMetric() {
 		has := map[string]string{}
 		for _, pair := range m.GetLabel() {
@@ -171,7 +175,8 @@ func value(families map[string]*dto.MetricFamily, name string, labels map[string
 		}
 		if fits {
 			found = true
-			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetSummary().GetSampleCount())
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() +
+				float64(m.GetSummary().GetSampleCount())
 		}
 	}
 	return sum, found

@@ -37,7 +37,8 @@ func (s shelf) Delete(string) error { return nil }
 // Close implements persistence.View.
 func (s shelf) Close() error { return nil }
 
-// TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been saved by then.
+// TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been
+// saved by then.
 func TestPersistence(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -46,19 +47,24 @@ func TestPersistence(t *testing.T) {
 		kept persistence.Backend
 		want map[string]float64 // by state
 	}{
-		"kept":     {shelf{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
-		"failing":  {shelf{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0, "Failing": 1}},
+		"kept": {shelf{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
+		"failing": {shelf{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0,
+			"Failing": 1}},
 		"not kept": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.kept, PersistenceInterval: time.Hour})
+			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.kept,
+				PersistenceInterval: time.Hour})
 			acquired(t, f, widgets)
 			if err := f.Shutdown(patient(t)); err != nil {
 				t.Fatal(err)
 			}
 			got := scrape(t, exporter(t, NewCollector(f)))
 			for state, want := range test.want {
-				expect(t, func() (float64, bool) { return value(got, "persisted_informers", of{"state": state}) }, state, want)
+				expect(t, func() (float64, bool) {
+					return value(got, "persisted_informers",
+						of{"state": state})
+				}, state, want)
 			}
 			saved, found := value(got, "last_save_timestamp_seconds", nil)
 			if found != (test.want["Saved"] == 1) || found && saved < begun {
@@ -68,7 +74,8 @@ func TestPersistence(t *testing.T) {
 			if found != (test.kept != nil) || saves != test.want["Saved"] {
 				t.Errorf("%v saves (there: %v)", saves, found)
 			}
-			if failures, _ := value(got, "save_failures_total", nil); (failures > 0) != (test.want["Failing"] == 1) {
+			if failures, _ := value(got, "save_failures_total",
+				nil); (failures > 0) != (test.want["Failing"] == 1) {
 				t.Errorf("%v failures", failures)
 			}
 		})

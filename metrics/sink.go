@@ -20,7 +20,8 @@ type sink struct {
 
 // add writes one value. labels are those that the metric has besides the type's.
 func (s sink) add(m metric, value float64, labels ...string) {
-	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value, slices.Concat(s.labels, labels)...)
+	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value,
+		slices.Concat(s.labels, labels)...)
 }
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
@@ -43,8 +44,8 @@ func (s sink) memory(m status.MemoryStats) {
 	s.add(overBudget, float64(m.OverBudget))
 }
 
-// status writes what the status of one or several informers says: how many there are of each, and of times the one that
-// is to worry about.
+// status writes what the status of one or several informers says: how many there are of each, and of times
+// the one that is to worry about.
 func (s sink) status(of []status.Status) {
 	type kind struct {
 		state  status.State
@@ -92,8 +93,8 @@ func (s sink) content(m status.Metrics) {
 	}
 }
 
-// counters writes what has happened. What may happen to every informer is there from the beginning, with 0, so that the
-// first time shows as an increase; of failures there would be too many kinds.
+// counters writes what has happened. What may happen to every informer is there from the beginning, with 0,
+// so that the first time shows as an increase; of failures there would be too many kinds.
 func (s sink) counters(c status.Counters) {
 	s.add(events, float64(c.Adds), "add")
 	s.add(events, float64(c.Updates), "update")
@@ -108,7 +109,8 @@ func (s sink) counters(c status.Counters) {
 	for kind, n := range c.Failures {
 		s.add(failures, float64(n), kind.Verb, string(kind.Reason))
 	}
-	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions[lists.name], uint64(c.Lists), c.ListTime.Seconds(), nil, s.labels...)
+	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions[lists.name], uint64(c.Lists),
+		c.ListTime.Seconds(), nil, s.labels...)
 	s.add(reads, float64(c.Hits), "hit")
 	s.add(reads, float64(c.Misses), "miss")
 }
@@ -121,8 +123,8 @@ func (s sink) handlers(of []status.Handler) {
 	}
 }
 
-// persistence writes how the content is kept beyond the process: nothing where it is not to be. Of several informers the one
-// that was saved longest ago counts.
+// persistence writes how the content is kept beyond the process: nothing where it is not to be. Of several
+// informers the one that was saved longest ago counts.
 func (s sink) persistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return

@@ -62,7 +62,8 @@ func (o *object) isServiceOf(group string) bool {
 }
 
 func apiService(group, version string, now time.Time) *unstructured.Unstructured {
-	spec := map[string]any{"version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(100)}
+	spec := map[string]any{"version": version, "groupPriorityMinimum": int64(1000),
+		"versionPriority": int64(100)}
 	if group != "" {
 		spec["group"] = group
 	} else {

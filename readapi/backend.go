@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Backend is what a handler serves: which types there are, and their objects. A Storage is one; others may stand on a
-// cache of a real cluster. Its methods, and those of what they return, must be safe for concurrent use and must not wait.
+// Backend is what a handler serves: which types there are, and their objects. A Storage is one; others may
+// stand on a cache of a real cluster. Its methods, and those of what they return, must be safe for concurrent
+// use and must not wait.
 type Backend interface {
-	// ServedTypes returns all types by group and plural, and a number that changes whenever they do. The handler does not
-	// change what they refer to.
+	// ServedTypes returns all types by group and plural, and a number that changes whenever they do. The
+	// handler does not change what they refer to.
 	ServedTypes() (types []Type, generation uint64)
 	// Collection returns the objects of a type as it is served now, or nil when there is no such type.
 	Collection(schema.GroupResource) Collection
@@ -19,7 +20,8 @@ type Backend interface {
 
 // Collection is the objects of one type.
 type Collection interface {
-	// Type is what is served. It does not change: who changes a type makes another collection, or ends the watches.
+	// Type is what is served. It does not change: who changes a type makes another collection, or ends the
+	// watches.
 	Type() Type
 	// Ended is closed when the type changes or goes: watches end then, after what they have not told yet.
 	Ended() <-chan struct{}
@@ -27,8 +29,8 @@ type Collection interface {
 	ResourceVersion() uint64
 	// Get returns the object of a key, or nil.
 	Get(key string) Object
-	// Snapshot returns the objects as they were at a version, which is not newer than ResourceVersion; 0 stands for the
-	// newest. It returns nil when that state is forgotten.
+	// Snapshot returns the objects as they were at a version, which is not newer than ResourceVersion; 0
+	// stands for the newest. It returns nil when that state is forgotten.
 	Snapshot(version uint64) Snapshot
 	// Since returns the changes after a version.
 	Since(version uint64) Changes
@@ -48,19 +50,20 @@ type Object interface {
 	AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 }
 
-// ListItem is what an Object may be besides where it looks otherwise as an item of a list: a kube-apiserver writes those of
-// built-in types without kind and apiVersion.
+// ListItem is what an Object may be besides where it looks otherwise as an item of a list: a kube-apiserver
+// writes those of built-in types without kind and apiVersion.
 type ListItem interface {
 	Object
 	// AppendItem appends the object as an item of a list.
 	AppendItem(dst []byte) ([]byte, error)
 }
 
-// Fields is what a Collection may be besides where its objects have fields that field selectors may name in addition to
-// those of the type. An object may have several values in one: it is selected if it has that of "=", or has not that of "!=".
+// Fields is what a Collection may be besides where its objects have fields that field selectors may name in
+// addition to those of the type. An object may have several values in one: it is selected if it has that of
+// "=", or has not that of "!=".
 type Fields interface {
-	// Field returns the condition on objects that they have a value in a field; nil where there is no such field. The
-	// error says what is wrong with the value.
+	// Field returns the condition on objects that they have a value in a field; nil where there is no such
+	// field. The error says what is wrong with the value.
 	Field(name, value string) (func(Object) bool, error)
 }
 
@@ -70,7 +73,8 @@ type Filter interface {
 	Selects(Object) bool
 }
 
-// FieldRange is what a Snapshot of such a Collection may be besides, so that not every object has to be looked at.
+// FieldRange is what a Snapshot of such a Collection may be besides, so that not every object has to be
+// looked at.
 type FieldRange interface {
 	// RangeField is Range for the objects that have a value in a field; false where they are not known.
 	RangeField(field, value, from, to string) (iter.Seq[Object], bool)
@@ -80,13 +84,15 @@ type FieldRange interface {
 type Snapshot interface {
 	// ResourceVersion is that of the moment.
 	ResourceVersion() uint64
-	// Range yields, by key, the objects whose key is at least from and below to; without a to there is no end.
+	// Range yields, by key, the objects whose key is at least from and below to; without a to there is no
+	// end.
 	Range(from, to string) iter.Seq[Object]
 	// Count is how many these are.
 	Count(from, to string) int
 }
 
-// Change is one step in the history of an object. Before and After are nil where it did not or does not exist.
+// Change is one step in the history of an object. Before and After are nil where it did not or does not
+// exist.
 type Change struct {
 	ResourceVersion uint64
 	Before, After   Object
@@ -94,7 +100,8 @@ type Change struct {
 
 // Changes are what became of a type after a resource version.
 type Changes struct {
-	// Oldest is the version from which on changes are known. Who asks for those since an older one has to list.
+	// Oldest is the version from which on changes are known. Who asks for those since an older one has to
+	// list.
 	Oldest uint64
 	// List are the changes in order. They are not changed.
 	List []Change
@@ -173,7 +180,8 @@ func (c *servedCollection) Since(version uint64) Changes {
 	changes := c.collection.since(version)
 	changes.ResourceVersion = c.storage.mu.version
 	if removed := c.collection.removed; removed > 0 {
-		changes.ResourceVersion = removed // a watch must not go on in the next type of that name from after it has begun
+		// a watch must not go on in the next type of that name from after it has begun
+		changes.ResourceVersion = removed
 	}
 	return changes
 }

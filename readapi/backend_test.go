@@ -22,7 +22,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// cluster is a backend as one that stands on a cache of a cluster: it knows the newest state and what follows.
+// cluster is a backend as one that stands on a cache of a cluster: it knows the newest state and what
+// follows.
 type cluster struct {
 	typ      Type
 	looked   atomic.Int64 // objects that were looked at
@@ -44,11 +45,14 @@ type clusterObject struct {
 
 func newCluster(n int) *cluster {
 	c := &cluster{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: Type{
-		Group: "example.com", Namespaced: true, Custom: true, Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Versions: []Version{{Name: "v1"}},
+		Group: "example.com", Namespaced: true, Custom: true, Names: crd.Names{Plural: "widgets",
+			Kind: "Widget"}, Versions: []Version{{Name: "v1"}},
 	}}
 	for i := range n {
 		name := fmt.Sprintf("w%06d", i)
-		c.objects = append(c.objects, clusterObject{c, "default/" + name, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `","namespace":"default","resourceVersion":"7"}}`})
+		c.objects = append(c.objects, clusterObject{c, "default/" + name,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name +
+				`","namespace":"default","resourceVersion":"7"}}`})
 	}
 	return c
 }
@@ -149,16 +153,19 @@ func TestBackend(t *testing.T) {
 	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
 		t.Errorf("the version of the list is %q", version)
 	}
-	if a := get(t, h, inDefaultPath+"/w000001"); a.code != http.StatusOK || !strings.Contains(a.body, `"w000001"`) {
+	if a := get(t, h, inDefaultPath+"/w000001"); a.code != http.StatusOK ||
+		!strings.Contains(a.body, `"w000001"`) {
 		t.Errorf("got %+v", a)
 	}
-	if a := get(t, h, widgetsPath+"?resourceVersion=990&resourceVersionMatch=Exact"); a.code != http.StatusGone {
+	if a := get(t, h, widgetsPath+
+		"?resourceVersion=990&resourceVersionMatch=Exact"); a.code != http.StatusGone {
 		t.Errorf("an older state: %+v", a)
 	}
 	if a := get(t, h, "/apis/example.com/v1"); !strings.Contains(a.body, `"widgets"`) {
 		t.Errorf("discovery: %+v", a)
 	}
-	if a := get(t, h, "/apis/example.com/v1/gadgets"); a.code != http.StatusNotFound || a.body != "404 page not found" {
+	if a := get(t, h, "/apis/example.com/v1/gadgets"); a.code != http.StatusNotFound ||
+		a.body != "404 page not found" {
 		t.Errorf("another type: %+v", a)
 	}
 }
@@ -174,7 +181,8 @@ func TestPageLooksAtPage(t *testing.T) {
 	c.looked.Store(0)
 	ctx, leave := context.WithCancel(t.Context())
 	c.onLooked = leave
-	for _, path := range []string{widgetsPath + "?labelSelector=a%3Db", widgetsPath + "?labelSelector=a%3Db&watch=1"} {
+	for _, path := range []string{widgetsPath + "?labelSelector=a%3Db",
+		widgetsPath + "?labelSelector=a%3Db&watch=1"} {
 		c.looked.Store(0)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
 		if n := c.looked.Load(); n > 2*checkEvery {
@@ -191,7 +199,8 @@ func TestEncodedOnce(t *testing.T) {
 		transport := NewTransport(NewBackendHandler(c, HandlerOptions{}))
 		var lines [watches]*json.Decoder
 		for i := range watches {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+widgetsPath+"?watch=1&resourceVersion=1000", nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+widgetsPath+
+				"?watch=1&resourceVersion=1000", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,10 +236,12 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
-// TestStalledReader: a watch whose client does not read ends when it is to end, and a list after WriteTimeout.
+// TestStalledReader: a watch whose client does not read ends when it is to end, and a list after
+// WriteTimeout.
 func TestStalledReader(t *testing.T) {
 	for name, path := range map[string]string{
-		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath + "?watch=1&resourceVersion=1000&timeoutSeconds=30",
+		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath +
+			"?watch=1&resourceVersion=1000&timeoutSeconds=30",
 		"a list": widgetsPath,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,14 +304,16 @@ func (d *deadlines) noted() (int, time.Time) {
 	return d.written, d.last
 }
 
-// TestIdleWatchHasNoWriteDeadline: HTTP/2 ends a stream when its write deadline passes, whether something is being written or
-// not. A watch on which nothing happens must not have one that comes before its end.
+// TestIdleWatchHasNoWriteDeadline: HTTP/2 ends a stream when its write deadline passes, whether something is
+// being written or not. A watch on which nothing happens must not have one that comes before its end.
 func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
-	for name, query := range map[string]string{"initial objects": "watch=1", "changes": "watch=1&resourceVersion=1000"} {
+	for name, query := range map[string]string{"initial objects": "watch=1",
+		"changes": "watch=1&resourceVersion=1000"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, w := newCluster(10), &deadlines{ResponseRecorder: httptest.NewRecorder()}
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, widgetsPath+"?timeoutSeconds=3600&"+query, nil)
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+					widgetsPath+"?timeoutSeconds=3600&"+query, nil)
 				go NewBackendHandler(c, HandlerOptions{}).ServeHTTP(w, r) // ended by the end of the watch
 				synctest.Wait()
 				c.change(c.objects[0], false)
@@ -327,7 +340,8 @@ func TestHugeResourceVersion(t *testing.T) {
 	h := handlerOf(s)
 	first := get(t, h, widgetsPath+"?limit=2")
 	token := first.decoded(t).Object["metadata"].(map[string]any)["continue"]
-	if a := get(t, h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.code != http.StatusOK || len(first.keys(t))+len(a.keys(t)) != 6 {
+	if a := get(t, h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.code != http.StatusOK ||
+		len(first.keys(t))+len(a.keys(t)) != 6 {
 		t.Errorf("got %+v and %+v", first, a)
 	}
 }
@@ -350,7 +364,8 @@ func TestLongSelector(t *testing.T) {
 	h := handlerOf(newWidgets(t, StorageOptions{}))
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
 		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", maxSelector/10), ",")
-		if a := get(t, h, widgetsPath+"?"+name+"="+long); a.code != http.StatusBadRequest || !strings.Contains(a.body, name+" has") {
+		if a := get(t, h, widgetsPath+"?"+name+"="+long); a.code != http.StatusBadRequest ||
+			!strings.Contains(a.body, name+" has") {
 			t.Errorf("%s: %d %.200s", name, a.code, a.body)
 		}
 	}

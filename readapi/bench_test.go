@@ -26,17 +26,23 @@ func BenchmarkRead(b *testing.B) {
 	s := NewStorage(StorageOptions{})
 	apply(b, s, widgetCRD)
 	for i := range 10000 {
-		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","labels":{"color":"c%d"}},"spec":{"color":"c%d","text":%q}}`,
-			i, i%50, i%10, i%10, strings.Repeat("x", 1900))
+		data := fmt.
+			Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","labels":{"color":"c%d"}},"spec":{"color":"c%d","text":%q}}`,
+				i, i%50, i%10, i%10, strings.Repeat("x", 1900))
 		if _, err := s.ApplyJSON([]byte(data)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	h := NewHandler(s, HandlerOptions{WatchTimeout: 1})
 	for name, request := range map[string][2]string{
-		"list": {"", mediaJSON}, "label": {"labelSelector=color%3Dc1", mediaJSON}, "field": {"fieldSelector=spec.color%3Dc1", mediaJSON},
-		"page": {"limit=500", mediaJSON}, "table": {"limit=500", asTable}, "metadata": {"limit=500", asPartialList}, "other version": {"beta", mediaJSON},
-		"watch-list": {"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", mediaJSON},
+		"list": {"", mediaJSON}, "label": {"labelSelector=color%3Dc1",
+			mediaJSON}, "field": {"fieldSelector=spec.color%3Dc1", mediaJSON},
+		"page": {"limit=500", mediaJSON}, "table": {"limit=500", asTable}, "metadata": {"limit=500",
+			asPartialList}, "other version": {"beta", mediaJSON},
+		"watch-list": {
+			"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+			mediaJSON},
 	} {
 		b.Run(name, func(b *testing.B) {
 			path := widgetsPath + "?" + request[0]

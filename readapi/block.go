@@ -9,12 +9,13 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// blockSize is how much text is compressed at once. Objects of a type have much in common, and one alone too little of it;
-// but who reads one decompresses all of its block.
+// blockSize is how much text is compressed at once. Objects of a type have much in common, and one alone too
+// little of it; but who reads one decompresses all of its block.
 const blockSize = 16 << 10
 
-// block is the text of some objects. As long as there is room it is plain and grows, under the lock of the storage; what
-// has been written never changes. When it is full it is compressed, and decompressed for whoever reads.
+// block is the text of some objects. As long as there is room it is plain and grows, under the lock of the
+// storage; what has been written never changes. When it is full it is compressed, and decompressed for
+// whoever reads.
 type block struct {
 	plain atomic.Pointer[[]byte] // nil once it is compressed
 	// seen says that somebody has read plain text, and may be reading still.
@@ -70,8 +71,8 @@ type open struct {
 	text  []byte
 }
 
-// opened are the blocks that were read last. Who reads objects in the order in which they came finds the block of the one
-// before.
+// opened are the blocks that were read last. Who reads objects in the order in which they came finds the
+// block of the one before.
 var opened = sync.Pool{New: func() any { return new(open) }}
 
 // appendText appends a part of the text.

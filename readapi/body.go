@@ -45,12 +45,15 @@ func readBody(r *http.Request) ([]byte, error) {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		return body, nil
-	case "", mediaJSON, string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType):
+	case "", mediaJSON, string(types.JSONPatchType), string(types.MergePatchType),
+		string(types.StrategicMergePatchType):
 		return body, nil
 	case string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType):
-		return nil, errUnsupportedMedia("server-side apply is not served here: use a merge patch, or " + elsewhere)
+		return nil, errUnsupportedMedia("server-side apply is not served here: use a merge patch, or " +
+			elsewhere)
 	case "application/vnd.kubernetes.protobuf":
-		return nil, errUnsupportedMedia(media + " is not served here: set the ContentType of the client's rest.Config to " + mediaJSON)
+		return nil, errUnsupportedMedia(media +
+			" is not served here: set the ContentType of the client's rest.Config to " + mediaJSON)
 	default:
 		if r.Method == http.MethodPatch {
 			return nil, errUnsupportedMedia(acceptedMedia + patchTypes)
@@ -79,7 +82,8 @@ type writeOptions struct {
 // parseWriteOptions reads the parameters of a request to create, update or patch.
 func parseWriteOptions(r *http.Request, verb string) (writeOptions, error) {
 	var options metav1.PatchOptions // has the fields of all
-	if err := scheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion, &options); err != nil {
+	if err := scheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion,
+		&options); err != nil {
 		return writeOptions{}, apierrors.NewBadRequest(err.Error())
 	}
 	kind := "CreateOptions"
@@ -90,13 +94,16 @@ func parseWriteOptions(r *http.Request, verb string) (writeOptions, error) {
 	case "patch":
 		kind = "PatchOptions"
 		if options.Force != nil {
-			problems = append(problems, field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
+			problems = append(problems, field.Forbidden(field.NewPath("force"),
+				"may not be specified for non-apply patch"))
 		}
 	}
 	problems = append(problems, validation.ValidateDryRun(field.NewPath("dryRun"), options.DryRun)...)
-	problems = append(problems, validation.ValidateFieldValidation(field.NewPath("fieldValidation"), options.FieldValidation)...)
+	problems = append(problems, validation.ValidateFieldValidation(field.NewPath("fieldValidation"),
+		options.FieldValidation)...)
 	if len(problems) > 0 {
-		return writeOptions{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
+		return writeOptions{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "",
+			problems)
 	}
 	return writeOptions{
 		dry:    len(options.DryRun) > 0,
@@ -118,7 +125,8 @@ func parseDeleteOptions(r *http.Request, body []byte) (*metav1.DeleteOptions, er
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "",
+			problems)
 	}
 	return options, nil
 }
@@ -141,7 +149,8 @@ func (m mutation) decodeBody(body []byte) (u sent, err error) {
 		return u, errors.New("the body is not an object")
 	}
 	if !m.t.typ.Custom { // which a client may leave out
-		for name, value := range map[string]string{"apiVersion": m.t.gv.String(), "kind": m.t.typ.Names.Kind} {
+		for name, value := range map[string]string{"apiVersion": m.t.gv.String(),
+			"kind": m.t.typ.Names.Kind} {
 			if text, _ := u.Object[name].(string); text == "" {
 				u.Object[name] = value
 			}
@@ -166,12 +175,14 @@ func (m mutation) decodeBody(body []byte) (u sent, err error) {
 func (m mutation) errUndecodable(u sent, body []byte, err error) error {
 	kind := m.t.typ.Names.Kind
 	if u.Object != nil && u.GetKind() != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", u.GetKind(), u.GroupVersionKind().Version, kind, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+			u.GetKind(), u.GroupVersionKind().Version, kind, err))
 	}
 	const shown = 30
 	summary := string(body)
 	if len(summary) > shown {
 		summary = summary[:shown] + " ..."
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary))
+	return apierrors.NewBadRequest(
+		fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary))
 }

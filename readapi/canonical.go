@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// canonical copies the JSON of an object in the form in which objects are kept, without its apiVersion, as long as the text
-// shows that encoding the decoded object would give the same: keys in order, strings and numbers written as encoding/json
-// does, metadata of the form that clients insist on. What it is not sure of takes the long way. One pass tells all that
-// storing an object needs to know.
+// canonical copies the JSON of an object in the form in which objects are kept, without its apiVersion, as
+// long as the text shows that encoding the decoded object would give the same: keys in order, strings and
+// numbers written as encoding/json does, metadata of the form that clients insist on. What it is not sure of
+// takes the long way. One pass tells all that storing an object needs to know.
 type canonical struct {
 	src []byte
 	pos int
@@ -32,14 +32,16 @@ func (c *canonical) read(src, out []byte) bool {
 	c.space()
 	ok := c.object(c.top)
 	c.space()
-	return ok && c.pos == len(c.src) && c.named && len(c.apiVersion) > 0 && len(c.kind) > 0 && bytes.Count(c.apiVersion, []byte("/")) <= 1
+	return ok && c.pos == len(c.src) && c.named && len(c.apiVersion) > 0 && len(c.kind) > 0 &&
+		bytes.Count(c.apiVersion, []byte("/")) <= 1
 }
 
 // memberFunc reads the value of a key, and reports whether it could.
 type memberFunc func(key []byte) bool
 
 func (c *canonical) space() {
-	for c.pos < len(c.src) && (c.src[c.pos] == ' ' || c.src[c.pos] == '\n' || c.src[c.pos] == '\t' || c.src[c.pos] == '\r') {
+	for c.pos < len(c.src) && (c.src[c.pos] == ' ' || c.src[c.pos] == '\n' || c.src[c.pos] == '\t' ||
+		c.src[c.pos] == '\r') {
 		c.pos++
 	}
 }
@@ -211,7 +213,8 @@ func (c *canonical) moment() bool {
 		return false
 	}
 	for i := range len(form) {
-		if digit := text[i] >= '0' && text[i] <= '9'; form[i] == '0' != digit || !digit && text[i] != form[i] {
+		if digit := text[i] >= '0' && text[i] <= '9'; form[i] == '0' != digit || !digit &&
+			text[i] != form[i] {
 			return false
 		}
 	}
@@ -291,7 +294,8 @@ var plain = func() (table [256]bool) {
 	return table
 }()
 
-// text copies a string, and returns what is between its quotes. Of escapes it takes those that encoding/json writes.
+// text copies a string, and returns what is between its quotes. Of escapes it takes those that encoding/json
+// writes.
 func (c *canonical) text() ([]byte, bool) {
 	if c.pos >= len(c.src) || c.src[c.pos] != '"' {
 		return nil, false
@@ -306,7 +310,8 @@ func (c *canonical) text() ([]byte, bool) {
 			return c.src[begin+1 : i], true
 		case b == '\\' && i+1 < len(c.src) && slices.Contains([]byte(`"\nrt`), c.src[i+1]):
 			i++
-		case b == '\\' && i+5 < len(c.src) && slices.Contains([]string{`u003c`, `u003e`, `u0026`}, string(c.src[i+1:i+6])):
+		case b == '\\' && i+5 < len(c.src) && slices.Contains([]string{`u003c`, `u003e`, `u0026`},
+			string(c.src[i+1:i+6])):
 			i += 5
 		case b >= utf8.RuneSelf:
 			r, size := utf8.DecodeRune(c.src[i:])

@@ -23,23 +23,30 @@ func TestCanonical(t *testing.T) {
 		text string
 		read bool
 	}{
-		"usual":              {strings.ReplaceAll(usual, " <", " "), true},
-		"character of HTML":  {usual, false},
-		"indented":           {strings.NewReplacer(" <", "", `":`, "\" :\n\t", `{`, "{ ", `}`, "\n}", "[", "[\r\n").Replace(usual) + "\n", true},
-		"keys not in order":  {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"n","resourceVersion":"1"}}`, false},
-		"a key twice":        {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":1,"x":2}`, false},
-		"a float":            {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":1.0}`, false},
-		"minus zero":         {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":-0}`, false},
-		"another escape":     {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":"\/"}`, false},
-		"an escaped key":     {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x\n":1}`, false},
-		"no name":            {`{"apiVersion":"v1","kind":"A","metadata":{}}`, false},
-		"no version":         {`{"kind":"A","metadata":{"name":"n"}}`, false},
-		"odd metadata":       {`{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":1},"name":"n"}}`, false},
-		"no such day":        {`{"apiVersion":"v1","kind":"A","metadata":{"creationTimestamp":"2026-02-30T00:00:00Z","name":"n"}}`, false},
-		"invalid UTF-8":      {"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"n\"},\"x\":\"\xff\"}", false},
-		"version not first":  {`{"a":1,"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`, true},
-		"behind the object":  {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}} 1`, false},
-		"nested very deeply": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`, false},
+		"usual":             {strings.ReplaceAll(usual, " <", " "), true},
+		"character of HTML": {usual, false},
+		"indented": {strings.NewReplacer(" <", "", `":`, "\" :\n\t", `{`, "{ ", `}`, "\n}", "[",
+			"[\r\n").Replace(usual) + "\n", true},
+		"keys not in order": {
+			`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"n","resourceVersion":"1"}}`,
+			false},
+		"a key twice":    {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":1,"x":2}`, false},
+		"a float":        {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":1.0}`, false},
+		"minus zero":     {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":-0}`, false},
+		"another escape": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":"\/"}`, false},
+		"an escaped key": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x\n":1}`, false},
+		"no name":        {`{"apiVersion":"v1","kind":"A","metadata":{}}`, false},
+		"no version":     {`{"kind":"A","metadata":{"name":"n"}}`, false},
+		"odd metadata": {`{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":1},"name":"n"}}`,
+			false},
+		"no such day": {
+			`{"apiVersion":"v1","kind":"A","metadata":{"creationTimestamp":"2026-02-30T00:00:00Z","name":"n"}}`, false},
+		"invalid UTF-8": {
+			"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"n\"},\"x\":\"\xff\"}", false},
+		"version not first": {`{"a":1,"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`, true},
+		"behind the object": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}} 1`, false},
+		"nested very deeply": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":` +
+			strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if read := sameAsDecoded(t, []byte(tt.text)); read != tt.read {
@@ -68,7 +75,8 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 		t.Errorf("%v\n%s\n%s", err, body, c.out)
 	}
 	want := []string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), u.GetResourceVersion()}
-	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name), string(c.resourceVersion)}
+	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name),
+		string(c.resourceVersion)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-decoded +read):\n%s", diff)
 	}
@@ -81,7 +89,8 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(usual))
 	f.Add([]byte(strings.ReplaceAll(usual, " <", "")))
-	f.Add([]byte(`{"apiVersion":"v1","kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}`))
+	f.Add([]byte(
+		`{"apiVersion":"v1","kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) { sameAsDecoded(t, text) })
 }
 
@@ -93,7 +102,8 @@ func TestRestoreJSON(t *testing.T) {
 			s := NewStorage(StorageOptions{Compress: compress})
 			apply(t, s, widgetCRD)
 			for i := range 300 {
-				text := strings.NewReplacer(`"name":"n"`, fmt.Sprintf(`"name":"n%03d"`, i), `"70"`, fmt.Sprintf(`"%d"`, 70+i), " <", "").Replace(usual)
+				text := strings.NewReplacer(`"name":"n"`, fmt.Sprintf(`"name":"n%03d"`, i), `"70"`,
+					fmt.Sprintf(`"%d"`, 70+i), " <", "").Replace(usual)
 				if i == 7 {
 					text = strings.Replace(text, `"text":"`, `"text":"`+strings.Repeat("long ", 20_000), 1)
 				}

@@ -45,7 +45,8 @@ func TestDiscoveryClient(t *testing.T) {
 		"example.com/v1 widgets/status Widget true [] [] [get]",
 		"example.com/v1beta1 widgets Widget true [wd] [all] [get list watch]",
 	}
-	for name, c := range map[string]discovery.DiscoveryInterface{"aggregated": client, "legacy": client.WithLegacy()} {
+	for name, c := range map[string]discovery.DiscoveryInterface{"aggregated": client,
+		"legacy": client.WithLegacy()} {
 		t.Run(name, func(t *testing.T) {
 			groups, lists, err := c.ServerGroupsAndResources()
 			if err != nil {
@@ -55,12 +56,14 @@ func TestDiscoveryClient(t *testing.T) {
 			for _, g := range groups {
 				names = append(names, g.Name+" "+g.PreferredVersion.Version)
 			}
-			if diff := cmp.Diff([]string{" v1", "apiregistration.k8s.io v1", "apiextensions.k8s.io v1", "example.com v1"}, names); diff != "" {
+			if diff := cmp.Diff([]string{" v1", "apiregistration.k8s.io v1", "apiextensions.k8s.io v1",
+				"example.com v1"}, names); diff != "" {
 				t.Errorf("groups (-want +got):\n%s", diff)
 			}
 			for _, list := range lists {
 				for _, r := range list.APIResources {
-					got = append(got, fmt.Sprint(list.GroupVersion, " ", r.Name, " ", r.Kind, " ", r.Namespaced, " ", r.ShortNames, " ", r.Categories, " ", r.Verbs))
+					got = append(got, fmt.Sprint(list.GroupVersion, " ", r.Name, " ", r.Kind, " ",
+						r.Namespaced, " ", r.ShortNames, " ", r.Categories, " ", r.Verbs))
 				}
 			}
 			slices.Sort(got) // client-go reads them in any order
@@ -77,11 +80,13 @@ func TestDocumentsFollowTypes(t *testing.T) {
 	h := handlerOf(s)
 	first := get(t, h, "/apis", "Accept", aggregatedMedia)
 	etag := first.header.Get("ETag")
-	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 304 || got.body != "" {
+	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 304 ||
+		got.body != "" {
 		t.Errorf("the same once more: %d %s", got.code, got.body)
 	}
 	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(widgetCRD, "widget", "gadget"), "Widget", "Gadget"))
-	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 200 || !strings.Contains(got.body, "gadgets") {
+	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 200 ||
+		!strings.Contains(got.body, "gadgets") {
 		t.Errorf("after a new type: %d %s", got.code, got.body)
 	}
 	if got := get(t, h, "/apis").body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
@@ -103,7 +108,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 	document := get(t, h, "/openapi/v3/apis/example.com/v1").body
 	for _, want := range []string{
-		`"com.example.v1.Widget":{`, `"description":"Its color."`, `"/apis/example.com/v1/namespaces/{namespace}/widgets/{name}/status":{`,
+		`"com.example.v1.Widget":{`, `"description":"Its color."`,
+		`"/apis/example.com/v1/namespaces/{namespace}/widgets/{name}/status":{`,
 		`"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"WidgetList","version":"v1"}]`,
 	} {
 		if !strings.Contains(document, want) {
@@ -198,7 +204,8 @@ func TestInformers(t *testing.T) {
 	whole := dynamicinformer.NewDynamicSharedInformerFactory(d, 0)
 	partial := metadatainformer.NewSharedInformerFactory(m, 0)
 	for name, informer := range map[string]cache.SharedIndexInformer{
-		"dynamic": whole.ForResource(widgetGVR).Informer(), "metadata": partial.ForResource(widgetGVR).Informer(),
+		"dynamic":  whole.ForResource(widgetGVR).Informer(),
+		"metadata": partial.ForResource(widgetGVR).Informer(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := follow(t, informer)

@@ -16,7 +16,8 @@ type collection struct {
 	custom string
 	// terminating is set when that is being deleted: nothing is created any more.
 	terminating bool
-	// removed is the version with which the type went; 0 while it is there. What comes later under its name is another type.
+	// removed is the version with which the type went; 0 while it is there. What comes later under its name
+	// is another type.
 	removed uint64
 	objects map[string]*object
 
@@ -81,7 +82,8 @@ func (c *collection) notify() {
 func (c *collection) snapshot() []*object {
 	switch {
 	case c.dirty == nil:
-		c.sorted = slices.SortedFunc(maps.Values(c.objects), func(a, b *object) int { return strings.Compare(a.key, b.key) })
+		c.sorted = slices.SortedFunc(maps.Values(c.objects),
+			func(a, b *object) int { return strings.Compare(a.key, b.key) })
 		c.dirty = map[string]*object{}
 	case len(c.dirty) > 0:
 		c.sorted = newSnapshot(0, c.sorted, c.dirty).all()
@@ -114,7 +116,8 @@ func (c *collection) since(version uint64) Changes {
 	}
 	changes := Changes{Oldest: c.floor, Next: c.changed}
 	if version >= c.floor {
-		at, _ := slices.BinarySearchFunc(c.log, version+1, func(e Change, v uint64) int { return cmp.Compare(e.ResourceVersion, v) })
+		at, _ := slices.BinarySearchFunc(c.log, version+1,
+			func(e Change, v uint64) int { return cmp.Compare(e.ResourceVersion, v) })
 		changes.List = c.log[at:len(c.log):len(c.log)]
 	}
 	return changes
@@ -128,7 +131,8 @@ func (e Change) key() string {
 }
 
 // seenBy returns how a selection sees the change: an object that leaves it is deleted, one that enters it is
-// added. The type is empty when it sees nothing. Of what is deleted it is the last state, with another version.
+// added. The type is empty when it sees nothing. Of what is deleted it is the last state, with another
+// version.
 func (e Change) seenBy(matches func(Object) bool) (watch.EventType, Object) {
 	was := e.Before != nil && matches(e.Before)
 	is := e.After != nil && matches(e.After)

@@ -48,7 +48,8 @@ func dropNulls(value any, s *crd.Schema) {
 	}
 }
 
-// fillDefaults puts the defaults of the schema where there is nothing, or a null that the schema does not allow.
+// fillDefaults puts the defaults of the schema where there is nothing, or a null that the schema does not
+// allow.
 func fillDefaults(value any, s *crd.Schema) {
 	if s == nil {
 		return
@@ -82,7 +83,8 @@ func fillDefaults(value any, s *crd.Schema) {
 	}
 }
 
-// normalizeDefaults gives defaults the Go types of the fields of an unstructured object: whole numbers are int64.
+// normalizeDefaults gives defaults the Go types of the fields of an unstructured object: whole numbers are
+// int64.
 func normalizeDefaults(s *crd.Schema) error {
 	if s == nil {
 		return nil
@@ -109,8 +111,9 @@ func normalizeDefaults(s *crd.Schema) error {
 	return normalizeDefaults(s.Items)
 }
 
-// conform makes an object in place what a kube-apiserver makes of a custom resource that it reads: without unknown fields
-// and null where it cannot be, with defaults. Without a schema it stays as it is. It returns the paths of unknown fields.
+// conform makes an object in place what a kube-apiserver makes of a custom resource that it reads: without
+// unknown fields and null where it cannot be, with defaults. Without a schema it stays as it is. It returns
+// the paths of unknown fields.
 func (v *Version) conform(content map[string]any) (unknown []string) {
 	if v.structure == nil {
 		return nil

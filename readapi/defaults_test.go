@@ -31,9 +31,12 @@ func TestConform(t *testing.T) {
 		"nothing":          {`{kind: A}`, `{kind: A, spec: {n: 4}}`, nil},
 		"null for default": {`{spec: null}`, `{spec: {n: 4}}`, nil},
 		"nulls":            {`{spec: {n: null, s: null, maybe: null}}`, `{spec: {n: 4, maybe: null}}`, nil},
-		"in lists":         {`{spec: {n: 1, list: [{}, {a: y, b: z}, null]}}`, `{spec: {n: 1, list: [{a: x}, {a: y}, {a: x}]}}`, []string{"spec.list[1].b"}},
-		"in maps":          {`{spec: {n: 1, map: {k: {}, l: {a: y, c: {d: 1}}}}}`, `{spec: {n: 1, map: {k: {a: x}, l: {a: y}}}}`, []string{"spec.map.l.c"}},
-		"an empty status":  {`{spec: {n: 1}, status: {}, other: 1}`, `{spec: {n: 1}, status: {phase: new}}`, []string{"other"}},
+		"in lists": {`{spec: {n: 1, list: [{}, {a: y, b: z}, null]}}`,
+			`{spec: {n: 1, list: [{a: x}, {a: y}, {a: x}]}}`, []string{"spec.list[1].b"}},
+		"in maps": {`{spec: {n: 1, map: {k: {}, l: {a: y, c: {d: 1}}}}}`,
+			`{spec: {n: 1, map: {k: {a: x}, l: {a: y}}}}`, []string{"spec.map.l.c"}},
+		"an empty status": {`{spec: {n: 1}, status: {}, other: 1}`, `{spec: {n: 1}, status: {phase: new}}`,
+			[]string{"other"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := yamlMap(t, tt.object)

@@ -26,7 +26,8 @@ func systemTypes() []Type {
 			Categories: []string{"api-extensions"},
 		},
 		Versions: []Version{{Name: "v1", Subresources: []string{"status"}, Columns: []crd.Column{
-			{Name: "Available", Type: "string", JSONPath: `.status.conditions[?(@.type=="Available")].status`},
+			{Name: "Available", Type: "string",
+				JSONPath: `.status.conditions[?(@.type=="Available")].status`},
 			{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
 		}}},
 	}, {
@@ -146,8 +147,8 @@ func conditionOf(kind, reason, message string, since time.Time) any {
 	}
 }
 
-// acceptChanges completes the status of a definition that a client has changed: its names are accepted, and its objects
-// may from now on be stored in another version.
+// acceptChanges completes the status of a definition that a client has changed: its names are accepted, and
+// its objects may from now on be stored in another version.
 func acceptChanges(u *unstructured.Unstructured) {
 	names, named, _ := unstructured.NestedFieldCopy(u.Object, "spec", "names")
 	stored, _, _ := unstructured.NestedSlice(u.Object, "status", "storedVersions")

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDeleteCollection: what a selector selects is deleted, or marked where it has finalizers, and all else stays.
+// TestDeleteCollection: what a selector selects is deleted, or marked where it has finalizers, and all else
+// stays.
 func TestDeleteCollection(t *testing.T) {
 	ctx := t.Context()
 	widgets, s, _ := writable(t)
@@ -19,7 +20,8 @@ func TestDeleteCollection(t *testing.T) {
 	apply(t, s, widget("other", "a", "red"))
 	before := s.ResourceVersion()
 	selected := metav1.ListOptions{LabelSelector: "color=red"}
-	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, selected); err != nil || s.ResourceVersion() != before {
+	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+		selected); err != nil || s.ResourceVersion() != before {
 		t.Errorf("a dry run: %v, or something was written", err)
 	}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {

@@ -26,13 +26,14 @@ func (t Type) subresourceVerbs() []string {
 	return []string{"get"}
 }
 
-// groupOrder is in which order a kube-apiserver lists the groups that it has built in. All others follow, by name. It
-// decides which group a name such as "events" stands for.
+// groupOrder is in which order a kube-apiserver lists the groups that it has built in. All others follow, by
+// name. It decides which group a name such as "events" stands for.
 var groupOrder = []string{
 	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
 	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
 	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
-	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
+	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
+	"flowcontrol.apiserver.k8s.io",
 }
 
 // groupVersion is one version of a group with the types that it has.
@@ -82,10 +83,12 @@ func aggregate(types []Type, core bool) any {
 			continue
 		}
 		if n := len(list.Items); n == 0 || list.Items[n-1].Name != gv.Group {
-			list.Items = append(list.Items, apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: gv.Group}})
+			list.Items = append(list.Items,
+				apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: gv.Group}})
 		}
 		group := &list.Items[len(list.Items)-1]
-		served := apidiscovery.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+		served := apidiscovery.APIVersionDiscovery{Version: gv.Version,
+			Freshness: apidiscovery.DiscoveryFreshnessCurrent}
 		for _, t := range gv.types {
 			served.Resources = append(served.Resources, t.discovery(gv.Version))
 		}

@@ -100,7 +100,8 @@ func wantsAggregated(header http.Header) bool {
 func (h *handler) document(path, media string, build builder) (document, error) {
 	types, generation := h.backend.ServedTypes()
 	key := media + " " + path
-	names := path == "/api" && media != aggregatedMedia // the host that was asked, so that it is for nobody else
+	// the host that was asked, so that it is for nobody else
+	names := path == "/api" && media != aggregatedMedia
 
 	h.documents.Lock()
 	defer h.documents.Unlock()

@@ -29,11 +29,12 @@ func newEncoder(r *http.Request, t *resource) (*encoder, error) {
 		return nil, err
 	}
 	quoted, err := json.Marshal(t.gv.String())
-	return &encoder{t: t, shape: form, apiVersion: string(quoted), include: r.URL.Query().Get("includeObject")}, err
+	return &encoder{t: t, shape: form, apiVersion: string(quoted),
+		include: r.URL.Query().Get("includeObject")}, err
 }
 
-// prepare refuses what cannot be turned into the form that is asked for. As on a kube-apiserver, that comes after
-// everything else that can be wrong with a request.
+// prepare refuses what cannot be turned into the form that is asked for. As on a kube-apiserver, that comes
+// after everything else that can be wrong with a request.
 func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
 	case e.shape.kind == partialObject && list:
@@ -70,8 +71,11 @@ func (e *encoder) check(objects ...Object) error {
 	}
 	for _, o := range objects {
 		if o.Version() != e.t.gv.Version {
-			return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
-				e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
+			return apierrors.NewInternalError(
+				fmt.
+					Errorf(
+						"conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
+						e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
 		}
 	}
 	return nil

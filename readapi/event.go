@@ -14,8 +14,8 @@ func (e *encoder) appendEvent(dst []byte, kind watch.EventType, o Object) ([]byt
 	return append(dst, "}\n"...), err
 }
 
-// cachedEvents is how many encoded events are kept: what watches that keep up are about to tell. Those that are behind
-// encode again.
+// cachedEvents is how many encoded events are kept: what watches that keep up are about to tell. Those that
+// are behind encode again.
 const cachedEvents = 128
 
 // eventCache has what is the same for all watches of a type encoded once.

@@ -45,7 +45,8 @@ func Example() {
 
 	client := dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL})
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	list, err := client.Resource(gvr).List(context.Background(), metav1.ListOptions{FieldSelector: "spec.color=red"})
+	list, err := client.Resource(gvr).List(context.Background(),
+		metav1.ListOptions{FieldSelector: "spec.color=red"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -69,7 +70,8 @@ func ExampleConfig() {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	watch, err := client.Resource(gvr).Watch(ctx, metav1.ListOptions{ResourceVersion: storage.ResourceVersion()})
+	watch, err := client.Resource(gvr).Watch(ctx,
+		metav1.ListOptions{ResourceVersion: storage.ResourceVersion()})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -90,7 +92,8 @@ func ExampleHandlerOptions_writes() {
 	client := dynamic.NewForConfigOrDie(readapi.Config(handler)).Resource(gvr).Namespace("web")
 
 	ctx := context.Background()
-	widget, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/cleanup"]}}`), metav1.PatchOptions{})
+	widget, err := client.Patch(ctx, "a", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["example.com/cleanup"]}}`), metav1.PatchOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,13 +9,18 @@ import (
 	"testing"
 )
 
-// FuzzRequest sends any path, query and Accept header: no answer may be a crash, and every one must be well formed.
+// FuzzRequest sends any path, query and Accept header: no answer may be a crash, and every one must be well
+// formed.
 func FuzzRequest(f *testing.F) {
-	for _, path := range []string{widgetsPath, inDefaultPath + "/a", "/api/v1/namespaces/a/status", "/apis", "/openapi/v3/apis/example.com/v1", "/version", "//", "/apis//v1/x"} {
+	for _, path := range []string{widgetsPath, inDefaultPath + "/a", "/api/v1/namespaces/a/status", "/apis",
+		"/openapi/v3/apis/example.com/v1", "/version", "//", "/apis//v1/x"} {
 		f.Add(path, "limit=1&labelSelector=a in (b)&fieldSelector=spec.color%3Dred", asTable)
-		f.Add(path, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1", "application/json;q=0.5,*/*")
-		f.Add(path, "continue="+newContinueToken(7, "default", "default/a")+"&resourceVersion=0&timeoutSeconds=1", asPartialList)
-		f.Add(path, "resourceVersionMatch=Exact&resourceVersion=8&includeObject=Object&watch=false", "application/yaml")
+		f.Add(path, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1",
+			"application/json;q=0.5,*/*")
+		f.Add(path, "continue="+newContinueToken(7, "default", "default/a")+
+			"&resourceVersion=0&timeoutSeconds=1", asPartialList)
+		f.Add(path, "resourceVersionMatch=Exact&resourceVersion=8&includeObject=Object&watch=false",
+			"application/yaml")
 	}
 	s := newWidgets(f, StorageOptions{})
 	h := NewHandler(s, HandlerOptions{WatchTimeout: 1})
@@ -43,7 +48,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzToken checks that tokens survive the way to a client and back, and that others are refused or read alike.
+// FuzzToken checks that tokens survive the way to a client and back, and that others are refused or read
+// alike.
 func FuzzToken(f *testing.F) {
 	f.Add(int64(7), "default", "a", "")
 	f.Add(int64(latest), "", "a/b", "abc")
@@ -51,7 +57,8 @@ func FuzzToken(f *testing.F) {
 		_, _, _ = ParseContinueToken(text, namespace)
 		key := objectKey(namespace, name)
 		got, start, err := ParseContinueToken(newContinueToken(version, namespace, key), namespace)
-		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00" // what is no name is no key
+		// what is no name is no key
+		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00"
 		if valid != (err == nil) || valid && (got != version || len(start) < len(prefixOf(namespace))) {
 			t.Errorf("%d %q became %d %q, %v", version, key, got, start, err)
 		}
@@ -60,9 +67,12 @@ func FuzzToken(f *testing.F) {
 
 // FuzzApply writes any JSON: what is taken must be readable, in every form.
 func FuzzApply(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
-	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","creationTimestamp":7,"finalizers":{}}}`))
-	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
+	f.Add([]byte(
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
+	f.Add([]byte(
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","creationTimestamp":7,"finalizers":{}}}`))
+	f.Add([]byte(
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
 			return // soon said, and most of what there is
@@ -76,8 +86,10 @@ func FuzzApply(f *testing.F) {
 		}
 		h := handlerOf(s)
 		for _, accept := range []string{mediaJSON, asTable, asPartialList} {
-			for _, path := range []string{widgetsPath, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
-				if got := get(t, h, path, "Accept", accept); got.code != 200 || !json.Valid([]byte(got.body)) {
+			for _, path := range []string{widgetsPath,
+				"/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
+				if got := get(t, h, path, "Accept", accept); got.code != 200 ||
+					!json.Valid([]byte(got.body)) {
 					t.Errorf("%s as %s: %d %s", path, accept, got.code, got.body)
 				}
 			}

@@ -35,7 +35,8 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 // get returns an object that is at least as new as a version.
 func (t *resource) get(notOlderThan string) (Object, error) {
 	if problems := content.IsPathSegmentName(t.name); len(problems) > 0 {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name, strings.Join(problems, ";")))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name,
+			strings.Join(problems, ";")))
 	}
 	version, err := parseResourceVersion(notOlderThan)
 	if err != nil {

@@ -25,8 +25,9 @@ const (
 
 // HandlerOptions adjusts a handler. The zero value is usable.
 type HandlerOptions struct {
-	// Ending is closed when all watches are to end. Each ends with a bookmark, if its client allows bookmarks, so that the client
-	// goes on from there at another server. Default: watches end by their own time alone.
+	// Ending is closed when all watches are to end. Each ends with a bookmark, if its client allows
+	// bookmarks, so that the client goes on from there at another server. Default: watches end by their own
+	// time alone.
 	Ending <-chan struct{}
 	// Turns limits the requests that evaluate objects at the same time, or is nil. Default: no limit.
 	Turns Turns
@@ -37,20 +38,22 @@ type HandlerOptions struct {
 	// WatchTimeout ends a watch that names no timeoutSeconds, after this time to twice as much. Default
 	// DefaultWatchTimeout.
 	WatchTimeout time.Duration
-	// WriteTimeout is how long a client may take to read what is written at once, some 64 KB. It is cut off then, so that
-	// one that stalls keeps no list in memory for ever. It counts where the server can do that, as net/http's and
-	// NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what timeoutSeconds says of a watch.
+	// WriteTimeout is how long a client may take to read what is written at once, some 64 KB. It is cut off
+	// then, so that one that stalls keeps no list in memory for ever. It counts where the server can do that,
+	// as net/http's and NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what
+	// timeoutSeconds says of a watch.
 	WriteTimeout time.Duration
-	// Writes lets clients create, update, patch and delete the objects of a Storage, one by one or as collections, by the
-	// rules of a kube-apiserver: conflicts, preconditions, the status subresource, finalizers, generateName, generations,
-	// dryRun; of custom resources unknown fields are dropped and defaults filled in. What it does not do are validation
-	// against schemas, admission, defaults of built-in types, server-side apply and garbage collection. Default: nothing can be written.
+	// Writes lets clients create, update, patch and delete the objects of a Storage, one by one or as
+	// collections, by the rules of a kube-apiserver: conflicts, preconditions, the status subresource,
+	// finalizers, generateName, generations, dryRun; of custom resources unknown fields are dropped and
+	// defaults filled in. What it does not do are validation against schemas, admission, defaults of built-in
+	// types, server-side apply and garbage collection. Default: nothing can be written.
 	Writes bool
-	// StrategicMerge serves strategic merge patches of types that no CustomResourceDefinition defines. Default: they are
-	// refused.
+	// StrategicMerge serves strategic merge patches of types that no CustomResourceDefinition defines.
+	// Default: they are refused.
 	StrategicMerge StrategicMerge
-	// Decodable, if set, says why an object that a client writes is none of its Go type. It is asked about types that no
-	// CustomResourceDefinition defines.
+	// Decodable, if set, says why an object that a client writes is none of its Go type. It is asked about
+	// types that no CustomResourceDefinition defines.
 	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }
 
@@ -68,8 +71,8 @@ type handler struct {
 }
 
 // NewHandler returns a handler that serves what is in the storage, then and later. It is safe for concurrent
-// use. A watch ends with the context of its request, so that a server that has watches must cancel these to shut
-// down.
+// use. A watch ends with the context of its request, so that a server that has watches must cancel these to
+// shut down.
 func NewHandler(s *Storage, options HandlerOptions) http.Handler {
 	return NewBackendHandler(served{s}, options)
 }
@@ -233,7 +236,8 @@ func (t target) misplaced(typ Type) bool {
 // builtIn reports whether a group has a type that no CustomResourceDefinition defines.
 func (h *handler) builtIn(group string) bool {
 	types, _ := h.backend.ServedTypes()
-	return group == "" || slices.ContainsFunc(types, func(t Type) bool { return t.Group == group && !t.Custom })
+	return group == "" || slices.ContainsFunc(types,
+		func(t Type) bool { return t.Group == group && !t.Custom })
 }
 
 // watchTimeout is how long a watch lasts.

@@ -14,51 +14,95 @@ func TestErrors(t *testing.T) {
 	h := handlerOf(newWidgets(t, StorageOptions{}))
 	invalid := func(message, causes string) string {
 		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"ListOptions.meta.k8s.io \"\" is invalid: ` + message +
-			`","reason":"Invalid","details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[` + causes + `]},"code":422}`
+			`","reason":"Invalid","details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[` + causes +
+			`]},"code":422}`
 	}
 	bad := func(message string) string {
-		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + message + `","reason":"BadRequest","code":400}`
+		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + message +
+			`","reason":"BadRequest","code":400}`
 	}
 	tests := map[string]struct {
 		path, accept, want string
 		code               int
 	}{
-		"no such object":                    {inDefaultPath + "/x", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"x\" not found","reason":"NotFound","details":{"name":"x","group":"example.com","kind":"widgets"},"code":404}`, 404},
-		"no such type":                      {"/apis/example.com/v1/gadgets", "", "404 page not found", 404},
-		"no such group":                     {"/apis/example.org/v1", "", "404 page not found", 404},
-		"no such version of the core group": {"/api/v2", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`, 404},
-		"no such type of the core group":    {"/api/v1/namespaces/a/pods", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`, 404},
-		"no namespace":                      {widgetsPath + "/a", "", "404 page not found", 404},
-		"no subresource":                    {inDefaultPath + "/a/scale", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"example.com","kind":"widgets"},"code":404}`, 404},
-		"two slashes":                       {"/apis/example.com/v1//widgets", "", "404 page not found", 404},
-		"limit":                             {widgetsPath + "?limit=abc", "", bad(`strconv.ParseInt: parsing \"abc\": invalid syntax`), 400},
-		"timeout":                           {widgetsPath + "?watch=true&timeoutSeconds=x", "", bad(`strconv.ParseInt: parsing \"x\": invalid syntax`), 400},
-		"label selector":                    {widgetsPath + "?labelSelector=a%20b%20c", "", bad("unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"), 400},
-		"field selector":                    {widgetsPath + "?fieldSelector=a", "", bad("invalid selector: 'a'; can't understand 'a'"), 400},
-		"field":                             {widgetsPath + "?fieldSelector=spec.size%3D1", "", bad("field label not supported: spec.size"), 400},
-		"field of a watch":                  {widgetsPath + "?watch=1&fieldSelector=spec.size%3D1", "", bad("field label not supported: spec.size"), 400},
-		"namespace of a cluster type":       {"/apis/apiregistration.k8s.io/v1/apiservices?fieldSelector=metadata.namespace%3Da", "", bad("field label not supported: metadata.namespace"), 400},
-		"version of a list":                 {widgetsPath + "?resourceVersion=abc", "", bad(`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
-		"version of a get":                  {inDefaultPath + "/a?resourceVersion=abc", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
-		"version of a watch":                {widgetsPath + "?watch=1&resourceVersion=abc", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
-		"version to come":                   {widgetsPath + "?resourceVersion=99999999", "", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: Too large resource version: 99999999, current: 10","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}`, 504},
-		"match without version":             {widgetsPath + "?resourceVersionMatch=Exact", "", invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided","field":"resourceVersionMatch"}`), 422},
-		"initial events of a list":          {widgetsPath + "?sendInitialEvents=true", "", invalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for list","field":"sendInitialEvents"}`), 422},
-		"initial events without match":      {widgetsPath + "?watch=true&sendInitialEvents=true", "", invalid("resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan","field":"resourceVersionMatch"}`), 422},
-		"continue":                          {widgetsPath + "?continue=abc", "", bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
-		"included object":                   {widgetsPath + "?includeObject=x", asTable, bad(`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
-		"object for a list":                 {widgetsPath, asPartial, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)","reason":"NotAcceptable","code":406}`, 406},
-		"list for an object":                {inDefaultPath + "/a", asPartialList, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"content is not a list","code":500}`, 500},
-		"form after parameter":              {widgetsPath + "?continue=abc", asPartial, bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
-		"media type":                        {widgetsPath, "text/html", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
-		"protobuf alone":                    {widgetsPath, "application/vnd.kubernetes.protobuf", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
-		"unknown conversion":                {widgetsPath, "application/json;as=Foo;v=v1;g=meta.k8s.io", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
-		"watch in YAML":                     {widgetsPath + "?watch=1", "application/yaml", "apiVersion: v1\ncode: 406\nkind: Status\nmessage: 'only the following media types are accepted: application/json;stream=watch'\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure", 406},
-		"form before parameter":             {widgetsPath + "?limit=abc", "text/html", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
-		"discovery":                         {"/apis", asTable, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
-		"no name":                           {inDefaultPath + "/a%25b", "", bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
-		"watch goes on":                     {widgetsPath + "?watch=1&continue=abc", "", invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
-		"version with continue":             {widgetsPath + "?resourceVersion=3&continue=" + newContinueToken(5, "", "default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
+		"no such object": {inDefaultPath + "/x", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"x\" not found","reason":"NotFound","details":{"name":"x","group":"example.com","kind":"widgets"},"code":404}`, 404},
+		"no such type":  {"/apis/example.com/v1/gadgets", "", "404 page not found", 404},
+		"no such group": {"/apis/example.org/v1", "", "404 page not found", 404},
+		"no such version of the core group": {"/api/v2", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`, 404},
+		"no such type of the core group": {"/api/v1/namespaces/a/pods", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`, 404},
+		"no namespace": {widgetsPath + "/a", "", "404 page not found", 404},
+		"no subresource": {inDefaultPath + "/a/scale", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"example.com","kind":"widgets"},"code":404}`, 404},
+		"two slashes": {"/apis/example.com/v1//widgets", "", "404 page not found", 404},
+		"limit": {widgetsPath + "?limit=abc", "",
+			bad(`strconv.ParseInt: parsing \"abc\": invalid syntax`), 400},
+		"timeout": {widgetsPath + "?watch=true&timeoutSeconds=x", "",
+			bad(`strconv.ParseInt: parsing \"x\": invalid syntax`), 400},
+		"label selector": {widgetsPath + "?labelSelector=a%20b%20c", "",
+			bad("unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"), 400},
+		"field selector": {widgetsPath + "?fieldSelector=a", "",
+			bad("invalid selector: 'a'; can't understand 'a'"), 400},
+		"field": {widgetsPath + "?fieldSelector=spec.size%3D1", "",
+			bad("field label not supported: spec.size"), 400},
+		"field of a watch": {widgetsPath + "?watch=1&fieldSelector=spec.size%3D1", "",
+			bad("field label not supported: spec.size"), 400},
+		"namespace of a cluster type": {
+			"/apis/apiregistration.k8s.io/v1/apiservices?fieldSelector=metadata.namespace%3Da", "",
+			bad("field label not supported: metadata.namespace"), 400},
+		"version of a list": {widgetsPath + "?resourceVersion=abc", "",
+			bad(
+				`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
+		"version of a get": {inDefaultPath + "/a?resourceVersion=abc", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
+		"version of a watch": {widgetsPath + "?watch=1&resourceVersion=abc", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
+		"version to come": {widgetsPath + "?resourceVersion=99999999", "",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: Too large resource version: 99999999, current: 10","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}`, 504},
+		"match without version": {widgetsPath + "?resourceVersionMatch=Exact", "",
+			invalid(
+				"resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided","field":"resourceVersionMatch"}`), 422},
+		"initial events of a list": {widgetsPath + "?sendInitialEvents=true", "",
+			invalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
+				`{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for list","field":"sendInitialEvents"}`), 422},
+		"initial events without match": {widgetsPath + "?watch=true&sendInitialEvents=true", "",
+			invalid(
+				"resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan","field":"resourceVersionMatch"}`), 422},
+		"continue": {widgetsPath + "?continue=abc", "",
+			bad(
+				"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+		"included object": {widgetsPath + "?includeObject=x", asTable,
+			bad(
+				`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
+		"object for a list": {widgetsPath, asPartial,
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)","reason":"NotAcceptable","code":406}`, 406},
+		"list for an object": {inDefaultPath + "/a", asPartialList,
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"content is not a list","code":500}`, 500},
+		"form after parameter": {widgetsPath + "?continue=abc", asPartial,
+			bad(
+				"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+		"media type": {widgetsPath, "text/html",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"protobuf alone": {widgetsPath, "application/vnd.kubernetes.protobuf",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"unknown conversion": {widgetsPath, "application/json;as=Foo;v=v1;g=meta.k8s.io",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"watch in YAML": {widgetsPath + "?watch=1", "application/yaml",
+			"apiVersion: v1\ncode: 406\nkind: Status\nmessage: 'only the following media types are accepted: application/json;stream=watch'\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure", 406},
+		"form before parameter": {widgetsPath + "?limit=abc", "text/html",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"discovery": {"/apis", asTable,
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"no name": {inDefaultPath + "/a%25b", "",
+			bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
+		"watch goes on": {widgetsPath + "?watch=1&continue=abc", "",
+			invalid(
+				"resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
+		"version with continue": {widgetsPath + "?resourceVersion=3&continue=" +
+			newContinueToken(5, "",
+				"default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,14 +135,18 @@ func TestNothingCanBeWritten(t *testing.T) {
 	tests := map[string]struct {
 		method, path, verb string
 	}{
-		"create": {http.MethodPost, inDefaultPath, "create"}, "update": {http.MethodPut, inDefaultPath + "/a", "update"},
-		"patch": {http.MethodPatch, inDefaultPath + "/a", "patch"}, "delete": {http.MethodDelete, inDefaultPath + "/a", "delete"},
-		"delete all": {http.MethodDelete, inDefaultPath, "deletecollection"}, "status": {http.MethodPut, inDefaultPath + "/a/status", "update"},
+		"create": {http.MethodPost, inDefaultPath, "create"}, "update": {http.MethodPut,
+			inDefaultPath + "/a", "update"},
+		"patch": {http.MethodPatch, inDefaultPath + "/a", "patch"}, "delete": {http.MethodDelete,
+			inDefaultPath + "/a", "delete"},
+		"delete all": {http.MethodDelete, inDefaultPath, "deletecollection"}, "status": {http.MethodPut,
+			inDefaultPath + "/a/status", "update"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ask(t, h, tt.method, tt.path)
-			want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + tt.verb +
+			want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` +
+				tt.verb +
 				` is not supported on resources of kind \"widgets.example.com\"","reason":"MethodNotAllowed","details":{"group":"example.com","kind":"widgets"},"code":405}`
 			if diff := cmp.Diff(want, got.body); got.code != 405 || diff != "" {
 				t.Errorf("code %d (-want +got):\n%s", got.code, diff)
@@ -106,7 +154,8 @@ func TestNothingCanBeWritten(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"/version", "/api", "/apis", "/apis/example.com/v1", "/openapi/v3"} {
-		if got := ask(t, h, http.MethodPost, path); got.code != 405 || !strings.Contains(got.body, "the server does not allow this method") {
+		if got := ask(t, h, http.MethodPost, path); got.code != 405 ||
+			!strings.Contains(got.body, "the server does not allow this method") {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
 		}
 	}
@@ -120,7 +169,8 @@ func TestHealthAndVersion(t *testing.T) {
 		}
 	}
 	var v struct{ Major, GitVersion string }
-	if err := json.Unmarshal([]byte(get(t, h, "/version").body), &v); err != nil || v.Major != "1" || !strings.HasPrefix(v.GitVersion, "v1.") {
+	if err := json.Unmarshal([]byte(get(t, h, "/version").body), &v); err != nil || v.Major != "1" ||
+		!strings.HasPrefix(v.GitVersion, "v1.") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -131,16 +181,25 @@ func TestGet(t *testing.T) {
 	h := handlerOf(s)
 	const object = `"kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"},"status":{"ready":true}}`
 	tests := map[string]struct{ path, accept, want string }{
-		"json":          {inDefaultPath + "/a", "", `{"apiVersion":"example.com/v1",` + object},
-		"status":        {inDefaultPath + "/a/status", "", `{"apiVersion":"example.com/v1",` + object},
-		"other version": {"/apis/example.com/v1beta1/namespaces/default/widgets/a", "", `{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"}}`},
-		"preferences":   {inDefaultPath + "/a", "text/html,application/yaml;q=0.1,*/*;q=0.5", `{"apiVersion":"example.com/v1",` + object},
-		"fallback":      {inDefaultPath + "/a", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", `{"apiVersion":"example.com/v1",` + object},
-		"yaml":          {inDefaultPath + "/a", "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  labels:\n    color: red\n  name: a\n  namespace: default\n  resourceVersion: \"11\"\nspec:\n  color: red\nstatus:\n  ready: true"},
-		"old metadata":  {inDefaultPath + "/a", "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
-		"no quality":    {inDefaultPath + "/a", "application/json;q=0", `{"apiVersion":"example.com/v1",` + object},
-		"trailing":      {inDefaultPath + "/a//?limit=abc&watch=1", "", `{"apiVersion":"example.com/v1",` + object},
-		"metadata":      {inDefaultPath + "/a", asPartial, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
+		"json":   {inDefaultPath + "/a", "", `{"apiVersion":"example.com/v1",` + object},
+		"status": {inDefaultPath + "/a/status", "", `{"apiVersion":"example.com/v1",` + object},
+		"other version": {"/apis/example.com/v1beta1/namespaces/default/widgets/a", "",
+			`{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"}}`},
+		"preferences": {inDefaultPath + "/a", "text/html,application/yaml;q=0.1,*/*;q=0.5",
+			`{"apiVersion":"example.com/v1",` + object},
+		"fallback": {inDefaultPath + "/a", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json",
+			`{"apiVersion":"example.com/v1",` + object},
+		"yaml": {inDefaultPath + "/a", "application/yaml",
+			"apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  labels:\n    color: red\n  name: a\n  namespace: default\n  resourceVersion: \"11\"\nspec:\n  color: red\nstatus:\n  ready: true"},
+		"old metadata": {inDefaultPath + "/a",
+			"application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
+		"no quality": {inDefaultPath + "/a", "application/json;q=0",
+			`{"apiVersion":"example.com/v1",` + object},
+		"trailing": {inDefaultPath + "/a//?limit=abc&watch=1", "",
+			`{"apiVersion":"example.com/v1",` + object},
+		"metadata": {inDefaultPath + "/a", asPartial,
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,11 +232,13 @@ func TestConverted(t *testing.T) {
 	}
 	const other = "/apis/example.com/v1beta1/namespaces/default/widgets"
 	for _, path := range []string{other + "/a", other} {
-		if got := get(t, h, path); got.code != 500 || !strings.Contains(got.body, "conversion webhook for example.com/v1beta1, Kind=Widget failed") {
+		if got := get(t, h, path); got.code != 500 ||
+			!strings.Contains(got.body, "conversion webhook for example.com/v1beta1, Kind=Widget failed") {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
 		}
 	}
-	if got := get(t, h, other+"?watch=1"); !strings.HasPrefix(got.body, `{"type":"ERROR"`) || !strings.Contains(got.body, "conversion webhook") {
+	if got := get(t, h, other+"?watch=1"); !strings.HasPrefix(got.body, `{"type":"ERROR"`) ||
+		!strings.Contains(got.body, "conversion webhook") {
 		t.Errorf("watch: %s", got.body)
 	}
 }

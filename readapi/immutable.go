@@ -26,7 +26,8 @@ func (m mutation) validateImmutable(u, old *unstructured.Unstructured) (problems
 		if name != "immutable" && isEmpty(was) && isEmpty(is) || apiequality.Semantic.DeepEqual(was, is) {
 			continue
 		}
-		problems = append(problems, field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set"))
+		problems = append(problems, field.Forbidden(field.NewPath(name),
+			"field is immutable when `immutable` is set"))
 	}
 	return problems
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxNames is how many names are tried for an object that leaves its name to the server, as with a kube-apiserver.
+// maxNames is how many names are tried for an object that leaves its name to the server, as with a
+// kube-apiserver.
 const maxNames = 8
 
 // insert stores a new object.
@@ -29,7 +30,8 @@ func (c *change) insert(body []byte) (*written, error) {
 }
 
 func (c *change) insertOnce(u *unstructured.Unstructured) (*written, error) {
-	// Whether there may be a new object is asked before all else, as admission is; and again when it is stored.
+	// Whether there may be a new object is asked before all else, as admission is; and again when it is
+	// stored.
 	if err := c.storage.mayCreate(c.t, u.GetName()); err != nil {
 		return nil, err
 	}
@@ -58,14 +60,16 @@ func (c *change) exists(u *unstructured.Unstructured, existing *object) error {
 	if existing == nil {
 		return err
 	}
-	if there, decodeErr := decode(existing); decodeErr == nil && (&unstructured.Unstructured{Object: there}).GetDeletionTimestamp() != nil {
+	if there, decodeErr := decode(existing); decodeErr == nil &&
+		(&unstructured.Unstructured{Object: there}).GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = fmt.Sprintf("object is being deleted: %s", err.ErrStatus.Message)
 	}
 	return err
 }
 
 // attempt updates the object that is there by what change makes of it.
-func (c *change) attempt(change func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*written, error) {
+func (c *change) attempt(change func(old *unstructured.Unstructured) (*unstructured.Unstructured,
+	error)) (*written, error) {
 	key := objectKey(c.t.namespace, c.t.name)
 	before, _ := c.t.collection.Get(key).(*object)
 	if before == nil {
@@ -99,7 +103,8 @@ func (c *change) attempt(change func(old *unstructured.Unstructured) (*unstructu
 }
 
 // attemptNew updates an object that is not there, which for some types creates it.
-func (c *change) attemptNew(change func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*written, error) {
+func (c *change) attemptNew(change func(old *unstructured.Unstructured) (*unstructured.Unstructured,
+	error)) (*written, error) {
 	notFound := apierrors.NewNotFound(c.t.typ.GroupResource(), c.t.name)
 	if !c.t.typ.Rules.CreateOnUpdate || c.t.subresource != "" || c.patches {
 		return nil, notFound

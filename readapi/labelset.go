@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// labelSet holds labels in a fifth of the memory of a map, and in one piece: keys and values in turn, ordered by key, each
-// behind its length.
+// labelSet holds labels in a fifth of the memory of a map, and in one piece: keys and values in turn, ordered
+// by key, each behind its length.
 type labelSet string
 
 var _ labels.Labels = labelSet("")

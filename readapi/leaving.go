@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// leaving is a definition or a namespace that is being deleted. It deletes what it holds, and goes when that has gone.
+// leaving is a definition or a namespace that is being deleted. It deletes what it holds, and goes when that
+// has gone.
 type leaving struct {
 	kind schema.GroupKind
 	name string
@@ -34,8 +35,10 @@ func markDefinition(u *unstructured.Unstructured, options *metav1.DeleteOptions,
 		u.SetFinalizers(append(u.GetFinalizers(), cleanupFinalizer))
 	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	conditions = append(conditions, conditionOf("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now))
-	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions") // a status that is a string has no conditions
+	conditions = append(conditions, conditionOf("Terminating", "InstanceDeletionInProgress",
+		"CustomResource deletion is in progress", now))
+	// a status that is a string has no conditions
+	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions")
 	return false
 }
 
@@ -191,7 +194,8 @@ func (s *Storage) release(l leaving, w write) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	if l.kind == definitionKind {
-		u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == cleanupFinalizer }))
+		u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(),
+			func(f string) bool { return f == cleanupFinalizer }))
 	} else {
 		unstructured.RemoveNestedField(u.Object, "spec", "finalizers")
 	}
@@ -208,9 +212,11 @@ func (s *Storage) release(l leaving, w write) {
 var errTypeLeaving = errors.New("create not allowed while custom resource definition is terminating")
 
 func errNamespaceLeaving(gr schema.GroupResource, namespace, name string) error {
-	err := apierrors.NewForbidden(gr, name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err := apierrors.NewForbidden(gr, name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated",
+			namespace), Field: "metadata.namespace",
 	})
 	return err
 }

@@ -11,7 +11,8 @@ func legacyRoot(types []Type, core bool, host string) any {
 	if core {
 		roots := metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{},
-			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: host}},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0",
+				ServerAddress: host}},
 		}
 		for _, gv := range groupVersions(types) {
 			if gv.Group == "" {
@@ -20,7 +21,8 @@ func legacyRoot(types []Type, core bool, host string) any {
 		}
 		return roots
 	}
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups: []metav1.APIGroup{}}
 	for _, gv := range groupVersions(types) {
 		if gv.Group == "" {
 			continue
@@ -50,20 +52,26 @@ func legacyGroup(types []Type, name string) any {
 // legacyResources returns /api/VERSION or /apis/GROUP/VERSION, or nil when there is none.
 func legacyResources(types []Type, group, version string) any {
 	all := groupVersions(types)
-	i := slices.IndexFunc(all, func(gv groupVersion) bool { return gv.Group == group && gv.Version == version })
+	i := slices.IndexFunc(all, func(gv groupVersion) bool {
+		return gv.Group == group &&
+			gv.Version == version
+	})
 	if i < 0 {
 		return nil
 	}
-	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: all[i].String()}
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: all[i].String()}
 	for _, t := range all[i].types {
 		r := metav1.APIResource{
-			Name: t.Names.Plural, SingularName: t.Names.Singular, Namespaced: t.Namespaced, Kind: t.Names.Kind,
+			Name: t.Names.Plural, SingularName: t.Names.Singular, Namespaced: t.Namespaced,
+			Kind:  t.Names.Kind,
 			Verbs: t.verbs(), ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
 		}
 		list.APIResources = append(list.APIResources, r)
 		for _, sub := range t.version(version).Subresources {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: t.Names.Plural + "/" + sub, Namespaced: t.Namespaced, Kind: t.Names.Kind, Verbs: t.subresourceVerbs(),
+				Name: t.Names.Plural + "/" +
+					sub, Namespaced: t.Namespaced, Kind: t.Names.Kind, Verbs: t.subresourceVerbs(),
 			})
 		}
 	}

@@ -18,7 +18,8 @@ type page struct {
 }
 
 // list serves a list, or a page of one.
-func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
+func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
+	options *internalversion.ListOptions) {
 	p, err := e.t.list(r.Context(), options, NewTurn(h.options.Turns))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
@@ -62,7 +63,8 @@ func writeList(out *stream, e *encoder, p *page) error {
 }
 
 // list selects a page.
-func (t *resource) list(ctx context.Context, options *internalversion.ListOptions, turn *Turn) (*page, error) {
+func (t *resource) list(ctx context.Context, options *internalversion.ListOptions,
+	turn *Turn) (*page, error) {
 	if err := turn.Begin(ctx); err != nil {
 		return nil, err
 	}
@@ -77,7 +79,8 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	}
 	start, end := selected.keys()
 	start = max(start, from.start)
-	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10), ShardInfo: selected.shard.info()}}
+	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10),
+		ShardInfo: selected.shard.info()}}
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that there is nothing to be saved by pages
@@ -126,7 +129,8 @@ func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 			return nil, invalid
 		}
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
-			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+			return nil, apierrors.NewBadRequest(
+				"specifying resource version is not allowed when using continue")
 		}
 	}
 	if err != nil {
@@ -148,7 +152,8 @@ func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 		return &origin{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
-		return nil, errContinueTooOld(newContinueToken(latest, t.namespace, strings.TrimSuffix(start, "\x00")))
+		return nil, errContinueTooOld(newContinueToken(latest, t.namespace,
+			strings.TrimSuffix(start, "\x00")))
 	}
 	return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 }

@@ -19,19 +19,22 @@ func TestSelect(t *testing.T) {
 		path, labels, fields string
 		want                 []string
 	}{
-		"all":                  {widgetsPath, "", "", all},
-		"namespace":            {inDefaultPath, "", "", []string{"default/a", "default/b"}},
-		"namespace as prefix":  {"/apis/example.com/v1/namespaces/other/widgets", "", "", []string{"other/a"}},
-		"empty namespace":      {"/apis/example.com/v1/namespaces/nowhere/widgets", "", "", []string{}},
-		"trailing slash":       {widgetsPath + "/", "", "", all},
-		"label":                {widgetsPath, "color=red", "", []string{"default/a", "other-one/c"}},
-		"label set":            {widgetsPath, "color in (red, blue)", "", []string{"default/a", "other-one/c"}},
-		"without label":        {widgetsPath, "!color", "", []string{}},
-		"name":                 {widgetsPath, "", "metadata.name=a", []string{"default/a", "other/a"}},
-		"namespace field":      {widgetsPath, "", "metadata.namespace=other", []string{"other/a"}},
-		"selectable field":     {widgetsPath, "", "spec.color=green", []string{"default/b", "other/a"}},
-		"selectable field not": {widgetsPath, "", "spec.color!=green,metadata.name!=a", []string{"other-one/c"}},
-		"both":                 {widgetsPath, "color=red", "metadata.name=c", []string{"other-one/c"}},
+		"all":       {widgetsPath, "", "", all},
+		"namespace": {inDefaultPath, "", "", []string{"default/a", "default/b"}},
+		"namespace as prefix": {"/apis/example.com/v1/namespaces/other/widgets", "", "",
+			[]string{"other/a"}},
+		"empty namespace": {"/apis/example.com/v1/namespaces/nowhere/widgets", "", "", []string{}},
+		"trailing slash":  {widgetsPath + "/", "", "", all},
+		"label":           {widgetsPath, "color=red", "", []string{"default/a", "other-one/c"}},
+		"label set": {widgetsPath, "color in (red, blue)", "",
+			[]string{"default/a", "other-one/c"}},
+		"without label":    {widgetsPath, "!color", "", []string{}},
+		"name":             {widgetsPath, "", "metadata.name=a", []string{"default/a", "other/a"}},
+		"namespace field":  {widgetsPath, "", "metadata.namespace=other", []string{"other/a"}},
+		"selectable field": {widgetsPath, "", "spec.color=green", []string{"default/b", "other/a"}},
+		"selectable field not": {widgetsPath, "", "spec.color!=green,metadata.name!=a",
+			[]string{"other-one/c"}},
+		"both": {widgetsPath, "color=red", "metadata.name=c", []string{"other-one/c"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,11 +77,16 @@ func TestListForms(t *testing.T) {
 	path := inDefaultPath + "?limit=1"
 	next := newContinueToken(10, "default", "default/a")
 	tests := map[string]struct{ path, accept, want string }{
-		"json":       {path, "application/json", `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
-		"metadata":   {path, asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
-		"empty":      {inDefaultPath + "?labelSelector=x", "application/json", `{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"10"}}`},
-		"yaml":       {inDefaultPath + "?labelSelector=x", "application/yaml", "apiVersion: example.com/v1\nitems: []\nkind: WidgetList\nmetadata:\n  continue: \"\"\n  resourceVersion: \"10\""},
-		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0", asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","namespace":"default","resourceVersion":"8","labels":{"color":"green"}}}]}`},
+		"json": {path, "application/json",
+			`{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
+		"metadata": {path, asPartialList,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
+		"empty": {inDefaultPath + "?labelSelector=x", "application/json",
+			`{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"10"}}`},
+		"yaml": {inDefaultPath + "?labelSelector=x", "application/yaml",
+			"apiVersion: example.com/v1\nitems: []\nkind: WidgetList\nmetadata:\n  continue: \"\"\n  resourceVersion: \"10\""},
+		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0", asPartialList,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","namespace":"default","resourceVersion":"8","labels":{"color":"green"}}}]}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +118,8 @@ func TestPages(t *testing.T) {
 	s.Delete(widgetResource, "other", "a")
 	apply(t, s, widget("other", "z", "red"))
 	keys, next, again, left := page("limit=2&continue=" + next)
-	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" || left != nil || again != version {
+	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" || left != nil ||
+		again != version {
 		t.Errorf("second page at %s, %v left, next %q (-want +got):\n%s", again, left, next, diff)
 	}
 	if keys, _, _, left = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || left != nil {
@@ -140,7 +149,8 @@ func TestTokenErrors(t *testing.T) {
 	}{"future": {99, 504}, "zero": {0, 400}, "latest": {latest, 200}, "any negative": {-2, 200}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := get(t, h, widgetsPath+"?continue="+newContinueToken(tt.version, "", "default/a")); got.code != tt.code {
+			if got := get(t, h, widgetsPath+"?continue="+newContinueToken(tt.version, "",
+				"default/a")); got.code != tt.code {
 				t.Errorf("%d %s", got.code, got.body)
 			}
 		})
@@ -166,13 +176,16 @@ func TestResourceVersionOfLists(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := get(t, h, widgetsPath+"?"+tt.query)
-			if got := fmt.Sprint(a.keys(t)); got != tt.keys || a.decoded(t).GetResourceVersion() != tt.version {
-				t.Errorf("got %s at %s, want %s at %s", got, a.decoded(t).GetResourceVersion(), tt.keys, tt.version)
+			if got := fmt.Sprint(a.keys(t)); got != tt.keys ||
+				a.decoded(t).GetResourceVersion() != tt.version {
+				t.Errorf("got %s at %s, want %s at %s", got, a.decoded(t).GetResourceVersion(),
+					tt.keys, tt.version)
 			}
 		})
 	}
 	s.Compact()
-	if got := get(t, h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.code != 410 || !strings.Contains(got.body, "The resourceVersion for the provided list is too old.") {
+	if got := get(t, h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.code != 410 ||
+		!strings.Contains(got.body, "The resourceVersion for the provided list is too old.") {
 		t.Errorf("%d %s", got.code, got.body)
 	}
 }

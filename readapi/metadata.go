@@ -26,8 +26,8 @@ type oddities struct {
 	owners  []types.UID // of references that are there twice
 }
 
-// canonicalMetadata writes the metadata of an object as a kube-apiserver does: without empty and unknown fields, and without
-// what is there twice.
+// canonicalMetadata writes the metadata of an object as a kube-apiserver does: without empty and unknown
+// fields, and without what is there twice.
 func canonicalMetadata(u *unstructured.Unstructured) (odd oddities, err error) {
 	metadata, there := u.Object["metadata"]
 	if !there {
@@ -50,7 +50,8 @@ func canonicalMetadata(u *unstructured.Unstructured) (odd oddities, err error) {
 	}
 	var distinct []metav1.OwnerReference
 	for _, r := range typed.OwnerReferences {
-		if slices.ContainsFunc(distinct, func(other metav1.OwnerReference) bool { return reflect.DeepEqual(other, r) }) {
+		if slices.ContainsFunc(distinct,
+			func(other metav1.OwnerReference) bool { return reflect.DeepEqual(other, r) }) {
 			odd.owners = append(odd.owners, r.UID)
 		} else {
 			distinct = append(distinct, r)
@@ -69,7 +70,8 @@ func canonicalMetadata(u *unstructured.Unstructured) (odd oddities, err error) {
 	return odd, nil
 }
 
-// validate lists what is wrong with a new object, or with one that takes the place of old: with its metadata, and its kind.
+// validate lists what is wrong with a new object, or with one that takes the place of old: with its metadata,
+// and its kind.
 func (m mutation) validate(u, old *unstructured.Unstructured) error {
 	var problems field.ErrorList
 	if want := m.t.typ.Names.Kind; u.GetKind() != want {
@@ -81,7 +83,8 @@ func (m mutation) validate(u, old *unstructured.Unstructured) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: m.t.typ.Group, Kind: u.GetKind()}, u.GetName(), problems)
+	return apierrors.NewInvalid(schema.GroupKind{Group: m.t.typ.Group, Kind: u.GetKind()},
+		u.GetName(), problems)
 }
 
 func (m mutation) validateMetadata(u, old *unstructured.Unstructured) field.ErrorList {
@@ -96,14 +99,16 @@ func (m mutation) validateMetadata(u, old *unstructured.Unstructured) field.Erro
 	}
 	for i, name := range u.GetFinalizers() {
 		if !strings.Contains(name, "/") && !slices.Contains(standardFinalizers, name) {
-			problems = append(problems, field.Invalid(path.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+			problems = append(problems, field.Invalid(path.Child("finalizers").Index(i), name,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return problems
 }
 
 // standardFinalizers are those that objects of built-in types have without a domain.
-var standardFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes"}
+var standardFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
+	"kubernetes"}
 
 // finalizerWarnings tells of the finalizers of a custom resource that are new and have no domain.
 func (m mutation) finalizerWarnings(u, old *unstructured.Unstructured) (warnings []string) {
@@ -124,13 +129,15 @@ func (m mutation) finalizerWarnings(u, old *unstructured.Unstructured) (warnings
 		if strings.Contains(name, ".") {
 			path = " including a path (/)"
 		}
-		warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s "+
-			"to avoid accidental conflicts with other finalizer writers", name, path))
+		warnings = append(warnings,
+			fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s "+
+				"to avoid accidental conflicts with other finalizer writers", name, path))
 	}
 	return warnings
 }
 
-// validateName returns what is wrong with a name; that of an existing object has been looked at when it was created.
+// validateName returns what is wrong with a name; that of an existing object has been looked at when it was
+// created.
 func (m mutation) validateName(created bool) validation.ValidateNameFunc {
 	if created && !m.t.typ.Rules.AnyName {
 		return validation.NameIsDNSSubdomain

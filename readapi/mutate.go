@@ -34,7 +34,8 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 	if err == nil {
 		body, err = readBody(r)
 	}
-	c := &change{mutation: mutation{t: t, now: s.options.Now()}, storage: s, strategic: h.options.StrategicMerge,
+	c := &change{mutation: mutation{t: t, now: s.options.Now()}, storage: s,
+		strategic: h.options.StrategicMerge,
 		decodable: h.options.Decodable}
 	var done *written
 	if err == nil {
@@ -54,7 +55,8 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 func (c *change) do(r *http.Request, e *encoder, body []byte) (done *written, err error) {
 	verb := verbOf(r.Method, c.t.name)
 	if reason := c.t.typ.Rules.Refused; reason != "" {
-		return nil, newStatusError(http.StatusNotImplemented, reasonNotImplemented, fmt.Sprintf("%s of %s is refused: %s", verb, c.t.typ.GroupResource(), reason))
+		return nil, newStatusError(http.StatusNotImplemented, reasonNotImplemented,
+			fmt.Sprintf("%s of %s is refused: %s", verb, c.t.typ.GroupResource(), reason))
 	}
 	creates := verb == "create" && c.t.name == "" && (c.t.namespace != "" || !c.t.typ.Namespaced)
 	updates := (verb == "update" || verb == "patch") && c.t.name != ""
@@ -128,12 +130,16 @@ func (c *change) warnOf(u sent, afterwards string) {
 		}
 	}
 	if len(u.owners) > 0 {
-		c.warnings = append(c.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
-			"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
+		c.warnings = append(c.warnings,
+			fmt.
+				Sprintf(
+					".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
+						"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
 	}
 }
 
-// warnOfFinalizers has the client warned of finalizers without a domain. A generated name that was taken warns again.
+// warnOfFinalizers has the client warned of finalizers without a domain. A generated name that was taken
+// warns again.
 func (c *change) warnOfFinalizers(u, old *unstructured.Unstructured) {
 	for _, text := range c.finalizerWarnings(u, old) {
 		if !slices.Contains(c.warnings, text) {

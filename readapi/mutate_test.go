@@ -64,9 +64,12 @@ func TestWrites(t *testing.T) {
 		return u
 	}
 
-	created := step(ok(widgets.Create(ctx, parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: w-, finalizers: [example.com/f]}, spec: {color: red}, status: {ready: true}}"), metav1.CreateOptions{})))
+	created := step(ok(widgets.Create(ctx,
+		parse(
+			t, "{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: w-, finalizers: [example.com/f]}, spec: {color: red}, status: {ready: true}}"), metav1.CreateOptions{})))
 	name := created.GetName()
-	if !strings.HasPrefix(name, "w-") || len(name) != 7 || created.GetUID() == "" || created.GetCreationTimestamp().Unix() <= 0 || created.Object["status"] != nil {
+	if !strings.HasPrefix(name, "w-") || len(name) != 7 || created.GetUID() == "" ||
+		created.GetCreationTimestamp().Unix() <= 0 || created.Object["status"] != nil {
 		t.Errorf("created %v", created.Object)
 	}
 
@@ -80,7 +83,8 @@ func TestWrites(t *testing.T) {
 	if _, err := widgets.Update(ctx, changed, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("the update of an old version: %v", err)
 	}
-	if again := ok(widgets.Update(ctx, updated, metav1.UpdateOptions{})); again.GetResourceVersion() != updated.GetResourceVersion() {
+	if again := ok(widgets.Update(ctx, updated,
+		metav1.UpdateOptions{})); again.GetResourceVersion() != updated.GetResourceVersion() {
 		t.Error("an update that changes nothing has another version")
 	}
 
@@ -88,16 +92,20 @@ func TestWrites(t *testing.T) {
 	_ = unstructured.SetNestedField(status.Object, true, "status", "ready")
 	_ = unstructured.SetNestedField(status.Object, "blue", "spec", "color")
 	status = step(ok(widgets.UpdateStatus(ctx, status, metav1.UpdateOptions{})))
-	if color, _, _ := unstructured.NestedString(status.Object, "spec", "color"); color != "green" || status.Object["status"] == nil {
+	if color, _, _ := unstructured.NestedString(status.Object, "spec", "color"); color != "green" ||
+		status.Object["status"] == nil {
 		t.Errorf("an update of the status gives %v", status.Object)
 	}
 
-	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})))
-	patched := step(ok(widgets.Patch(ctx, name, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/color","value":"gold"}]`), metav1.PatchOptions{})))
+	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{})))
+	patched := step(ok(widgets.Patch(ctx, name, types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/spec/color","value":"gold"}]`), metav1.PatchOptions{})))
 	if diff := cmp.Diff(map[string]string{"a": "b"}, patched.GetLabels()); diff != "" {
 		t.Error(diff)
 	}
-	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"ready":false}}`), metav1.PatchOptions{}, "status")))
+	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"ready":false}}`),
+		metav1.PatchOptions{}, "status")))
 
 	if err := widgets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -112,11 +120,13 @@ func TestWrites(t *testing.T) {
 	if _, err := widgets.Update(ctx, more, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("a finalizer that comes too late: %v", err)
 	}
-	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})))
+	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{})))
 	if _, err := widgets.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after the last finalizer: %v", err)
 	}
-	want := []string{"ADDED 1", "MODIFIED 2", "MODIFIED 2", "MODIFIED 2", "MODIFIED 3", "MODIFIED 3", "MODIFIED 4", "DELETED 4"}
+	want := []string{"ADDED 1", "MODIFIED 2", "MODIFIED 2", "MODIFIED 2", "MODIFIED 3", "MODIFIED 3",
+		"MODIFIED 4", "DELETED 4"}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("events and generations (-want +got):\n%s", diff)
 	}
@@ -129,7 +139,11 @@ func TestRefusedWrites(t *testing.T) {
 	apply(t, s, widget("default", "a", "red"))
 	object := func(text string) *unstructured.Unstructured { return parse(t, text) }
 	create := func(text string) func() error {
-		return func() error { _, err := widgets.Create(ctx, object(text), metav1.CreateOptions{}); return err }
+		return func() error {
+			_, err := widgets.Create(ctx, object(text),
+				metav1.CreateOptions{})
+			return err
+		}
 	}
 	patch := func(kind types.PatchType, text string) func() error {
 		return func() error {
@@ -144,10 +158,16 @@ func TestRefusedWrites(t *testing.T) {
 	}{
 		"there already":     {create(widget("default", "a", "red")), metav1.StatusReasonAlreadyExists},
 		"another namespace": {create(widget("other", "b", "red")), metav1.StatusReasonBadRequest},
-		"another kind":      {create("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: b}}"), metav1.StatusReasonInvalid},
-		"no name":           {create("{apiVersion: example.com/v1, kind: Widget, metadata: {labels: {a: b}}}"), metav1.StatusReasonInvalid},
-		"a version":         {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"), metav1.StatusReasonUnknown},
-		"odd labels":        {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"), metav1.StatusReasonBadRequest},
+		"another kind": {create("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: b}}"),
+			metav1.StatusReasonInvalid},
+		"no name": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {labels: {a: b}}}"),
+			metav1.StatusReasonInvalid},
+		"a version": {create(
+			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"),
+			metav1.StatusReasonUnknown},
+		"odd labels": {create(
+			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"),
+			metav1.StatusReasonBadRequest},
 		"update of nothing": {func() error {
 			_, err := widgets.Update(ctx, object(widget("default", "none", "red")), metav1.UpdateOptions{})
 			return err
@@ -157,23 +177,35 @@ func TestRefusedWrites(t *testing.T) {
 			return err
 		}, metav1.StatusReasonInvalid},
 		"deletion of another": {func() error {
-			return widgets.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			return widgets.Delete(ctx, "a",
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		}, metav1.StatusReasonConflict},
-		"deletion of nothing": {func() error { return widgets.Delete(ctx, "none", metav1.DeleteOptions{}) }, metav1.StatusReasonNotFound},
+		"deletion of nothing": {func() error { return widgets.Delete(ctx, "none", metav1.DeleteOptions{}) },
+			metav1.StatusReasonNotFound},
 		"deletion of all by a field that is none": {func() error {
-			return widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "spec.none=a"})
+			return widgets.DeleteCollection(ctx, metav1.DeleteOptions{},
+				metav1.ListOptions{FieldSelector: "spec.none=a"})
 		}, metav1.StatusReasonBadRequest},
 		"odd dryRun": {func() error {
-			_, err := widgets.Create(ctx, object(widget("default", "b", "red")), metav1.CreateOptions{DryRun: []string{"Some"}})
+			_, err := widgets.Create(ctx, object(widget("default", "b", "red")),
+				metav1.CreateOptions{DryRun: []string{"Some"}})
 			return err
 		}, metav1.StatusReasonInvalid},
-		"deletion with an odd dryRun":  {func() error { return widgets.Delete(ctx, "a", metav1.DeleteOptions{DryRun: []string{"Some"}}) }, metav1.StatusReasonInvalid},
-		"server-side apply":            {patch(types.ApplyPatchType, widget("default", "a", "blue")), metav1.StatusReasonUnsupportedMediaType},
-		"strategic merge":              {patch(types.StrategicMergePatchType, "{}"), metav1.StatusReasonUnsupportedMediaType},
-		"a patch that does not fit":    {patch(types.JSONPatchType, `[{"op":"test","path":"/spec/color","value":"blue"}]`), metav1.StatusReasonInvalid},
-		"a patch of another version":   {patch(types.MergePatchType, `{"metadata":{"resourceVersion":"1"}}`), metav1.StatusReasonConflict},
-		"a patch that is no patch":     {patch(types.JSONPatchType, `{}`), metav1.StatusReasonBadRequest},
-		"a patch that changes the uid": {patch(types.MergePatchType, `{"metadata":{"uid":"other"}}`), metav1.StatusReasonInvalid},
+		"deletion with an odd dryRun": {func() error {
+			return widgets.Delete(ctx, "a",
+				metav1.DeleteOptions{DryRun: []string{"Some"}})
+		}, metav1.StatusReasonInvalid},
+		"server-side apply": {patch(types.ApplyPatchType, widget("default", "a", "blue")),
+			metav1.StatusReasonUnsupportedMediaType},
+		"strategic merge": {patch(types.StrategicMergePatchType, "{}"),
+			metav1.StatusReasonUnsupportedMediaType},
+		"a patch that does not fit": {patch(types.JSONPatchType,
+			`[{"op":"test","path":"/spec/color","value":"blue"}]`), metav1.StatusReasonInvalid},
+		"a patch of another version": {patch(types.MergePatchType, `{"metadata":{"resourceVersion":"1"}}`),
+			metav1.StatusReasonConflict},
+		"a patch that is no patch": {patch(types.JSONPatchType, `{}`), metav1.StatusReasonBadRequest},
+		"a patch that changes the uid": {patch(types.MergePatchType, `{"metadata":{"uid":"other"}}`),
+			metav1.StatusReasonInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := s.ResourceVersion()
@@ -188,14 +220,17 @@ func TestRefusedWrites(t *testing.T) {
 	t.Run("dry run", func(t *testing.T) {
 		before := s.ResourceVersion()
 		all := []string{metav1.DryRunAll}
-		if u, err := widgets.Create(ctx, object(widget("default", "dry", "red")), metav1.CreateOptions{DryRun: all}); err != nil || u.GetUID() == "" {
+		if u, err := widgets.Create(ctx, object(widget("default", "dry", "red")),
+			metav1.CreateOptions{DryRun: all}); err != nil || u.GetUID() == "" {
 			t.Errorf("%v, %v", u, err)
 		}
-		if err := widgets.Delete(ctx, "a", metav1.DeleteOptions{DryRun: all}); err != nil || s.ResourceVersion() != before {
+		if err := widgets.Delete(ctx, "a", metav1.DeleteOptions{DryRun: all}); err != nil ||
+			s.ResourceVersion() != before {
 			t.Errorf("%v, or something was written", err)
 		}
 	})
-	if a := ask(t, handlerOf(s), http.MethodDelete, inDefaultPath+"/a"); a.code != http.StatusMethodNotAllowed {
+	if a := ask(t, handlerOf(s), http.MethodDelete,
+		inDefaultPath+"/a"); a.code != http.StatusMethodNotAllowed {
 		t.Errorf("a handler without writes: %+v", a)
 	}
 	if a := get(t, h, "/apis/example.com/v1"); !strings.Contains(a.body, `"update"`) {
@@ -233,7 +268,8 @@ func TestConcurrentWrites(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"p%d":"x"}}}`, i)
-			if _, err := widgets.Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			if _, err := widgets.Patch(ctx, "a", types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -252,12 +288,14 @@ func TestWrittenDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"})
 	if _, err := crds.Create(ctx, parse(t, widgetCRD), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	widgets := client.Resource(widgetsGVR).Namespace("default")
-	if _, err := widgets.Create(ctx, parse(t, widget("default", "a", "red")), metav1.CreateOptions{}); err != nil {
+	if _, err := widgets.Create(ctx, parse(t, widget("default", "a", "red")),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := crds.Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mutation has the rules by which a kube-apiserver writes objects. It is pure: it is given the state before and what a
-// client sends, and returns the state after.
+// mutation has the rules by which a kube-apiserver writes objects. It is pure: it is given the state before
+// and what a client sends, and returns the state after.
 type mutation struct {
 	t   *resource
 	now time.Time
@@ -30,24 +30,31 @@ func (m mutation) hasStatus() bool { return slices.Contains(m.t.version.Subresou
 // check refuses what is not an object of the type in the place that the request names.
 func (m mutation) check(u *unstructured.Unstructured) error {
 	if want := m.t.gv.String(); u.GetAPIVersion() != want {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", u.GetAPIVersion(), want))
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+				u.GetAPIVersion(), want))
 	}
-	if want := m.t.typ.Names.Kind; u.GetKind() != want && !m.t.typ.Custom { // of custom resources it is validated
-		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", u.GetKind(), want))
+	// of custom resources it is validated
+	if want := m.t.typ.Names.Kind; u.GetKind() != want && !m.t.typ.Custom {
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", u.GetKind(), want))
 	}
 	switch namespace := u.GetNamespace(); {
 	case namespace == m.t.namespace:
 	case namespace == "" || !m.t.typ.Namespaced:
 		u.SetNamespace(m.t.namespace) // which is empty where there are none
 	default:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	switch name := u.GetName(); {
 	case m.t.name == "" || name == m.t.name:
 	case name == "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", m.t.name))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the name of the object (%s based on URL) was undeterminable: name must be provided", m.t.name))
 	default:
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, m.t.name))
+		return apierrors.NewBadRequest(fmt.
+			Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, m.t.name))
 	}
 	return nil
 }
@@ -76,8 +83,8 @@ func (m mutation) create(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// update completes an object that takes the place of another one, and reports whether nothing is left of it: it was to be
-// deleted, and the last finalizer is gone.
+// update completes an object that takes the place of another one, and reports whether nothing is left of it:
+// it was to be deleted, and the last finalizer is gone.
 func (m mutation) update(old, u *unstructured.Unstructured) (gone bool, err error) {
 	if err := m.checkVersion(old, u); err != nil {
 		return false, err
@@ -108,10 +115,15 @@ func (m mutation) checkVersion(old, u *unstructured.Unstructured) error {
 	case version == 0 && m.t.typ.Rules.UnconditionalUpdate:
 		u.SetResourceVersion(old.GetResourceVersion())
 	case version == 0:
-		problem := field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")
-		return apierrors.NewInvalid(schema.GroupKind{Group: m.t.typ.Group, Kind: m.t.typ.Names.Plural}, u.GetName(), field.ErrorList{problem})
+		problem := field.Invalid(field.NewPath("metadata", "resourceVersion"), 0,
+			"must be specified for an update")
+		return apierrors.NewInvalid(schema.GroupKind{Group: m.t.typ.Group, Kind: m.t.typ.Names.Plural},
+			u.GetName(), field.ErrorList{problem})
 	case given != old.GetResourceVersion():
-		return apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+		return apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(),
+			errors.
+				New(
+					"the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	return nil
 }
@@ -150,7 +162,8 @@ func (m mutation) keep(old, u *unstructured.Unstructured) {
 	if deleted := old.GetDeletionTimestamp(); deleted != nil {
 		u.SetDeletionTimestamp(deleted)
 	}
-	if period := old.GetDeletionGracePeriodSeconds(); period != nil && u.GetDeletionGracePeriodSeconds() == nil {
+	if period := old.GetDeletionGracePeriodSeconds(); period != nil &&
+		u.GetDeletionGracePeriodSeconds() == nil {
 		u.SetDeletionGracePeriodSeconds(period)
 	}
 	if m.hasStatus() {

@@ -21,8 +21,8 @@ type accepted struct {
 	wildcards  int // "application/*" has one, "*/*" two
 }
 
-// as is the kind that objects are to be turned into, with its group and version: "Table v1 meta.k8s.io". All are empty
-// for objects as they are.
+// as is the kind that objects are to be turned into, with its group and version: "Table v1 meta.k8s.io". All
+// are empty for objects as they are.
 func (a accepted) as() (kind, version, group string) {
 	return a.parameters["as"], a.parameters["v"], a.parameters["g"]
 }
@@ -33,9 +33,9 @@ func (a accepted) converts() bool {
 	return kind != "" || version != "" || group != ""
 }
 
-// parseAccept returns the media types of the Accept headers that can be written, the preferred ones first. It reads
-// them as a kube-apiserver does: names are compared as they are written, what cannot be read is left out, and a quality
-// only decides about the order.
+// parseAccept returns the media types of the Accept headers that can be written, the preferred ones first. It
+// reads them as a kube-apiserver does: names are compared as they are written, what cannot be read is left
+// out, and a quality only decides about the order.
 func parseAccept(header http.Header) []accepted {
 	text := strings.Join(header.Values("Accept"), ",")
 	if text == "" {

@@ -25,7 +25,8 @@ type object struct {
 	stored string
 	labels labelSet
 	// body is the object in JSON with sorted keys and without apiVersion, which depends on the version that
-	// is asked for. It has a kind, so that it is never empty. It is nil where the text is in block, at offset at.
+	// is asked for. It has a kind, so that it is never empty. It is nil where the text is in block, at offset
+	// at.
 	body []byte
 	packed
 }

@@ -22,7 +22,8 @@ func openAPIIndex(types []Type) any {
 		if err != nil {
 			continue // a schema that is no JSON, which the document itself reports
 		}
-		paths[name] = node{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name, sha512.Sum512(data))}
+		paths[name] = node{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name,
+			sha512.Sum512(data))}
 	}
 	return node{"paths": paths}
 }
@@ -59,9 +60,11 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 	gvk := node{"group": gv.Group, "version": gv.Version, "kind": t.Names.Kind}
 	add := func(path, action, schema string, subresources ...string) {
 		operation := node{
-			"description": fmt.Sprintf("%s %s", action, t.Names.Kind), "operationId": operationID(action, path),
+			"description": fmt.Sprintf("%s %s", action,
+				t.Names.Kind), "operationId": operationID(action, path),
 			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
-			"responses": node{"200": node{"description": "OK", "content": node{mediaJSON: node{"schema": reference(schema)}}}},
+			"responses": node{"200": node{"description": "OK",
+				"content": node{mediaJSON: node{"schema": reference(schema)}}}},
 		}
 		paths[path] = node{"get": operation, "parameters": parameters(path)}
 		for _, sub := range subresources {
@@ -78,12 +81,15 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 
 	schemas[object] = t.objectSchema(gv.Version, gvk)
 	schemas[list] = node{
-		"type": "object", "description": t.Names.ListKind + " is a list of " + t.Names.Kind, "required": []string{"items"},
+		"type": "object", "description": t.Names.ListKind + " is a list of " +
+			t.Names.Kind, "required": []string{"items"},
 		"properties": node{
-			"apiVersion": node{"type": "string"}, "kind": node{"type": "string"}, "metadata": node{"type": "object"},
-			"items": node{"type": "array", "items": reference(object)},
+			"apiVersion": node{"type": "string"}, "kind": node{"type": "string"},
+			"metadata": node{"type": "object"},
+			"items":    node{"type": "array", "items": reference(object)},
 		},
-		"x-kubernetes-group-version-kind": []any{node{"group": gv.Group, "version": gv.Version, "kind": t.Names.ListKind}},
+		"x-kubernetes-group-version-kind": []any{node{"group": gv.Group, "version": gv.Version,
+			"kind": t.Names.ListKind}},
 	}
 }
 
@@ -99,7 +105,8 @@ func (t Type) objectSchema(version string, gvk node) node {
 		properties = node{}
 		s["properties"] = properties
 	}
-	properties["apiVersion"] = node{"type": "string", "description": "The group and version of the schema of this object."}
+	properties["apiVersion"] = node{"type": "string",
+		"description": "The group and version of the schema of this object."}
 	properties["kind"] = node{"type": "string", "description": "The kind of this object."}
 	properties["metadata"] = node{"type": "object", "description": "Standard object's metadata."}
 	s["x-kubernetes-group-version-kind"] = []any{gvk}
@@ -123,7 +130,8 @@ func parameters(path string) []any {
 	all := []any{}
 	for _, name := range []string{"namespace", "name"} {
 		if strings.Contains(path, "{"+name+"}") {
-			all = append(all, node{"name": name, "in": "path", "required": true, "schema": node{"type": "string"}})
+			all = append(all, node{"name": name, "in": "path", "required": true,
+				"schema": node{"type": "string"}})
 		}
 	}
 	return all

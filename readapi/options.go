@@ -15,16 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSelector is how long a selector may be. It is compared with every object, so that one of hundreds of kilobytes would
-// keep a server busy that nobody asked to filter by lists.
+// maxSelector is how long a selector may be. It is compared with every object, so that one of hundreds of
+// kilobytes would keep a server busy that nobody asked to filter by lists.
 const maxSelector = 64 << 10
 
-// parseListOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
+// parseListOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and
+// its errors.
 func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
 			if len(value) > maxSelector {
-				return nil, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes, and more than %d are not served: list all, and filter what comes", name, len(value), maxSelector))
+				return nil, apierrors.NewBadRequest(
+					fmt.
+						Sprintf(
+							"%s has %d bytes, and more than %d are not served: list all, and filter what comes", name, len(value), maxSelector))
 			}
 		}
 	}
@@ -34,7 +38,8 @@ func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 	}
 	internalversion.SetListOptionsDefaults(options, true)
 	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "",
+			problems)
 	}
 	if options.LabelSelector == nil {
 		options.LabelSelector = labels.Everything()

@@ -21,9 +21,9 @@ const maxAttempts = 5
 // maxOperations is how many operations a JSON patch may have, as with a kube-apiserver.
 const maxOperations = 10000
 
-// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. It needs to know the Go
-// type of the kind, which tells how lists are merged. Its error is the answer, as bad request if it is no
-// apierrors.APIStatus.
+// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. It needs to
+// know the Go type of the kind, which tells how lists are merged. Its error is the answer, as bad request if
+// it is no apierrors.APIStatus.
 type StrategicMerge func(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error)
 
 // patchFunc makes a patched object of one in JSON.
@@ -66,21 +66,26 @@ func applyPatch(old, operations []byte) ([]byte, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(patch) > maxOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(patch)))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(patch)))
 	}
 	patched, err := patch.Apply(old)
 	if err != nil {
-		err = apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		err = apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{},
+			"", err.Error(), 0, false)
 	}
 	return patched, err
 }
 
-// strategicPatch is a patch that a kube-apiserver refuses for custom resources as well, which have no Go type.
+// strategicPatch is a patch that a kube-apiserver refuses for custom resources as well, which have no Go
+// type.
 func (c *change) strategicPatch(body []byte) (patchFunc, error) {
 	if c.t.typ.Custom || c.strategic == nil {
 		message := acceptedMedia + patchTypes
 		if !c.t.typ.Custom {
-			message = "strategic merge patches are not served here without the Go type of " + c.t.typ.Names.Kind + ": give the cluster a scheme that has it, use a merge patch, or " + elsewhere
+			message = "strategic merge patches are not served here without the Go type of " +
+				c.t.typ.Names.Kind + ": give the cluster a scheme that has it, use a merge patch, or " +
+				elsewhere
 		}
 		return nil, errUnsupportedMedia(message)
 	}
@@ -95,7 +100,8 @@ func (c *change) strategicPatch(body []byte) (patchFunc, error) {
 	}, nil
 }
 
-// patch updates the object by a patch, which is made anew when somebody else is faster, unless it names a version.
+// patch updates the object by a patch, which is made anew when somebody else is faster, unless it names a
+// version.
 func (c *change) patch(patch patchFunc) (done *written, err error) {
 	for range maxAttempts {
 		var named bool
@@ -114,7 +120,8 @@ func (c *change) patch(patch patchFunc) (done *written, err error) {
 }
 
 // patched applies a patch.
-func (c *change) patched(old *unstructured.Unstructured, patch patchFunc) (*unstructured.Unstructured, error) {
+func (c *change) patched(old *unstructured.Unstructured,
+	patch patchFunc) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(old.Object)
 	if err != nil {
 		return nil, err
@@ -123,7 +130,8 @@ func (c *change) patched(old *unstructured.Unstructured, patch patchFunc) (*unst
 		return nil, err
 	}
 	invalid := func(err error) error {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), err.Error())})
+		return apierrors.NewInvalid(schema.GroupKind{}, "",
+			field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), err.Error())})
 	}
 	u, err := c.read(data)
 	if err != nil {

@@ -31,7 +31,8 @@ func parsePath(path string) (target, bool) {
 		return t, false
 	}
 	// A namespace by itself, and its subresources, are in no namespace.
-	if parts[0] == "namespaces" && len(parts) > 2 && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
+	if parts[0] == "namespaces" && len(parts) > 2 &&
+		!(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
 		t.namespaced, t.namespace, parts = true, parts[1], parts[2:]
 	}
 	if len(parts) > 3 {

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// prune removes what the schema of a version does not have from an object in place, as a kube-apiserver does when it
-// reads or converts one.
+// prune removes what the schema of a version does not have from an object in place, as a kube-apiserver does
+// when it reads or converts one.
 func prune(content map[string]any, s *crd.Schema) { (&pruner{}).object(content, s, true) }
 
 // unknownFields is prune, and returns the paths of what it removed, in order.

@@ -12,7 +12,8 @@ import (
 )
 
 // remove returns the object as it is when it is deleted, and whether nothing is left of it.
-func (m mutation) remove(old *unstructured.Unstructured, options *metav1.DeleteOptions) (u *unstructured.Unstructured, gone bool, err error) {
+func (m mutation) remove(old *unstructured.Unstructured,
+	options *metav1.DeleteOptions) (u *unstructured.Unstructured, gone bool, err error) {
 	if err := m.checkPreconditions(old, options.Preconditions); err != nil {
 		return nil, false, err
 	}
@@ -21,8 +22,10 @@ func (m mutation) remove(old *unstructured.Unstructured, options *metav1.DeleteO
 	case definitions:
 		return u, markDefinition(u, options, m.now), nil
 	case namespaces:
-		if slices.Contains([]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}, u.GetName()) && holdsContent(u) {
-			return nil, false, apierrors.NewForbidden(namespaces, u.GetName(), fmt.Errorf("this namespace may not be deleted"))
+		if slices.Contains([]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic},
+			u.GetName()) && holdsContent(u) {
+			return nil, false, apierrors.NewForbidden(namespaces, u.GetName(),
+				fmt.Errorf("this namespace may not be deleted"))
 		}
 		if holdsContent(u) {
 			markNamespace(u, m.now)
@@ -35,14 +38,17 @@ func (m mutation) remove(old *unstructured.Unstructured, options *metav1.DeleteO
 // checkPreconditions refuses the deletion of another state than that which is meant.
 func (m mutation) checkPreconditions(old *unstructured.Unstructured, p *metav1.Preconditions) error {
 	conflict := func(format string, args ...any) error {
-		return apierrors.NewConflict(schema.GroupResource{Group: m.t.typ.Group, Resource: m.t.typ.Names.Kind}, old.GetName(), fmt.Errorf(format, args...))
+		return apierrors.NewConflict(schema.GroupResource{Group: m.t.typ.Group, Resource: m.t.typ.Names.Kind},
+			old.GetName(), fmt.Errorf(format, args...))
 	}
 	switch {
 	case p == nil:
 	case p.UID != nil && *p.UID != old.GetUID():
-		return conflict("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, old.GetUID())
+		return conflict(
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, old.GetUID())
 	case p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
-		return conflict("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
+		return conflict(
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
 	}
 	return nil
 }
@@ -69,8 +75,8 @@ func setDeletionTimestamp(u *unstructured.Unstructured, now time.Time) {
 	}
 }
 
-// collectorFinalizers returns the finalizers with those that a garbage collector waits for, as the options say what is to
-// become of dependents. Nobody removes these here, nor beside a kube-apiserver by itself.
+// collectorFinalizers returns the finalizers with those that a garbage collector waits for, as the options
+// say what is to become of dependents. Nobody removes these here, nor beside a kube-apiserver by itself.
 func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := ""
 	switch policy, orphans := options.PropagationPolicy, orphanDependents(options); {
@@ -97,7 +103,8 @@ func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return all
 }
 
-// orphanDependents is what clients sent before there was a PropagationPolicy, and what a kube-apiserver still follows.
+// orphanDependents is what clients sent before there was a PropagationPolicy, and what a kube-apiserver still
+// follows.
 func orphanDependents(options *metav1.DeleteOptions) *bool {
 	//lint:ignore SA1019 it is the old way
 	return options.OrphanDependents
@@ -107,6 +114,7 @@ func orphanDependents(options *metav1.DeleteOptions) *bool {
 func (m mutation) deleted(u *unstructured.Unstructured) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{Name: u.GetName(), Group: m.t.typ.Group, Kind: m.t.typ.Names.Plural, UID: u.GetUID()},
+		Details: &metav1.StatusDetails{Name: u.GetName(), Group: m.t.typ.Group, Kind: m.t.typ.Names.Plural,
+			UID: u.GetUID()},
 	}
 }

@@ -9,15 +9,17 @@ import (
 // errChanged says that an object is no longer what a write is based on.
 var errChanged = errors.New("the object has changed in the meantime")
 
-// basis is the state that a write is based on, which must still be there; its object is nil where there is none.
+// basis is the state that a write is based on, which must still be there; its object is nil where there is
+// none.
 type basis struct{ object *object }
 
 // holds reports whether that is so. Without a basis a write is based on nothing.
 func (b *basis) holds(now *object) bool { return b == nil || b.object == now }
 
-// replace puts content in the place of a state, or removes it with nil. The error is errChanged when that state is no longer
-// there.
-func (s *Storage) replace(gr schema.GroupResource, key string, before *object, content map[string]any) (*object, error) {
+// replace puts content in the place of a state, or removes it with nil. The error is errChanged when that
+// state is no longer there.
+func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
+	content map[string]any) (*object, error) {
 	if content == nil {
 		return nil, s.removeExactly(gr, key, before)
 	}

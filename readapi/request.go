@@ -9,8 +9,8 @@ import (
 
 // Request is what a request for objects asks for, as far as its method, path and query tell.
 type Request struct {
-	// Verb is get, list, watch, or watch-list for a watch that lists first; otherwise that of writing: create,
-	// update, patch, delete or deletecollection.
+	// Verb is get, list, watch, or watch-list for a watch that lists first; otherwise that of writing:
+	// create, update, patch, delete or deletecollection.
 	Verb string
 	// GVR is the type by its plural, whether it exists or not.
 	GVR schema.GroupVersionResource
@@ -30,7 +30,8 @@ func ParseRequest(r *http.Request) (Request, bool) {
 		Namespace: t.namespace, Name: t.name, Subresource: t.subresource,
 	}
 	query := r.URL.Query()
-	watches := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") && query.Get("watch") != "0"
+	watches := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") &&
+		query.Get("watch") != "0"
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		out.Verb = verbOf(r.Method, t.name)

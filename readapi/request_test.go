@@ -35,7 +35,8 @@ func TestParseRequest(t *testing.T) {
 			r, ok := ParseRequest(httptest.NewRequest(method, path, nil))
 			got := ""
 			if ok {
-				got = fmt.Sprintf("%s %s.%s.%s %s/%s/%s", r.Verb, r.GVR.Resource, r.GVR.Version, r.GVR.Group, r.Namespace, r.Name, r.Subresource)
+				got = fmt.Sprintf("%s %s.%s.%s %s/%s/%s", r.Verb, r.GVR.Resource, r.GVR.Version, r.GVR.Group,
+					r.Namespace, r.Name, r.Subresource)
 			}
 			if got != want {
 				t.Errorf("got %q, want %q", got, want)

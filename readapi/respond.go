@@ -23,13 +23,14 @@ func (t Type) warn(header http.Header, version Version) {
 	}
 	text := version.DeprecationWarning
 	if text == "" {
-		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version.Name}, t.Names.Kind)
+		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version.Name},
+			t.Names.Kind)
 	}
 	header.Add("Warning", warningHeader(text))
 }
 
-// Warn adds to the headers of an answer the warning that clients get for a version of the type that is deprecated, as a handler
-// of this package does. It is for handlers around one.
+// Warn adds to the headers of an answer the warning that clients get for a version of the type that is
+// deprecated, as a handler of this package does. It is for handlers around one.
 func (t Type) Warn(header http.Header, version string) {
 	for _, v := range t.Versions {
 		if v.Name == version {
@@ -41,7 +42,8 @@ func (t Type) Warn(header http.Header, version string) {
 // warningHeader is the value of a header of that name, as clients print it.
 func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 
-// WriteError answers a request with the Status of an error, as a handler of this package does. It is for handlers around one.
+// WriteError answers a request with the Status of an error, as a handler of this package does. It is for
+// handlers around one.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) { writeError(w, r, err) }
 
 // writeError answers with the Status of an error.
@@ -90,8 +92,8 @@ var errClientGone = errors.New("the client has gone")
 // chunk is how much of a list is written at a time.
 const chunk = 1 << 16
 
-// stream writes an answer bit by bit, so that it needs no memory for all of it. YAML does need that: it can only
-// be made of the whole.
+// stream writes an answer bit by bit, so that it needs no memory for all of it. YAML does need that: it can
+// only be made of the whole.
 type stream struct {
 	w     http.ResponseWriter
 	media string

@@ -17,8 +17,8 @@ func (c *canonicals) get() *canonical {
 	return &canonical{}
 }
 
-// restoreText stores an object as its text has it, and reports whether it could: it has the form in which objects are kept,
-// is new, and nothing of it is to be changed.
+// restoreText stores an object as its text has it, and reports whether it could: it has the form in which
+// objects are kept, is new, and nothing of it is to be changed.
 func (s *Storage) restoreText(data []byte) (Outcome, bool) {
 	c := s.reading.get()
 	defer s.reading.Put(c)
@@ -41,7 +41,8 @@ func (s *Storage) restoreText(data []byte) (Outcome, bool) {
 		return "", false
 	}
 	s.mu.version = max(s.mu.version+1, kept)
-	o := &object{key: key, version: kept, stored: into.typ.version(gv.Version).Name, labels: labelSet(c.labels)}
+	o := &object{key: key, version: kept, stored: into.typ.version(gv.Version).Name,
+		labels: labelSet(c.labels)}
 	s.keep(o, c.out)
 	into.put(key, o)
 	into.forget(s.mu.version)

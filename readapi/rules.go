@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Rules are how clients write the objects of a type that a kube-apiserver has built in, where that differs from custom
-// resources. The zero value is what holds for custom resources.
+// Rules are how clients write the objects of a type that a kube-apiserver has built in, where that differs
+// from custom resources. The zero value is what holds for custom resources.
 type Rules struct {
 	// NoGeneration: objects of the type have no metadata.generation.
 	NoGeneration bool
@@ -13,7 +13,8 @@ type Rules struct {
 	UnconditionalUpdate bool
 	// CreateOnUpdate: an update of what is not there creates it.
 	CreateOnUpdate bool
-	// AnyName: a name only has to be fit for a path, such as "system:node" of a role; otherwise it is a DNS subdomain.
+	// AnyName: a name only has to be fit for a path, such as "system:node" of a role; otherwise it is a DNS
+	// subdomain.
 	AnyName bool
 	// AnyFinalizer: finalizers need no domain, as with custom resources.
 	AnyFinalizer bool

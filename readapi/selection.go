@@ -39,7 +39,8 @@ type condition struct {
 // newSelection checks that the fields can be selected by.
 func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
 	s := &selection{
-		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: labelmatch.Compile(options.LabelSelector), paths: map[string]*jsonpath.Path{},
+		namespace: t.namespace, namespaced: t.typ.Namespaced,
+		labels: labelmatch.Compile(options.LabelSelector), paths: map[string]*jsonpath.Path{},
 	}
 	s.filter, _ = t.collection.(Filter)
 	var err error
@@ -64,7 +65,8 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 		case slices.Contains(t.version.SelectableFields, "."+r.Field):
 			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
 		case !t.typ.Custom && t.typ.Namespaced && len(t.version.SelectableFields) == 0:
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf(
+				"%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
 		default:
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
@@ -86,7 +88,8 @@ func requirement(r fields.Requirement) fields.Selector {
 // addCondition adds a requirement to the conditions if the collection has the field, and the type has not.
 func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error) {
 	own, ok := t.collection.(Fields)
-	if !ok || strings.HasPrefix(r.Field, "metadata.") || slices.Contains(t.version.SelectableFields, "."+r.Field) {
+	if !ok || strings.HasPrefix(r.Field, "metadata.") ||
+		slices.Contains(t.version.SelectableFields, "."+r.Field) {
 		return false, nil
 	}
 	holds, err := own.Field(r.Field, r.Value)
@@ -96,7 +99,8 @@ func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error
 	if holds == nil {
 		return false, nil
 	}
-	s.conditions = append(s.conditions, condition{r.Field, r.Value, holds, r.Operator == apiselection.NotEquals})
+	s.conditions = append(s.conditions,
+		condition{r.Field, r.Value, holds, r.Operator == apiselection.NotEquals})
 	return true, nil
 }
 
@@ -151,7 +155,8 @@ func (s *selection) work() int {
 
 // matches reports whether an object is selected.
 func (s *selection) matches(o Object) bool {
-	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) || !s.shard.has(o) {
+	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) ||
+		!s.shard.has(o) {
 		return false
 	}
 	for _, c := range s.conditions {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SetType adds a type that no CustomResourceDefinition defines, or changes one: its objects stay, and its watches
-// end, to be continued by their clients. The error says what is wrong with the type.
+// SetType adds a type that no CustomResourceDefinition defines, or changes one: its objects stay, and its
+// watches end, to be continued by their clients. The error says what is wrong with the type.
 func (s *Storage) SetType(t Type) error {
 	w := write{now: s.options.Now()}
 	s.mu.Lock()

@@ -22,23 +22,28 @@ type Identified interface {
 }
 
 // ParseShardSelector reads a shard selector as API servers with the feature ShardedListAndWatch do: one
-// shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several of the same field with || between them.
-// Of the ways in which CEL writes strings it knows those two with single and double quotes, and there are no parentheses around
-// ranges.
+// shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several of the same field
+// with || between them. Of the ways in which CEL writes strings it knows those two with single and double
+// quotes, and there are no parentheses around ranges.
 func ParseShardSelector(text string) (sharding.Selector, error) {
 	var all []sharding.ShardRangeRequirement
 	for term := range strings.SplitSeq(text, "||") {
 		found := shardRange.FindStringSubmatch(term)
 		if found == nil {
-			return nil, fmt.Errorf("%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
+			return nil, fmt.
+				Errorf(
+					"%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
 		}
-		one := sharding.ShardRangeRequirement{Key: found[1], Start: found[2] + found[3], End: found[4] + found[5]}
+		one := sharding.ShardRangeRequirement{Key: found[1], Start: found[2] + found[3],
+			End: found[4] + found[5]}
 		all = append(all, one)
 		switch {
 		case one.Key != all[0].Key:
-			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", all[0].Key, one.Key)
+			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q",
+				all[0].Key, one.Key)
 		case len(one.Start) > len(shardStart) || len(one.End) > len(shardStart) && one.End != shardEnd:
-			return nil, errors.New("the bounds of a shard range have 16 hexadecimal digits, but for " + shardEnd)
+			return nil, errors.New("the bounds of a shard range have 16 hexadecimal digits, but for " +
+				shardEnd)
 		case !sharding.HexLess(one.Start, one.End):
 			return nil, fmt.Errorf("shard range start %s must be less than end %s", one.Start, one.End)
 		}
@@ -53,7 +58,8 @@ const (
 )
 
 // shardRange is one range of a selector.
-var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*(object\.metadata\.(?:uid|namespace))\s*,\s*` + quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
+var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*(object\.metadata\.(?:uid|namespace))\s*,\s*` +
+	quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
 
 const quotedHash = `(?:'(0x[0-9a-f]{16,17})'|"(0x[0-9a-f]{16,17})")`
 
@@ -105,7 +111,8 @@ func (s *shardSelection) has(o Object) bool {
 	return false
 }
 
-// valueOf returns what is hashed of an object; nothing where its metadata cannot be read, so that it is in one shard still.
+// valueOf returns what is hashed of an object; nothing where its metadata cannot be read, so that it is in
+// one shard still.
 func (s *shardSelection) valueOf(o Object) string {
 	if s.byNamespace {
 		namespace, _ := splitKey(o.Key())

@@ -39,7 +39,8 @@ func TestShardSelector(t *testing.T) {
 	items, _, _ := unstructured.NestedSlice(get(t, h, widgetsPath).decoded(t).Object, "items")
 	for _, field := range []string{"metadata.uid", "metadata.namespace"} {
 		two := halves(field)
-		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+`,"0x4000000000000000","0xc000000000000000")`) {
+		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+
+			`,"0x4000000000000000","0xc000000000000000")`) {
 			selector, err := ParseShardSelector(text)
 			if err != nil {
 				t.Fatal(err)
@@ -60,7 +61,8 @@ func TestShardSelector(t *testing.T) {
 				got = append(got, page.keys(t)...)
 				list := page.decoded(t)
 				query.Set("continue", list.GetContinue())
-				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector"); info != selector.String() {
+				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
+					"selector"); info != selector.String() {
 					t.Errorf("the page of %s says it is of %q", text, info)
 				}
 			}
@@ -76,8 +78,10 @@ func TestShardForms(t *testing.T) {
 	h := handlerOf(newManyWidgets(t))
 	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
 		text := halves("metadata.uid")[0]
-		list := get(t, h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept", "application/json;as="+kind+";v=v1;g=meta.k8s.io").decoded(t)
-		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector"); list.GetKind() != kind || info != text {
+		list := get(t, h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept",
+			"application/json;as="+kind+";v=v1;g=meta.k8s.io").decoded(t)
+		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
+			"selector"); list.GetKind() != kind || info != text {
 			t.Errorf("a %s says it is of %q", list.GetKind(), info)
 		}
 	}
@@ -98,7 +102,8 @@ func TestShardWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"1"}, "shardSelector": {text}}
+		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"1"},
+			"shardSelector": {text}}
 		response, err := http.Get(server.URL + widgetsPath + "?" + query.Encode())
 		if err != nil {
 			t.Fatal(err)
@@ -129,11 +134,13 @@ func TestShardSelectorsThatAreWrong(t *testing.T) {
 		"shardRange(object.metadata.uid, '0x0', '0x8')", "shardRange(object.metadata.uid, 0, 1)",
 		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')",
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000001')",
-		halves("metadata.uid")[0] + " || " + halves("metadata.namespace")[1], halves("metadata.uid")[0] + " ||", "||",
+		halves("metadata.uid")[0] + " || " + halves("metadata.namespace")[1], halves("metadata.uid")[0] +
+			" ||", "||",
 		halves("metadata.uid")[0] + " && " + halves("metadata.uid")[1], "!" + halves("metadata.uid")[0],
 	} {
 		for _, verb := range []string{"", "&watch=1"} {
-			if got := get(t, h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+verb); got.code != http.StatusBadRequest {
+			if got := get(t, h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+
+				verb); got.code != http.StatusBadRequest {
 				t.Errorf("%q%s: %d %s", text, verb, got.code, got.body)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// snapshot is the objects of a collection at a version: those of a newer state, but for some. It is not put together
-// before somebody reads it, so that nobody waits for that, and who reads a page pays for a page.
+// snapshot is the objects of a collection at a version: those of a newer state, but for some. It is not put
+// together before somebody reads it, so that nobody waits for that, and who reads a page pays for a page.
 type snapshot[T comparableObject] struct {
 	version uint64
 	sorted  []T
@@ -31,8 +31,8 @@ type keyed[T comparableObject] struct {
 func compareKey[T comparableObject](o T, key string) int          { return strings.Compare(o.Key(), key) }
 func compareKeyed[T comparableObject](k keyed[T], key string) int { return strings.Compare(k.key, key) }
 
-// NewSnapshot returns sorted with changes applied: objects that are added or replace others, or the zero value of T for what
-// goes. sorted is by key. Both must not be changed any more.
+// NewSnapshot returns sorted with changes applied: objects that are added or replace others, or the zero
+// value of T for what goes. sorted is by key. Both must not be changed any more.
 func NewSnapshot[T comparableObject](version uint64, sorted []T, changes map[string]T) Snapshot {
 	return newSnapshot(version, sorted, changes)
 }

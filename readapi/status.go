@@ -29,9 +29,11 @@ func newStatusError(code int, reason metav1.StatusReason, message string) error 
 	}}
 }
 
-// errNoSuchResource is the answer below the groups that a kube-apiserver has built in; elsewhere it is plain text.
+// errNoSuchResource is the answer below the groups that a kube-apiserver has built in; elsewhere it is plain
+// text.
 func errNoSuchResource() error {
-	status := statusOf(apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true))
+	status := statusOf(apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{},
+		"", "", 0, true))
 	status.Details = &metav1.StatusDetails{}
 	return &apierrors.StatusError{ErrStatus: status}
 }
@@ -64,7 +66,8 @@ func NewTooLargeError(version, current uint64) error { return errTooNew(version,
 
 // errTooNew is for a version that has not been given away yet.
 func errTooNew(version, current uint64) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d",
+		version, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
 	}}

@@ -22,24 +22,24 @@ type StorageOptions struct {
 	// History is how many changes of each type can at least be watched after the fact. What it costs is
 	// the memory of the states before and after. Default DefaultHistory.
 	History int
-	// Stamp gives objects what a kube-apiserver would: a UID and a creation time where they have none, and
-	// a generation that counts changes outside of metadata and status. Default: objects are kept as they come,
+	// Stamp gives objects what a kube-apiserver would: a UID and a creation time where they have none, and a
+	// generation that counts changes outside of metadata and status. Default: objects are kept as they come,
 	// but for the resource version.
 	Stamp bool
-	// Compress keeps objects that Restore or RestoreJSON brings compressed, in a fifth of the memory or less. Reading them
-	// costs some microseconds each, and less in the order in which they were brought.
+	// Compress keeps objects that Restore or RestoreJSON brings compressed, in a fifth of the memory or less.
+	// Reading them costs some microseconds each, and less in the order in which they were brought.
 	Compress bool
-	// OnlyApplied keeps no APIServices but those that are applied. Default: as a kube-apiserver does, the storage has one
-	// for each group version of its types, by which clients learn of changes; of types that no CustomResourceDefinition
-	// defines, they then have to be told otherwise.
+	// OnlyApplied keeps no APIServices but those that are applied. Default: as a kube-apiserver does, the
+	// storage has one for each group version of its types, by which clients learn of changes; of types that
+	// no CustomResourceDefinition defines, they then have to be told otherwise.
 	OnlyApplied bool
-	// Conform makes of custom resources what a kube-apiserver makes of them when it reads them: fields that the schema of
-	// their type does not have are dropped, and its defaults filled in. What clients write is treated so in any case.
-	// Default: objects are kept as they come.
+	// Conform makes of custom resources what a kube-apiserver makes of them when it reads them: fields that
+	// the schema of their type does not have are dropped, and its defaults filled in. What clients write is
+	// treated so in any case. Default: objects are kept as they come.
 	Conform bool
-	// Namespaces gives namespaces, whose type must be there, the life that they have in a cluster: nothing is created by a
-	// client in one that is not there or is being deleted, and who deletes one deletes all that is in it. Default: they
-	// are objects like any other.
+	// Namespaces gives namespaces, whose type must be there, the life that they have in a cluster: nothing is
+	// created by a client in one that is not there or is being deleted, and who deletes one deletes all that
+	// is in it. Default: they are objects like any other.
 	Namespaces bool
 	// Now is the clock for Stamp and for what clients write. Default time.Now.
 	Now func() time.Time
@@ -103,7 +103,8 @@ type UnknownTypeError struct {
 
 func (e *UnknownTypeError) Error() string {
 	if len(e.Served) > 0 {
-		return fmt.Sprintf("%s is not served in version %q but in %q", e.GVK.GroupKind(), e.GVK.Version, e.Served)
+		return fmt.Sprintf("%s is not served in version %q but in %q", e.GVK.GroupKind(),
+			e.GVK.Version, e.Served)
 	}
 	return fmt.Sprintf("no type has the kind %s", e.GVK.GroupKind())
 }
@@ -127,15 +128,15 @@ func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
 	return s.put(content, write{now: s.options.Now()})
 }
 
-// Restore is Apply for objects that come from another server: they keep their resource version. It is meant for
-// filling a storage before it is served. Watches of the type end with 410, and so do those that go on from an earlier
-// list, because a change without a version of its own cannot be told.
+// Restore is Apply for objects that come from another server: they keep their resource version. It is meant
+// for filling a storage before it is served. Watches of the type end with 410, and so do those that go on
+// from an earlier list, because a change without a version of its own cannot be told.
 func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), write{now: s.options.Now(), restore: true})
 }
 
-// RestoreJSON is Restore of an object in JSON, which is not kept. It is faster: what has the form that API servers send is
-// not decoded.
+// RestoreJSON is Restore of an object in JSON, which is not kept. It is faster: what has the form that API
+// servers send is not decoded.
 func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
 	if outcome, done := s.restoreText(data); done {
 		return outcome, nil

@@ -45,7 +45,8 @@ func TestApply(t *testing.T) {
 // TestApplyLeavesItsArgument keeps callers free to go on with what they gave.
 func TestApplyLeavesItsArgument(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true})
-	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}", widgetCRD} {
+	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",
+		widgetCRD} {
 		u := parse(t, text)
 		want := u.DeepCopy()
 		if _, err := s.Apply(u); err != nil {
@@ -60,20 +61,32 @@ func TestApplyLeavesItsArgument(t *testing.T) {
 func TestApplyRefuses(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	tests := map[string]struct{ text, err string }{
-		"no kind":           {"{apiVersion: v1, metadata: {name: x}}", "kind is missing"},
-		"no apiVersion":     {"{kind: Widget, metadata: {name: x}}", "apiVersion is missing"},
-		"odd apiVersion":    {"{apiVersion: a/b/c, kind: Widget, metadata: {name: x}}", "unexpected GroupVersion"},
-		"no metadata":       {"{apiVersion: example.com/v1, kind: Widget}", "metadata is missing"},
-		"no name":           {"{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: x-}}", "metadata.name"},
-		"name with slash":   {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a/b}}", "metadata.name"},
-		"odd namespace":     {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: 7}}", "metadata.namespace"},
-		"odd labels":        {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, labels: {a: 7}}}", "metadata"},
-		"unknown kind":      {"{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}", "no type has the kind Gadget.example.com"},
-		"unserved version":  {"{apiVersion: example.com/v9, kind: Widget, metadata: {name: a}}", `not served in version "v9" but in ["v1" "v1beta1"]`},
-		"cluster-scoped":    {"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}", "cluster-scoped"},
-		"misnamed CRD":      {strings.Replace(widgetCRD, "widgets.example.com", "w.example.com", 1), `want plural and group, "widgets.example.com"`},
-		"CRD without kind":  {strings.Replace(widgetCRD, "kind: Widget,", "", 1), "spec.names.kind is missing"},
-		"CRD with its kind": {strings.ReplaceAll(widgetCRD, "widgets", "wodgets"), "has the kind Widget already"},
+		"no kind":       {"{apiVersion: v1, metadata: {name: x}}", "kind is missing"},
+		"no apiVersion": {"{kind: Widget, metadata: {name: x}}", "apiVersion is missing"},
+		"odd apiVersion": {"{apiVersion: a/b/c, kind: Widget, metadata: {name: x}}",
+			"unexpected GroupVersion"},
+		"no metadata": {"{apiVersion: example.com/v1, kind: Widget}", "metadata is missing"},
+		"no name": {"{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: x-}}",
+			"metadata.name"},
+		"name with slash": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a/b}}",
+			"metadata.name"},
+		"odd namespace": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: 7}}",
+			"metadata.namespace"},
+		"odd labels": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, labels: {a: 7}}}",
+			"metadata"},
+		"unknown kind": {"{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}",
+			"no type has the kind Gadget.example.com"},
+		"unserved version": {"{apiVersion: example.com/v9, kind: Widget, metadata: {name: a}}",
+			`not served in version "v9" but in ["v1" "v1beta1"]`},
+		"cluster-scoped": {
+			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}",
+			"cluster-scoped"},
+		"misnamed CRD": {strings.Replace(widgetCRD, "widgets.example.com", "w.example.com", 1),
+			`want plural and group, "widgets.example.com"`},
+		"CRD without kind": {strings.Replace(widgetCRD, "kind: Widget,", "", 1),
+			"spec.names.kind is missing"},
+		"CRD with its kind": {strings.ReplaceAll(widgetCRD, "widgets", "wodgets"),
+			"has the kind Widget already"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +97,8 @@ func TestApplyRefuses(t *testing.T) {
 		})
 	}
 	var unknown *UnknownTypeError
-	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
+	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.
+		As(err, &unknown) || unknown.GVK.Kind != "X" {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := s.ApplyJSON([]byte(`{`)); err == nil {
@@ -104,7 +118,8 @@ func TestStamp(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true, Now: func() time.Time { return hourAgo }})
 	read := func() *unstructured.Unstructured { return get(t, handlerOf(s), inDefaultPath+"/a").decoded(t) }
 	first := read()
-	if first.GetUID() == "" || first.GetGeneration() != 1 || first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
+	if first.GetUID() == "" || first.GetGeneration() != 1 ||
+		first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
 		t.Errorf("metadata = %v", first.Object["metadata"])
 	}
 	apply(t, s, strings.Replace(widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
@@ -125,9 +140,13 @@ func TestStamp(t *testing.T) {
 func TestRestore(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	apply(t, s, widgetCRD)
-	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "", "0": "", "": ""} {
+	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "",
+		"0": "", "": ""} {
 		name := "v" + version
-		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`, name, version)
+		data := fmt.
+			Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`,
+				name, version)
 		if _, err := s.Restore(parse(t, data)); err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +158,10 @@ func TestRestore(t *testing.T) {
 	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
 		t.Errorf("the storage is at %s", version)
 	}
-	// Nothing tells what was restored, so that a watch from before must not go on, whatever the version that it has.
-	for _, data := range []string{"", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
+	// Nothing tells what was restored, so that a watch from before must not go on, whatever the version that
+	// it has.
+	for _, data := range []string{"",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
 		before := s.ResourceVersion()
 		if data == "" {
 			before = "899"
@@ -162,7 +183,8 @@ func TestDelete(t *testing.T) {
 	if s.Delete(schema.GroupResource{Resource: "nothing"}, "", "a") {
 		t.Error("an unknown type had an object")
 	}
-	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"}, get(t, handlerOf(s), widgetsPath).keys(t)); diff != "" {
+	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
+		get(t, handlerOf(s), widgetsPath).keys(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -172,14 +194,17 @@ func TestDefinitionLifecycle(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	served := func(path string) int { return get(t, handlerOf(s), path).code }
 	services := func() string {
-		return strings.Join(get(t, handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+automanaged).keys(t), " ")
+		return strings.Join(get(t, handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+
+			automanaged).keys(t), " ")
 	}
 	const system = "v1.apiextensions.k8s.io v1.apiregistration.k8s.io"
 	if got := services(); got != system+" v1.example.com v1beta1.example.com" {
 		t.Errorf("APIServices: %s", got)
 	}
-	apply(t, s, strings.Replace(widgetCRD, "served: true\n    storage: false", "served: false\n    storage: false", 1))
-	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 || s.Len(widgetResource) != 4 {
+	apply(t, s, strings.Replace(widgetCRD, "served: true\n    storage: false",
+		"served: false\n    storage: false", 1))
+	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 ||
+		s.Len(widgetResource) != 4 {
 		t.Error("a version that is no longer served: want 404 for it, and nothing else to change")
 	}
 	if got := services(); got != system+" v1.example.com" {
@@ -224,7 +249,8 @@ func TestSetType(t *testing.T) {
 	for _, known := range s.Types() {
 		names = append(names, known.GroupResource().String()+" "+known.Names.ListKind)
 	}
-	want := []string{"customresourcedefinitions.apiextensions.k8s.io CustomResourceDefinitionList", "apiservices.apiregistration.k8s.io APIServiceList", "gadgets.example.com GadgetList"}
+	want := []string{"customresourcedefinitions.apiextensions.k8s.io CustomResourceDefinitionList",
+		"apiservices.apiregistration.k8s.io APIServiceList", "gadgets.example.com GadgetList"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -297,7 +323,8 @@ func TestSnapshotAt(t *testing.T) {
 			t.Errorf("at %d: %d are counted of %d", want.version, n, len(got))
 		}
 		for o := range snapshot.Range("default/", "default0") {
-			if n := snapshot.Count(o.Key(), "default0"); n != len(slices.Collect(snapshot.Range(o.Key(), "default0"))) {
+			if n := snapshot.Count(o.Key(),
+				"default0"); n != len(slices.Collect(snapshot.Range(o.Key(), "default0"))) {
 				t.Errorf("at %d: %d are counted from %s on", want.version, n, o.Key())
 			}
 		}
@@ -321,7 +348,8 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range 50 {
 				name := fmt.Sprint("w", worker, "-", i%3)
-				if _, err := s.Apply(parseLoosely(t, widget("default", name, fmt.Sprint("c", i)))); err != nil {
+				if _, err := s.Apply(parseLoosely(t,
+					widget("default", name, fmt.Sprint("c", i)))); err != nil {
 					t.Error(err)
 				}
 				s.Delete(widgetResource, "default", fmt.Sprint("w", worker, "-", (i+1)%3))
@@ -331,7 +359,8 @@ func TestConcurrentUse(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 10 {
-				if _, err := s.Apply(parseLoosely(t, strings.Replace(widgetCRD, "[all]", fmt.Sprintf("[all, c%d]", worker), 1))); err != nil {
+				if _, err := s.Apply(parseLoosely(t, strings.Replace(widgetCRD, "[all]",
+					fmt.Sprintf("[all, c%d]", worker), 1))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -346,11 +375,12 @@ func parseLoosely(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: yamlMap(t, text)}
 }
 
-// TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext has the last bookmark of a watch be of when the type went: another type of
-// that name may have objects since.
+// TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext has the last bookmark of a watch be of when the type went:
+// another type of that name may have objects since.
 func TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext(t *testing.T) {
 	s := NewStorage(StorageOptions{})
-	gadget := Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"}, Versions: []Version{{Name: "v1"}}}
+	gadget := Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"},
+		Versions: []Version{{Name: "v1"}}}
 	if err := s.SetType(gadget); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +393,8 @@ func TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext(t *testing.T) {
 	if err := s.SetType(gadget); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
+	if _, err := s.ApplyJSON(
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := gone.Since(0).ResourceVersion; got > went {

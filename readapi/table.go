@@ -24,8 +24,8 @@ type tabulator struct {
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// newTabulator returns a tabulator. Columns from the first one on that has a broken path are left out, as on a
-// kube-apiserver.
+// newTabulator returns a tabulator. Columns from the first one on that has a broken path are left out, as on
+// a kube-apiserver.
 func newTabulator(columns []crd.Column, version, include string) (*tabulator, error) {
 	t := &tabulator{version: version, include: metav1.IncludeObjectPolicy(include)}
 	switch t.include {
@@ -33,7 +33,8 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 		t.include = metav1.IncludeMetadata
 	case metav1.IncludeMetadata, metav1.IncludeObject, metav1.IncludeNone:
 	default:
-		err := field.Invalid(field.NewPath("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
+		err := field.Invalid(field.NewPath("includeObject"), include,
+			"must be 'Metadata', 'Object', 'None', or empty")
 		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
 	}
 	definitions := make([]printcolumn.Definition, len(columns))
@@ -41,7 +42,8 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 		definitions[i] = printcolumn.Definition(c)
 	}
 	t.columns = printcolumn.New(definitions)
-	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: metaDocs["name"]}}
+	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
+		Description: metaDocs["name"]}}
 	for _, c := range t.columns {
 		if c.Description == "" {
 			c.Description = "Custom resource definition column (in JSONPath format): " + c.JSONPath

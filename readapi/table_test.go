@@ -16,7 +16,8 @@ import (
 func tableOf(t *testing.T, a answer) metav1.Table {
 	t.Helper()
 	var got metav1.Table
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.Kind != "Table" || got.APIVersion != "meta.k8s.io/v1" {
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.Kind != "Table" ||
+		got.APIVersion != "meta.k8s.io/v1" {
 		t.Fatalf("%v in %s", err, a.body)
 	}
 	return got
@@ -26,7 +27,9 @@ func TestTable(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	apply(t, s, widgetCRD)
 	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
-	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
+	apply(t, s, fmt.
+		Sprintf(
+			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: odd}, spec: {color: {a: [1]}, size: "3", weight: 0.5, born: never}, status: {ready: "true"}}`)
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: void}}`)
 	h := handlerOf(s)
@@ -35,7 +38,8 @@ func TestTable(t *testing.T) {
 	for _, c := range got.ColumnDefinitions {
 		columns = append(columns, fmt.Sprint(c.Name, " ", c.Type, " ", c.Priority))
 	}
-	wantColumns := []string{"Name string 0", "Color string 0", "Size integer 0", "Weight number 1", "Ready boolean 0", "Born date 0"}
+	wantColumns := []string{"Name string 0", "Color string 0", "Size integer 0", "Weight number 1",
+		"Ready boolean 0", "Born date 0"}
 	if diff := cmp.Diff(wantColumns, columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
@@ -60,17 +64,21 @@ func TestTable(t *testing.T) {
 		t.Errorf("one without object: %+v", one)
 	}
 	one = tableOf(t, get(t, h, inDefaultPath+"/full?includeObject=Object", "Accept", asTable))
-	if len(one.Rows) != 1 || !strings.Contains(string(one.Rows[0].Object.Raw), `"apiVersion":"example.com/v1"`) {
+	if len(one.Rows) != 1 || !strings.Contains(string(one.Rows[0].Object.Raw),
+		`"apiVersion":"example.com/v1"`) {
 		t.Errorf("one with object: %+v", one)
 	}
-	if other := tableOf(t, get(t, h, "/apis/example.com/v1beta1/widgets", "Accept", asTable)); len(other.ColumnDefinitions) != 2 || other.ColumnDefinitions[1].Name != "Age" || other.Rows[0].Cells[1] != "61m" {
+	if other := tableOf(t, get(t, h, "/apis/example.com/v1beta1/widgets", "Accept",
+		asTable)); len(other.ColumnDefinitions) != 2 || other.ColumnDefinitions[1].Name != "Age" ||
+		other.Rows[0].Cells[1] != "61m" {
 		t.Errorf("a version without columns: %+v", other)
 	}
 }
 
 // TestBrokenColumn ends the columns at one whose path cannot be parsed.
 func TestBrokenColumn(t *testing.T) {
-	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
+	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
+		{Name: "C", JSONPath: ".c"}}
 	got, err := newTabulator(columns, "meta.k8s.io/v1", "")
 	if err != nil || len(got.columns) != 1 || len(got.headers) != 2 {
 		t.Errorf("%v, %d columns", err, len(got.columns))

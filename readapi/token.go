@@ -24,16 +24,16 @@ const (
 	latest = -1
 )
 
-// newContinueToken returns the token that continues a list of a namespace, or of all (""), after the object of a key, with the state of a
-// version. It is in the form of a kube-apiserver.
+// newContinueToken returns the token that continues a list of a namespace, or of all (""), after the object
+// of a key, with the state of a version. It is in the form of a kube-apiserver.
 func newContinueToken(version int64, namespace, key string) string {
 	key = strings.TrimPrefix(key, prefixOf(namespace))
 	data, _ := json.Marshal(token{tokenVersion, version, "/" + key + "\x00"}) // cannot fail
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// ParseContinueToken returns what a token says: the version of the list, which is negative where it goes on with what is there
-// now, and the key below which everything has been listed.
+// ParseContinueToken returns what a token says: the version of the list, which is negative where it goes on
+// with what is there now, and the key below which everything has been listed.
 func ParseContinueToken(text, namespace string) (version int64, start string, err error) {
 	invalid := func(detail string) error {
 		return apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + detail)

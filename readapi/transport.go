@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config returns the config of clients that call the handler within the process, without a socket and without a
-// limit on their rate. They speak JSON, as the handler does, also where they would take to protobuf for types that have it.
+// Config returns the config of clients that call the handler within the process, without a socket and without
+// a limit on their rate. They speak JSON, as the handler does, also where they would take to protobuf for
+// types that have it.
 func Config(h http.Handler) *rest.Config {
 	return &rest.Config{
 		Host: "http://in-process", Transport: NewTransport(h), QPS: -1,
@@ -23,9 +24,9 @@ func Config(h http.Handler) *rest.Config {
 	}
 }
 
-// NewTransport returns a transport that calls the handler within the process, for every host. Answers stream: a
-// watch delivers each event when the handler writes it, and ends when its request is cancelled or its
-// body is closed. A handler that panics cuts the answer, as on a server.
+// NewTransport returns a transport that calls the handler within the process, for every host. Answers stream:
+// a watch delivers each event when the handler writes it, and ends when its request is cancelled or its body
+// is closed. A handler that panics cuts the answer, as on a server.
 func NewTransport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
@@ -134,7 +135,9 @@ func (w *pipeWriter) Write(data []byte) (int, error) {
 func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
 	switch {
 	case w.deadline == nil && !at.IsZero():
-		w.deadline = time.AfterFunc(time.Until(at), func() { _ = w.out.CloseWithError(os.ErrDeadlineExceeded) }) // never fails
+		// never fails
+		w.deadline = time.AfterFunc(time.Until(at),
+			func() { _ = w.out.CloseWithError(os.ErrDeadlineExceeded) })
 	case w.deadline != nil && at.IsZero():
 		w.deadline.Stop()
 	case w.deadline != nil:

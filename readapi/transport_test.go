@@ -28,17 +28,32 @@ func TestTransport(t *testing.T) {
 		failure string
 	}{
 		"nothing": {"GET", func(http.ResponseWriter, *http.Request) {}, 200, "", nil, ""},
-		"code":    {"GET", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(200) }, 404, "", nil, ""},
-		"body":    {"POST", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, 200, "hello", nil, ""},
-		"request": {"GET", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RequestURI+r.Host) }, 200, "/a?b=cin-process", nil, ""},
-		"head":    {"HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, 200, "", nil, ""},
+		"code": {"GET", func(w http.ResponseWriter,
+			_ *http.Request) {
+			w.WriteHeader(404)
+			w.WriteHeader(200)
+		}, 404, "", nil, ""},
+		"body": {"POST", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, 200,
+			"hello", nil, ""},
+		"request": {"GET", func(w http.ResponseWriter, r *http.Request) {
+			_,
+				_ = io.WriteString(w, r.RequestURI+r.Host)
+		}, 200, "/a?b=cin-process", nil, ""},
+		"head": {"HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") },
+			200, "", nil, ""},
 		"cut": {"GET", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "x")
 			panic(http.ErrAbortHandler)
 		}, 200, "x", io.ErrUnexpectedEOF, ""},
-		"cut at once":    {"GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "", nil, "unexpected EOF"},
-		"panic":          {"GET", func(http.ResponseWriter, *http.Request) { panic("oh no") }, 0, "", nil, "oh no"},
-		"header is kept": {"GET", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.Header().Set("X-Late", "1") }, 201, "", nil, ""},
+		"cut at once": {"GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0,
+			"", nil, "unexpected EOF"},
+		"panic": {"GET", func(http.ResponseWriter, *http.Request) { panic("oh no") }, 0,
+			"", nil, "oh no"},
+		"header is kept": {"GET", func(w http.ResponseWriter,
+			_ *http.Request) {
+			w.WriteHeader(201)
+			w.Header().Set("X-Late", "1")
+		}, 201, "", nil, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +70,8 @@ func TestTransport(t *testing.T) {
 			defer response.Body.Close()
 			body, err := io.ReadAll(response.Body)
 			if response.StatusCode != tt.code || string(body) != tt.body || !errors.Is(err, tt.err) {
-				t.Errorf("got %d %q %v, want %d %q %v", response.StatusCode, body, err, tt.code, tt.body, tt.err)
+				t.Errorf("got %d %q %v, want %d %q %v", response.StatusCode, body, err, tt.code,
+					tt.body, tt.err)
 			}
 			if response.Header.Get("X-Late") != "" {
 				t.Error("a header came after the headers")
@@ -78,7 +94,8 @@ func TestTransportCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(<-told, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
-	if _, err := roundTrip(t, ctx, "GET", func(http.ResponseWriter, *http.Request) {}); !errors.Is(err, context.Canceled) {
+	if _, err := roundTrip(t, ctx, "GET", func(http.ResponseWriter, *http.Request) {}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 }

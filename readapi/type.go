@@ -27,8 +27,8 @@ type Type struct {
 	// version that it was stored in: what else would take is a conversion webhook. Reading it in another one
 	// fails as with a webhook that is out of reach.
 	Converted bool
-	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a kube-apiserver
-	// knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
+	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a
+	// kube-apiserver knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
 	Custom bool
 	// Rules are how its objects are written, for types that are built into a kube-apiserver.
 	Rules Rules
@@ -45,8 +45,9 @@ type Version struct {
 	DeprecationWarning string
 	// Subresources that read like the object itself. "status" is the only one.
 	Subresources []string
-	// Unserved are the subresources that a kube-apiserver has for the type and that are not served here, such as "scale".
-	// With HandlerOptions.Writes, requests for them are refused with an error that says so; for all others there is nothing.
+	// Unserved are the subresources that a kube-apiserver has for the type and that are not served here, such
+	// as "scale". With HandlerOptions.Writes, requests for them are refused with an error that says so; for
+	// all others there is nothing.
 	Unserved []string
 	// Columns are shown in tables after the name. Default: the age.
 	Columns []crd.Column

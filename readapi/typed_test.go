@@ -27,7 +27,8 @@ func newKube(t testing.TB) *Storage {
 	t.Helper()
 	s := NewStorage(StorageOptions{Stamp: true})
 	for plural, kind := range map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "nodes": "Node"} {
-		typ := Type{Namespaced: plural != "nodes", Versions: []Version{{Name: "v1", Subresources: []string{"status"}}}}
+		typ := Type{Namespaced: plural != "nodes",
+			Versions: []Version{{Name: "v1", Subresources: []string{"status"}}}}
 		typ.Names.Plural, typ.Names.Kind = plural, kind
 		if err := s.SetType(typ); err != nil {
 			t.Fatal(err)
@@ -49,7 +50,9 @@ status: {phase: Running, startTime: 2026-01-02T03:04:05Z, conditions: [{type: Re
 }
 
 func configMap(name, value string) string {
-	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
+	return fmt.
+		Sprintf(
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
 }
 
 // gate is a handler before another one, which can be shut: requests under way end, and others wait.
@@ -99,7 +102,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// shut shuts the gate, and returns what opens it again, and a channel that is closed when somebody waits for that.
+// shut shuts the gate, and returns what opens it again, and a channel that is closed when somebody waits for
+// that.
 func (g *gate) shut() (open func(), arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,8 +127,9 @@ type metadataByLists struct{ metadata.Interface }
 
 func (metadataByLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestTypedInformers runs client-go's typed and metadata informers, several of one type, through changes and through an
-// outage that outlasts the history: with watch-lists and with lists, over HTTP and within the process.
+// TestTypedInformers runs client-go's typed and metadata informers, several of one type, through changes and
+// through an outage that outlasts the history: with watch-lists and with lists, over HTTP and within the
+// process.
 func TestTypedInformers(t *testing.T) {
 	for _, transport := range []string{"http", "in-process"} {
 		for _, begin := range []string{"watch-list", "list"} {
@@ -161,9 +166,10 @@ func typedInformers(t *testing.T, s *Storage, g *gate, config *rest.Config, list
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	all := map[string]cache.SharedIndexInformer{
-		"typed":    factory.Core().V1().ConfigMaps().Informer(),
-		"another":  informers.NewSharedInformerFactory(clients, 0).Core().V1().ConfigMaps().Informer(),
-		"metadata": metadatainformer.NewSharedInformerFactory(partials, 0).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer(),
+		"typed":   factory.Core().V1().ConfigMaps().Informer(),
+		"another": informers.NewSharedInformerFactory(clients, 0).Core().V1().ConfigMaps().Informer(),
+		"metadata": metadatainformer.NewSharedInformerFactory(partials,
+			0).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer(),
 	}
 	journals := map[string]*journal{}
 	for name, informer := range all {
@@ -173,7 +179,8 @@ func typedInformers(t *testing.T, s *Storage, g *gate, config *rest.Config, list
 	run(t, nodes.Informer())
 
 	pod, err := pods.Lister().Pods("default").Get("p")
-	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.UID == "" || pod.Spec.Containers[0].Resources.Limits.Cpu().MilliValue() != 500 {
+	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.UID == "" ||
+		pod.Spec.Containers[0].Resources.Limits.Cpu().MilliValue() != 500 {
 		t.Errorf("%+v, error %v", pod, err)
 	}
 	if node, err := nodes.Lister().Get("one"); err != nil || len(node.Spec.PodCIDRs) != 1 {

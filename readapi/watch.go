@@ -13,7 +13,8 @@ import (
 )
 
 // watch serves a watch, or a watch-list.
-func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
+func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
+	options *internalversion.ListOptions) {
 	selected, begin, err := h.prepareWatch(e, options)
 	if err != nil {
 		writeError(w, r, err)
@@ -21,8 +22,10 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 	}
 	lasts := h.watchTimeout(options.TimeoutSeconds)
 	f := &follower{
-		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks, events: &h.events,
-		turn: NewTurn(h.options.Turns), out: w, flush: http.NewResponseController(w), ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
+		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
+		events: &h.events,
+		turn:   NewTurn(h.options.Turns), out: w, flush: http.NewResponseController(w),
+		ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
@@ -34,7 +37,8 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 }
 
 // prepareWatch finds out what can be wrong with a watch, in the order of a kube-apiserver.
-func (h *handler) prepareWatch(e *encoder, options *internalversion.ListOptions) (*selection, *beginning, error) {
+func (h *handler) prepareWatch(e *encoder,
+	options *internalversion.ListOptions) (*selection, *beginning, error) {
 	if e.shape.kind == table {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err
@@ -116,7 +120,8 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 	for {
 		changes := f.resource.collection.Since(version)
 		if version < changes.Oldest {
-			_ = f.fail(errTooOld(version, changes.Oldest)) // the last event: whether it arrives or not, the watch ends
+			// the last event: whether it arrives or not, the watch ends
+			_ = f.fail(errTooOld(version, changes.Oldest))
 			return
 		}
 		if f.tell(r.Context(), changes.List) != nil {
@@ -203,11 +208,12 @@ func (f *follower) initialObjects(ctx context.Context, b *beginning) error {
 	return write()
 }
 
-// initialBatch is how many bytes of initial events are written at once, unless one is larger: each write is a trip to the
-// client.
+// initialBatch is how many bytes of initial events are written at once, unless one is larger: each write is a
+// trip to the client.
 const initialBatch = 32 << 10
 
-// append adds the event of an initial object to the buffer, and writes the buffer before that when it is full.
+// append adds the event of an initial object to the buffer, and writes the buffer before that when it is
+// full.
 func (f *follower) append(o Object) error {
 	before := len(f.buf)
 	err := f.encoder.check(o)
@@ -309,8 +315,8 @@ func (f *follower) put(kind watch.EventType, o Object) error {
 	return f.write(line)
 }
 
-// write writes an event. A client that does not read it in time is cut off, and has to list again or to go on from what
-// it has; none keeps the watch for longer than that may last.
+// write writes an event. A client that does not read it in time is cut off, and has to list again or to go on
+// from what it has; none keeps the watch for longer than that may last.
 func (f *follower) write(line []byte) error {
 	deadline := f.end.Add(lastWrite)
 	if f.patience > 0 {
@@ -323,8 +329,8 @@ func (f *follower) write(line []byte) error {
 	return err
 }
 
-// sent waits until everything that was written is on its way. The deadline of the write is over then: HTTP/2 would end the
-// stream when it passes, although nothing is being written any more.
+// sent waits until everything that was written is on its way. The deadline of the write is over then: HTTP/2
+// would end the stream when it passes, although nothing is being written any more.
 func (f *follower) sent() error {
 	if err := f.flush.Flush(); err != nil {
 		return err

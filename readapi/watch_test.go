@@ -26,7 +26,8 @@ type watching struct {
 func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watching {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://in-process"+path+"?watch=true&"+query, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://in-process"+path+
+		"?watch=true&"+query, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func TestWatch(t *testing.T) {
 	all := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
 	initial := startWatch(t, h, inDefaultPath, "")
 	red := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
-	field := startWatch(t, h, widgetsPath, "fieldSelector=spec.color%3Dred,metadata.namespace%3Ddefault&resourceVersion="+begin)
+	field := startWatch(t, h, widgetsPath,
+		"fieldSelector=spec.color%3Dred,metadata.namespace%3Ddefault&resourceVersion="+begin)
 	partial := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
 	initial.expect(t, "ADDED default/a red", "ADDED default/b green")
 
@@ -93,9 +95,11 @@ func TestWatch(t *testing.T) {
 	apply(t, s, widget("other", "new", "red"))
 	s.Delete(widgetResource, "default", "b")
 
-	all.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red", "DELETED default/b red")
+	all.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
+		"DELETED default/b red")
 	initial.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "DELETED default/b red")
-	red.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red", "DELETED default/b red")
+	red.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red",
+		"DELETED default/b red")
 	field.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
 	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
 
@@ -110,7 +114,8 @@ func TestDeletedVersion(t *testing.T) {
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
 	s.Delete(widgetResource, "default", "b")
 	var event struct{ Object unstructured.Unstructured }
-	if err := w.decoder.Decode(&event); err != nil || event.Object.GetResourceVersion() != s.ResourceVersion() {
+	if err := w.decoder.Decode(&event); err != nil ||
+		event.Object.GetResourceVersion() != s.ResourceVersion() {
 		t.Errorf("%v, version %s, want %s", err, event.Object.GetResourceVersion(), s.ResourceVersion())
 	}
 }
@@ -123,9 +128,11 @@ func TestWatchList(t *testing.T) {
 	w := startWatch(t, h, inDefaultPath, list)
 	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
 	// A watch that begins with what is there says when that is over, too.
-	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red",
+		"ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
-	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red",
+		"ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
 		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+s.ResourceVersion(), "EOF")
 	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
@@ -137,7 +144,9 @@ func TestWatchList(t *testing.T) {
 // TestWatchTable sends the columns once.
 func TestWatchTable(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
-	w := startWatch(t, handlerOf(s), inDefaultPath, "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "Accept", asTable)
+	w := startWatch(t, handlerOf(s), inDefaultPath,
+		"allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+		"Accept", asTable)
 	var got []string
 	for range 3 {
 		var event struct {
@@ -150,9 +159,11 @@ func TestWatchTable(t *testing.T) {
 		if err := w.decoder.Decode(&event); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprint(event.Type, " ", len(event.Object.ColumnDefinitions), event.Object.Rows[0].Cells[:2]))
+		got = append(got, fmt.Sprint(event.Type, " ", len(event.Object.ColumnDefinitions),
+			event.Object.Rows[0].Cells[:2]))
 	}
-	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"},
+		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -161,7 +172,8 @@ func TestWatchExpires(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	h := handlerOf(s)
 	s.Compact() // at version 10
-	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t, "ERROR Expired410too old resource version: 9 (10)", "EOF")
+	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t,
+		"ERROR Expired410too old resource version: 9 (10)", "EOF")
 
 	// One that keeps up does not expire.
 	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -195,7 +207,8 @@ func TestStalledWatchExpires(t *testing.T) {
 
 func TestWatchTimeout(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
-	w := startWatch(t, handlerOf(s), widgetsPath, "timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
+	w := startWatch(t, handlerOf(s), widgetsPath,
+		"timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
 	w.expect(t, "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
 	h := NewHandler(s, HandlerOptions{WatchTimeout: time.Millisecond})
 	startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion()).expect(t, "EOF")
@@ -217,7 +230,8 @@ func TestWatchEndsWithType(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	h := handlerOf(s)
 	w := startWatch(t, h, inDefaultPath, "resourceVersion="+s.ResourceVersion())
-	changed := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "resourceVersion="+s.ResourceVersion())
+	changed := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+		"resourceVersion="+s.ResourceVersion())
 	s.Delete(definitions, "", "widgets.example.com")
 	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
 	changed.expect(t, "DELETED widgets.example.com")
@@ -238,7 +252,8 @@ func TestWatchEndsWithChange(t *testing.T) {
 func TestWatchRefuses(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	got := get(t, handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
-	if got.code != 406 || !strings.Contains(got.body, "only the following media types are accepted: application/json") {
+	if got.code != 406 || !strings.Contains(got.body,
+		"only the following media types are accepted: application/json") {
 		t.Errorf("%d %s", got.code, got.body)
 	}
 }

@@ -68,7 +68,8 @@ func (s *Storage) write(content map[string]any, w write) (*object, Outcome, erro
 	if gvk.GroupKind() == definitionKind {
 		err = s.redefine(u.GetName(), defined, w)
 	}
-	if l := (leaving{gvk.GroupKind(), u.GetName()}); w.client && u.GetDeletionTimestamp() != nil && (l.kind == definitionKind || holdsContent(u)) {
+	if l := (leaving{gvk.GroupKind(), u.GetName()}); w.client && u.GetDeletionTimestamp() != nil &&
+		(l.kind == definitionKind || holdsContent(u)) {
 		s.sweep(l, w)
 	}
 	return after, outcome, err
@@ -109,7 +110,8 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	if name, ok := metadata["name"].(string); !ok || name == "" || strings.Contains(name, "/") {
 		return gvk, fmt.Errorf("metadata.name is %#v: want a name", metadata["name"])
 	}
-	if namespace, ok := metadata["namespace"].(string); metadata["namespace"] != nil && (!ok || strings.Contains(namespace, "/")) {
+	if namespace, ok := metadata["namespace"].(string); metadata["namespace"] != nil &&
+		(!ok || strings.Contains(namespace, "/")) {
 		return gvk, fmt.Errorf("metadata.namespace is %#v: want a name", metadata["namespace"])
 	}
 	// What clients decode strictly must have its form, or one object makes a whole list unreadable.
@@ -125,13 +127,15 @@ func place(u *unstructured.Unstructured, t Type) error {
 	case t.Namespaced && u.GetNamespace() == "":
 		u.SetNamespace(metav1.NamespaceDefault)
 	case !t.Namespaced && u.GetNamespace() != "":
-		return fmt.Errorf("it is in the namespace %q, but %s are cluster-scoped", u.GetNamespace(), t.GroupResource())
+		return fmt.Errorf("it is in the namespace %q, but %s are cluster-scoped", u.GetNamespace(),
+			t.GroupResource())
 	}
 	return nil
 }
 
 // store puts an object into the collection, unless it is there already, and returns its state.
-func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string, w write) (*object, Outcome, error) {
+func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string,
+	w write) (*object, Outcome, error) {
 	key := objectKey(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
 	if !w.basis.holds(before) {
@@ -247,8 +251,8 @@ func sameSpec(a, b map[string]any) bool {
 	return reflect.DeepEqual(strip(a), strip(b))
 }
 
-// maxKept is the largest resource version that is kept: from there on an int64, which tokens and clients use, must
-// still have room for all that is given away later.
+// maxKept is the largest resource version that is kept: from there on an int64, which tokens and clients use,
+// must still have room for all that is given away later.
 const maxKept = 1 << 62
 
 // parseVersion reads a resource version that can be kept: a number that is written as the storage would.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// authorities are those that sign certificates of users. Where no file has them the cluster tells, some time after the server has
-// begun to listen.
+// authorities are those that sign certificates of users. Where no file has them the cluster tells, some time
+// after the server has begun to listen.
 type authorities struct {
 	provider dynamiccertificates.CAContentProvider
 }
@@ -30,10 +30,11 @@ const (
 	authoritiesTime = 10 * time.Second
 )
 
-// userAuthorities has the options take the authorities of users from the cluster, as they would by themselves; nil where they do
-// not, or where the cluster has none.
+// userAuthorities has the options take the authorities of users from the cluster, as they would by
+// themselves; nil where they do not, or where the cluster has none.
 func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*authorities, error) {
-	if options.SkipInClusterLookup || options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
+	if options.SkipInClusterLookup ||
+		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		return nil, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", options.RemoteKubeConfigFile)
@@ -46,12 +47,15 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTime)
 	defer cancel()
-	told, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName, metav1.GetOptions{})
-	none := err == nil && told.Data[authoritiesKey] == "" || apierrors.IsNotFound(err) // by an API server without any
+	told, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
+		metav1.GetOptions{})
+	// by an API server without any
+	none := err == nil && told.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
 	if none || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
 	}
-	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", authoritiesNamespace, authoritiesName, authoritiesKey, client)
+	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
+		authoritiesNamespace, authoritiesName, authoritiesKey, client)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +69,19 @@ func (a *authorities) known() bool { return a == nil || len(a.provider.CurrentCA
 func (a *authorities) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("user-authorities", func(*http.Request) error {
 		if !a.known() {
-			return fmt.Errorf("%w in the ConfigMap %s of %s", errNoAuthorities, authoritiesName, authoritiesNamespace)
+			return fmt.Errorf("%w in the ConfigMap %s of %s", errNoAuthorities, authoritiesName,
+				authoritiesNamespace)
 		}
 		return nil
 	})
 }
 
-var errNoAuthorities = errors.New("the authorities of users' certificates have not been read yet, which are told")
+var errNoAuthorities = errors.
+	New("the authorities of users' certificates have not been read yet, which are told")
 
-// whole names no authorities to clients before it can name all. A client has no certificate to show to a server that names others
-// alone, and stays anonymous for as long as it is connected; where none is named it shows what it has, and is known by that as soon
-// as its authority is.
+// whole names no authorities to clients before it can name all. A client has no certificate to show to a
+// server that names others alone, and stays anonymous for as long as it is connected; where none is named it
+// shows what it has, and is known by that as soon as its authority is.
 func (a *authorities) whole(all dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
 	if a == nil || all == nil {
 		return all

@@ -48,14 +48,16 @@ func newSigner(t *testing.T, name string) *signer {
 }
 
 func (s *signer) pem() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: s.certificate.Raw}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType,
+		Bytes: s.certificate.Raw}))
 }
 
 // user signs a certificate of a user.
 func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotBefore: s.certificate.NotBefore, NotAfter: s.certificate.NotAfter,
+		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotBefore: s.certificate.NotBefore,
+		NotAfter:    s.certificate.NotAfter,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, s.certificate, s.key.Public(), s.key)
@@ -96,8 +98,8 @@ func (c *reviewing) asked() string {
 	return c.last
 }
 
-// TestUsersOfTheFirstMoment: the server is not ready before it knows the authorities of users, and who has connected before then is
-// known as soon as it does, by the connection that there is, as of HTTP/1.1.
+// TestUsersOfTheFirstMoment: the server is not ready before it knows the authorities of users, and who has
+// connected before then is known as soon as it does, by the connection that there is, as of HTTP/1.1.
 func TestUsersOfTheFirstMoment(t *testing.T) {
 	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
 	memory, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -105,21 +107,27 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName, "namespace": authoritiesNamespace},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName,
+			"namespace": authoritiesNamespace},
 		"data": map[string]any{
-			authoritiesKey: users.pem(), "requestheader-client-ca-file": proxies.pem(), "requestheader-allowed-names": `["proxy"]`,
-			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+			authoritiesKey: users.pem(), "requestheader-client-ca-file": proxies.pem(),
+			"requestheader-allowed-names":        `["proxy"]`,
+			"requestheader-username-headers":     `["X-Remote-User"]`,
+			"requestheader-group-headers":        `["X-Remote-Group"]`,
+			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
 		},
 	}}); err != nil {
 		t.Fatal(err)
 	}
 	known := make(chan struct{})
-	memory.Faults().Add(faults.Fault{Match: faults.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"}, Effect: faults.Hold(known)})
+	memory.Faults().Add(faults.Fault{Match: faults.Match{Verbs: []string{"list", "watch", "watch-list"},
+		Resource: "configmaps"}, Effect: faults.Hold(known)})
 	cluster := &reviewing{Cluster: memory}
 	address := startServer(t, cluster)
 	dials := 0
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{users.user(t, "alice")}},
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+			Certificates: []tls.Certificate{users.user(t, "alice")}},
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			dials++
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -139,7 +147,8 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 		}
 		return answer.StatusCode, string(body)
 	}
-	if code, text := get("/readyz?verbose"); code == http.StatusOK || !strings.Contains(text, "[-]user-authorities") {
+	if code, text := get("/readyz?verbose"); code == http.StatusOK ||
+		!strings.Contains(text, "[-]user-authorities") {
 		t.Errorf("without authorities it is ready: %d %s", code, text)
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "system:anonymous" {
@@ -152,21 +161,24 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond) // between polls
 	}
-	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "alice" || dials != 1 {
+	if code, text := get("/metrics"); code != http.StatusForbidden ||
+		cluster.asked() != "alice" || dials != 1 {
 		t.Errorf("by connection %d alice is %q: %d %s", dials, cluster.asked(), code, text)
 	}
 }
 
 // TestNoAuthorities: the server does not wait for authorities that its cluster does not have.
 func TestNoAuthorities(t *testing.T) {
-	for name, data := range map[string]map[string]any{"no ConfigMap": nil, "none in it": {"requestheader-client-ca-file": "a"}} {
+	for name, data := range map[string]map[string]any{"no ConfigMap": nil,
+		"none in it": {"requestheader-client-ca-file": "a"}} {
 		memory, err := testcluster.New(t.Context(), testcluster.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if data != nil {
 			if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName, "namespace": authoritiesNamespace}, "data": data,
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName,
+					"namespace": authoritiesNamespace}, "data": data,
 			}}); err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +187,8 @@ func TestNoAuthorities(t *testing.T) {
 		defer api.Close()
 		options := NewOptions().Authentication
 		options.RemoteKubeConfigFile = kubeconfig(t, api)
-		if found, err := userAuthorities(options); err != nil || !found.known() || options.ClientCert.CAContentProvider != nil {
+		if found, err := userAuthorities(options); err != nil || !found.known() ||
+			options.ClientCert.CAContentProvider != nil {
 			t.Errorf("%s: known: %v, %v", name, found.known(), err)
 		}
 	}
@@ -184,7 +197,10 @@ func TestNoAuthorities(t *testing.T) {
 // kubeconfig writes one for a server, and returns its path.
 func kubeconfig(t *testing.T, api *httptest.Server) string {
 	t.Helper()
-	return write(t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
+	return write(
+		t, fmt.
+			Sprintf(
+				"apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
 }
 
 // startServer runs a server of a cluster until the test ends, and returns where it listens.

@@ -50,9 +50,11 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	if c.tracker, err = discovery.NewTracker(client, discovery.TrackerOptions{}); err != nil {
 		return nil, err
 	}
-	// The defaults are for what the page and live follow besides, so that there is one informer for each type.
+	// The defaults are for what the page and live follow besides, so that there is one informer for each
+	// type.
 	options := dynamicinformer.Options{
-		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(), Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
+		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(),
+		Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
 	}
 	if config.PersistenceDirectory != "" {
 		c.kept = disk.New(config.PersistenceDirectory, disk.Options{})
@@ -116,7 +118,8 @@ func (c *cache) run(ctx context.Context) error {
 
 // view says how a type is kept.
 func (c *cache) view(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
-	return dynamicinformer.ResourceOptions{Storage: c.storage}, c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
+	return dynamicinformer.ResourceOptions{Storage: c.storage},
+		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
 // condition is how a name or a type of the config is doing.
@@ -147,10 +150,11 @@ func (c *cache) conditions() []condition {
 }
 
 // errNotServed is why a type is passed on to the API server although it has been read.
-var errNotServed = errors.New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
+var errNotServed = errors.
+	New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
 
-// ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so it stays so: what
-// fails later fails for other replicas, too, and what has been read can still be served.
+// ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so
+// it stays so: what fails later fails for other replicas, too, and what has been read can still be served.
 func (c *cache) ready() error {
 	switch {
 	case c.settled.Load():

@@ -9,8 +9,9 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestOneInformerOfDefinitions: what live and the page follow of CustomResourceDefinitions is what is kept of them, where they are
-// kept, too. Two of them would be listed twice, and could not both be kept in one folder.
+// TestOneInformerOfDefinitions: what live and the page follow of CustomResourceDefinitions is what is kept of
+// them, where they are kept, too. Two of them would be listed twice, and could not both be kept in one
+// folder.
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()
 	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)

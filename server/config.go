@@ -24,8 +24,9 @@ const (
 type Config struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Types are names of types as kubectl takes them, and patterns such as "*.example.com". Of patterns those types count
-	// that can be listed and watched, also when they are installed later. What IndexConfigs declare is kept besides.
+	// Types are names of types as kubectl takes them, and patterns such as "*.example.com". Of patterns those
+	// types count that can be listed and watched, also when they are installed later. What IndexConfigs
+	// declare is kept besides.
 	Types []string `json:"types,omitempty"`
 	// IndexConfigs are files with index configs.
 	IndexConfigs []string `json:"indexConfigs,omitempty"`
@@ -33,16 +34,18 @@ type Config struct {
 	Secrets bool `json:"secrets,omitempty"`
 	// Storage is how objects are kept in memory: adaptive, compressed or packed. Default: adaptive.
 	Storage dynamicinformer.StorageMode `json:"storage,omitempty"`
-	// MemoryBudget is what the caches should come to, which storage adaptive keeps by compressing. Default: no budget.
+	// MemoryBudget is what the caches should come to, which storage adaptive keeps by compressing. Default:
+	// no budget.
 	MemoryBudget resource.Quantity `json:"memoryBudget,omitempty"`
-	// PersistenceDirectory keeps what is cached for the next start. Secrets are never kept there. Default: nothing is.
+	// PersistenceDirectory keeps what is cached for the next start. Secrets are never kept there. Default:
+	// nothing is.
 	PersistenceDirectory string `json:"persistenceDirectory,omitempty"`
 	// History is how many changes of each type can be watched after the fact. Default: live.DefaultHistory.
 	History int `json:"history,omitempty"`
 	// Page says whether there is a page for browsers.
 	Page PageConfig `json:"page,omitempty"`
-	// TokenAudiences are the audiences of the bearer tokens that are accepted; a token needs one of them. Default: those of
-	// the API server.
+	// TokenAudiences are the audiences of the bearer tokens that are accepted; a token needs one of them.
+	// Default: those of the API server.
 	TokenAudiences []string `json:"tokenAudiences,omitempty"`
 	// Watches say how long watches last.
 	Watches WatchConfig `json:"watches,omitempty"`
@@ -50,8 +53,8 @@ type Config struct {
 	Limits Limits `json:"limits,omitempty"`
 }
 
-// PageConfig is the part of a Config about the page. It is below /page, for users who may get that path, and shows to each what
-// they may list.
+// PageConfig is the part of a Config about the page. It is below /page, for users who may get that path, and
+// shows to each what they may list.
 type PageConfig struct {
 	// Enabled serves it. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
@@ -59,13 +62,14 @@ type PageConfig struct {
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// WatchConfig is the part of a Config about watches. Each ends after a random time between Min and Max, so that lost rights
-// take effect, or earlier where its client says so.
+// WatchConfig is the part of a Config about watches. Each ends after a random time between Min and Max, so
+// that lost rights take effect, or earlier where its client says so.
 type WatchConfig struct {
 	// Min and Max default to 5 and 10 minutes.
 	Min metav1.Duration `json:"min,omitempty"`
 	Max metav1.Duration `json:"max,omitempty"`
-	// WriteTimeout is how long a client may take to read what is written at once. It is cut off then. Default: 30 seconds.
+	// WriteTimeout is how long a client may take to read what is written at once. It is cut off then.
+	// Default: 30 seconds.
 	WriteTimeout metav1.Duration `json:"writeTimeout,omitempty"`
 }
 
@@ -73,37 +77,40 @@ type WatchConfig struct {
 type Limits struct {
 	// Requests is how many requests other than watches one user may have under way. Default: 100.
 	Requests int `json:"requests"`
-	// Watches is how many watches one user may have, and TotalWatches all users together. Default: 1,000 and 10,000.
+	// Watches is how many watches one user may have, and TotalWatches all users together. Default: 1,000 and
+	// 10,000.
 	Watches      int `json:"watches"`
 	TotalWatches int `json:"totalWatches"`
-	// BytesPerSecond is what is written to one user in the long run, and BurstBytes what is written at once. Who is over it
-	// waits with watches, and gets 429 for all else. Default: 64Mi and 1Gi.
+	// BytesPerSecond is what is written to one user in the long run, and BurstBytes what is written at once.
+	// Who is over it waits with watches, and gets 429 for all else. Default: 64Mi and 1Gi.
 	BytesPerSecond resource.Quantity `json:"bytesPerSecond"`
 	BurstBytes     resource.Quantity `json:"burstBytes"`
 	// Connections is how many connections are accepted at once; more wait. Default: 10,000.
 	Connections int `json:"connections"`
-	// ConnectionsPerAddress is how many of these one address of clients may have; more are closed. Where a proxy or load balancer
-	// stands before the server, its address is that of all clients. Default: 1,000.
+	// ConnectionsPerAddress is how many of these one address of clients may have; more are closed. Where a
+	// proxy or load balancer stands before the server, its address is that of all clients. Default: 1,000.
 	ConnectionsPerAddress int `json:"connectionsPerAddress"`
 }
 
 // DefaultConfig returns what counts where a file says nothing else. It keeps no types.
 func DefaultConfig() Config {
 	return Config{
-		APIVersion: ConfigAPIVersion, Kind: ConfigKind, Storage: dynamicinformer.StorageAdaptive, History: live.DefaultHistory,
+		APIVersion: ConfigAPIVersion, Kind: ConfigKind, Storage: dynamicinformer.StorageAdaptive,
+		History: live.DefaultHistory,
 		Watches: WatchConfig{
 			Min: metav1.Duration{Duration: 5 * time.Minute}, Max: metav1.Duration{Duration: 10 * time.Minute},
 			WriteTimeout: metav1.Duration{Duration: 30 * time.Second},
 		},
 		Limits: Limits{
-			Requests: 100, Watches: 1000, TotalWatches: 10_000, Connections: 10_000, ConnectionsPerAddress: 1000,
-			BytesPerSecond: resource.MustParse("64Mi"), BurstBytes: resource.MustParse("1Gi"),
+			Requests: 100, Watches: 1000, TotalWatches: 10_000, Connections: 10_000,
+			ConnectionsPerAddress: 1000,
+			BytesPerSecond:        resource.MustParse("64Mi"), BurstBytes: resource.MustParse("1Gi"),
 		},
 	}
 }
 
-// LoadConfig reads a file over the defaults. It refuses fields that it does not know, in the case in which they are written. What the config lacks or contradicts is
-// for Validate to say.
+// LoadConfig reads a file over the defaults. It refuses fields that it does not know, in the case in which
+// they are written. What the config lacks or contradicts is for Validate to say.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -115,7 +122,8 @@ func LoadConfig(file string) (Config, error) {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	if config.APIVersion != ConfigAPIVersion || config.Kind != ConfigKind {
-		return config, fmt.Errorf("%s: apiVersion %q and kind %q are not %s and %s", file, config.APIVersion, config.Kind, ConfigAPIVersion, ConfigKind)
+		return config, fmt.Errorf("%s: apiVersion %q and kind %q are not %s and %s", file, config.APIVersion,
+			config.Kind, ConfigAPIVersion, ConfigKind)
 	}
 	return config, nil
 }
@@ -168,7 +176,8 @@ func (w WatchConfig) validate() error {
 func (l Limits) validate() error {
 	var problems []error
 	for name, value := range map[string]int64{
-		"requests": int64(l.Requests), "watches": int64(l.Watches), "totalWatches": int64(l.TotalWatches), "connections": int64(l.Connections),
+		"requests": int64(l.Requests), "watches": int64(l.Watches), "totalWatches": int64(l.TotalWatches),
+		"connections":           int64(l.Connections),
 		"connectionsPerAddress": int64(l.ConnectionsPerAddress),
 		"bytesPerSecond":        l.BytesPerSecond.Value(), "burstBytes": l.BurstBytes.Value(),
 	} {
@@ -177,7 +186,8 @@ func (l Limits) validate() error {
 		}
 	}
 	if l.BytesPerSecond.Sign() > 0 && l.BurstBytes.Value() < leastBurst {
-		problems = append(problems, fmt.Errorf("limits.burstBytes: %s is less than %d", l.BurstBytes.String(), leastBurst))
+		problems = append(problems, fmt.Errorf("limits.burstBytes: %s is less than %d",
+			l.BurstBytes.String(), leastBurst))
 	}
 	return errors.Join(problems...)
 }

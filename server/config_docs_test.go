@@ -38,7 +38,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 			if _, err := strconv.Atoi(value); err != nil && value == values[i] {
 				continue // it is told in words
 			}
-			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}", strings.Count(name, "."))
+			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}",
+				strings.Count(name, "."))
 			if err := decode([]byte(nested), &got); err != nil {
 				t.Errorf("%s: %v", nested, err)
 			}

@@ -41,7 +41,8 @@ limits: {watches: 5, bytesPerSecond: 0}
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
-	want.Types, want.Storage, want.MemoryBudget = []string{"*.example.com"}, dynamicinformer.StoragePacked, resource.MustParse("2Gi")
+	want.Types, want.Storage, want.MemoryBudget = []string{"*.example.com"}, dynamicinformer.StoragePacked,
+		resource.MustParse("2Gi")
 	want.Watches.Min = metav1.Duration{Duration: time.Minute}
 	want.Limits.Watches, want.Limits.BytesPerSecond = 5, resource.MustParse("0")
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(resource.Quantity{})); diff != "" {
@@ -97,7 +98,8 @@ func TestFlagsOverFile(t *testing.T) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)
 	file := write(t, header+"types: [a]\nstorage: packed\nsecrets: true\npersistenceDirectory: /a\n")
-	if err := set.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi", "--persistence-dir=/b", "--page"}); err != nil {
+	if err := set.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
+		"--persistence-dir=/b", "--page"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := options.Complete(set); err != nil {
@@ -110,15 +112,18 @@ func TestFlagsOverFile(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "c", "d"}, c.Types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}
-	if c.Storage != dynamicinformer.StoragePacked || !c.Secrets || c.PersistenceDirectory != "/b" || c.MemoryBudget.Value() != 1<<20 || !c.Page.Enabled {
+	if c.Storage != dynamicinformer.StoragePacked || !c.Secrets || c.PersistenceDirectory != "/b" ||
+		c.MemoryBudget.Value() != 1<<20 || !c.Page.Enabled {
 		t.Errorf("config is %+v", c)
 	}
 }
 
 func TestFlagsThatAreWrong(t *testing.T) {
 	for flag, want := range map[string]string{
-		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:", "--config=/nowhere": "no such file",
-		"--request-timeout=0s": "--request-timeout:", "--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name what is to be kept",
+		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
+		"--config=/nowhere":          "no such file",
+		"--request-timeout=0s":       "--request-timeout:",
+		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name what is to be kept",
 	} {
 		options := NewOptions()
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -134,7 +139,8 @@ func TestFlagsThatAreWrong(t *testing.T) {
 
 // TestEverythingWrongIsTold: not only what comes first.
 func TestEverythingWrongIsTold(t *testing.T) {
-	_, err := LoadConfig(write(t, header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
+	_, err := LoadConfig(write(t,
+		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
 	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
@@ -147,7 +153,8 @@ func TestEverythingWrongIsTold(t *testing.T) {
 
 // TestIndexNames: an index is not named like a field, by which authorizers might know it.
 func TestIndexNames(t *testing.T) {
-	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true, "node": false, "image-host": false} {
+	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
+		"node": false, "image-host": false} {
 		file := write(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
 metadata: {name: pods}
@@ -158,7 +165,8 @@ spec:
     indexes: [{name: %s, path: .metadata.labels.a}]
 `, name))
 		_, err := newSelection(&Config{IndexConfigs: []string{file}})
-		if refused != (err != nil && strings.Contains(err.Error(), "named like a field")) || !refused && err != nil {
+		if refused != (err != nil && strings.Contains(err.Error(), "named like a field")) ||
+			!refused && err != nil {
 			t.Errorf("an index %q gives %v", name, err)
 		}
 	}
@@ -170,7 +178,8 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)
 	file := write(t, "no certificate")
-	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file, "--tls-private-key-file", file}); err != nil {
+	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
+		"--tls-private-key-file", file}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := options.genericConfig(newLimits(Limits{}, 0))

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// helloTime is how long a client may take for the handshake of TLS. The generic server has 32 seconds, in which strangers could
-// hold many connections.
+// helloTime is how long a client may take for the handshake of TLS. The generic server has 32 seconds, in
+// which strangers could hold many connections.
 const helloTime = 5 * time.Second
 
-// boundConnections returns a listener that accepts as many connections as the limits say: more of one address are closed at
-// once, and more of all wait.
+// boundConnections returns a listener that accepts as many connections as the limits say: more of one address
+// are closed at once, and more of all wait.
 func boundConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
-	bounded := net.Listener(&addressListener{Listener: inner, most: limits.ConnectionsPerAddress, refused: refused, open: map[string]int{}})
+	bounded := net.Listener(&addressListener{Listener: inner, most: limits.ConnectionsPerAddress,
+		refused: refused, open: map[string]int{}})
 	if limits.Connections > 0 {
 		bounded = netutil.LimitListener(bounded, limits.Connections)
 	}
@@ -80,8 +81,8 @@ type connection struct {
 	greeted atomic.Bool
 }
 
-// SetReadDeadline implements net.Conn. net/http sets a deadline for the handshake before it reads anything, and takes it back
-// after that.
+// SetReadDeadline implements net.Conn. net/http sets a deadline for the handshake before it reads anything,
+// and takes it back after that.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.greeted.Store(true)

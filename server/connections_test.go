@@ -95,12 +95,13 @@ func (c *timed) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// TestHandshakesEndSoon: net/http sets a deadline for the handshake, which is made an earlier one, and takes it back after that,
-// from when on its deadlines count.
+// TestHandshakesEndSoon: net/http sets a deadline for the handshake, which is made an earlier one, and takes
+// it back after that, from when on its deadlines count.
 func TestHandshakesEndSoon(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	recorded := &deadlines{Listener: server.Listener}
-	server.Listener = boundConnections(recorded, Limits{}, prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
+	server.Listener = boundConnections(recorded, Limits{},
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
 	server.Config.ReadHeaderTimeout = time.Hour
 	server.StartTLS()
 	defer server.Close()

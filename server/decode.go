@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode reads a config from YAML over what it has. Names of fields count as they are written; unknown ones, those that are there
-// twice, and values that do not fit are told together, each with the name of its field.
+// decode reads a config from YAML over what it has. Names of fields count as they are written; unknown ones,
+// those that are there twice, and values that do not fit are told together, each with the name of its field.
 func decode(text []byte, config *Config) error {
 	document, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -30,7 +30,8 @@ func decode(text []byte, config *Config) error {
 	return errors.Join(append(unknown, err)...)
 }
 
-// misfits returns what of a value cannot be read as a type, by the names of fields, which encoding/json tells only of some.
+// misfits returns what of a value cannot be read as a type, by the names of fields, which encoding/json tells
+// only of some.
 func misfits(document []byte, as reflect.Type, path string) []error {
 	if as.Kind() == reflect.Pointer {
 		as = as.Elem()
@@ -60,6 +61,7 @@ func misfits(document []byte, as reflect.Type, path string) []error {
 // isPlain reports whether a type is a struct of this package, which is read field by field.
 func isPlain(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
-		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](), reflect.TypeFor[Limits](),
+		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),
+		reflect.TypeFor[Limits](),
 	}, t)
 }

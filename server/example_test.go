@@ -8,7 +8,8 @@ import (
 	"github.com/crdcache/crdcache/server"
 )
 
-// A config file names the types that are kept; what it leaves open has a default, and what it misspells is an error.
+// A config file names the types that are kept; what it leaves open has a default, and what it misspells is an
+// error.
 func ExampleLoadConfig() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -35,7 +35,8 @@ type apiServer struct {
 
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func start(t *testing.T, a *apiServer, config Config) *daemon {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	file := clientcmdapi.NewConfig()
-	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: a.URL}, &clientcmdapi.Context{Cluster: "c"}
+	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: a.URL},
+		&clientcmdapi.Context{Cluster: "c"}
 	file.CurrentContext = "c"
 	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
 		t.Fatal(err)
@@ -145,7 +147,8 @@ func (r reply) status() (s metav1.Status) {
 // ask sends a request for a user; no body is sent where it is empty.
 func (d *daemon) ask(user, method, path, body string) reply {
 	d.Helper()
-	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+path, bytes.NewBufferString(body))
+	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+
+		path, bytes.NewBufferString(body))
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// typesPath tells of each type how it is doing. Like every path but the plain health checks it needs the right to get it.
+// typesPath tells of each type how it is doing. Like every path but the plain health checks it needs the
+// right to get it.
 const typesPath = "/readyz/types"
 
 // readiness is ready when every type is settled. The reasons are for the log and for typesPath.
@@ -28,7 +29,8 @@ func (c *cache) serveConditions(w http.ResponseWriter) {
 		if condition.good {
 			sign = "+"
 		}
-		fmt.Fprintf(w, "[%s]%s %s\n", sign, condition.name, condition.text) // the client has gone: nobody is left to tell
+		// the client has gone: nobody is left to tell
+		fmt.Fprintf(w, "[%s]%s %s\n", sign, condition.name, condition.text)
 	}
 	if err != nil {
 		fmt.Fprintf(w, "not ready: %v\n", err)

@@ -36,9 +36,11 @@ type account struct {
 }
 
 func newLimits(config Limits, writeTimeout time.Duration) *limits {
-	l := &limits{config: config, writeTimeout: writeTimeout, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "crdcached_refused_requests_total", Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
-	}, []string{"limit"})}
+	l := &limits{config: config, writeTimeout: writeTimeout,
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "crdcached_refused_requests_total",
+			Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
+		}, []string{"limit"})}
 	l.mu.accounts = map[string]*account{}
 	return l
 }
@@ -76,11 +78,14 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 	a := l.accountLocked(user)
 	switch {
 	case watch && l.config.Watches > 0 && a.watches >= l.config.Watches:
-		return nil, l.refuse("watches", retryAfter, "the user %q has %d watches: no more are served at once", user, a.watches)
+		return nil, l.refuse("watches", retryAfter, "the user %q has %d watches: no more are served at once",
+			user, a.watches)
 	case watch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
-		return nil, l.refuse("totalWatches", retryAfter, "there are %d watches: no more are served at once", l.mu.watches)
+		return nil, l.refuse("totalWatches", retryAfter, "there are %d watches: no more are served at once",
+			l.mu.watches)
 	case !watch && l.config.Requests > 0 && a.requests >= l.config.Requests:
-		return nil, l.refuse("requests", retryAfter, "the user %q has %d requests under way: no more are served at once", user, a.requests)
+		return nil, l.refuse("requests", retryAfter,
+			"the user %q has %d requests under way: no more are served at once", user, a.requests)
 	}
 	if tokens := a.bytes.Tokens(); a.bytes.Limit() != rate.Inf && tokens < 0 {
 		wait := int(math.Ceil(-tokens / float64(a.bytes.Limit())))
@@ -99,7 +104,8 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
 	l.refused.WithLabelValues(limit).Inc()
 	text := fmt.Sprintf(format, args...)
-	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
+	return apierrors.NewTooManyRequests(fmt.
+		Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
 // counts returns how many watches and accounts there are.
@@ -128,7 +134,8 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 		return
 	}
 	defer l.end(a, watch)
-	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waits: watch, patience: l.writeTimeout}, r)
+	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waits: watch,
+		patience: l.writeTimeout}, r)
 }
 
 // meteredWriter counts what is written to a user.
@@ -138,8 +145,8 @@ type meteredWriter struct {
 	account *account
 	// waits has the writer wait while too much has been written: a watch does.
 	waits bool
-	// patience is how long the client may take for what the API server has answered; what the cache answers has such a
-	// deadline of its own.
+	// patience is how long the client may take for what the API server has answered; what the cache answers
+	// has such a deadline of its own.
 	patience time.Duration
 }
 
@@ -163,8 +170,8 @@ func (w *meteredWriter) FlushError() error {
 	return w.inTime(http.NewResponseController(w.ResponseWriter).Flush)
 }
 
-// inTime does something that writes, with a deadline unless the cache has set one. That must not stay: HTTP/2 ends a stream
-// when it passes, although nothing is being written any more.
+// inTime does something that writes, with a deadline unless the cache has set one. That must not stay: HTTP/2
+// ends a stream when it passes, although nothing is being written any more.
 func (w *meteredWriter) inTime(write func() error) error {
 	if w.Header().Get(servedHeader) == servedByCache {
 		return write()

@@ -29,7 +29,8 @@ func serve(l *limits, user string, watch bool, next http.Handler) *httptest.Resp
 
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-// TestLimitsOfUsers: one who has as much as is allowed gets 429 until something of it ends, and others are served.
+// TestLimitsOfUsers: one who has as much as is allowed gets 429 until something of it ends, and others are
+// served.
 func TestLimitsOfUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits    Limits
@@ -48,7 +49,8 @@ func TestLimitsOfUsers(t *testing.T) {
 			<-b.entered
 			w := serve(l, "a", tt.watch, nothing)
 			var status metav1.Status
-			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
+			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil ||
+				w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
 				status.Reason != metav1.StatusReasonTooManyRequests || status.Details.RetryAfterSeconds != 1 {
 				t.Errorf("the answer is %d, %v, %s", w.Code, w.Header(), w.Body)
 			}
@@ -70,7 +72,8 @@ func TestLimitsOfUsers(t *testing.T) {
 // TestBytesOfUsers: who was sent too much gets 429 with the time that it takes until that is made up for.
 func TestBytesOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits(Limits{BytesPerSecond: resource.MustParse("1000"), BurstBytes: resource.MustParse("100000")}, time.Second)
+		l := newLimits(Limits{BytesPerSecond: resource.MustParse("1000"),
+			BurstBytes: resource.MustParse("100000")}, time.Second)
 		write := func(n int) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if _, err := w.Write(make([]byte, n)); err != nil {
@@ -81,7 +84,8 @@ func TestBytesOfUsers(t *testing.T) {
 		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
 			t.Errorf("an answer is cut to %d", w.Body.Len())
 		}
-		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "50" {
+		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests ||
+			w.Header().Get("Retry-After") != "50" {
 			t.Errorf("the next one gets %d, %v", w.Code, w.Header())
 		}
 		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
@@ -96,7 +100,8 @@ func TestBytesOfUsers(t *testing.T) {
 	})
 }
 
-// TestAccountsAreForgotten: users who have nothing under way, and nothing to make up for, take no memory for ever.
+// TestAccountsAreForgotten: users who have nothing under way, and nothing to make up for, take no memory for
+// ever.
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
 	for i := range 5 * manyAccounts {

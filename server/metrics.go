@@ -29,5 +29,6 @@ func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{MaxRequestsInFlight: 4}), nil
+	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own},
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4}), nil
 }

@@ -28,13 +28,17 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 	}
 	defer c.live.Close()
 	c.keeps = func(schema.GroupResource) (discovery.Resource, bool) {
-		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "invented"}}, true
+		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1",
+			Resource: "invented"}}, true
 	}
-	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1, serving: t.Context()}}
-	resolver := queryResolver{genericserver.NewRequestInfoResolver(genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
+	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1,
+		serving: t.Context()}}
+	resolver := queryResolver{genericserver.NewRequestInfoResolver(
+		genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
 	for i := range 20 {
 		for _, path := range []string{
-			"/apis/example.com/v%d/invented", "/apis/example.com/v%d/invented?watch=true", "/query/apis/example.com/v%d/invented",
+			"/apis/example.com/v%d/invented", "/apis/example.com/v%d/invented?watch=true",
+			"/query/apis/example.com/v%d/invented",
 			"/apis/example.com/v1/namespaces/a/invented/b/s%d",
 		} {
 			r := httptest.NewRequest(http.MethodGet, fmt.Sprintf(path, 1+i), nil)
@@ -42,7 +46,8 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := apirequest.WithUser(apirequest.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: "a"})
+			ctx := apirequest.WithUser(apirequest.WithRequestInfo(r.Context(), info),
+				&user.DefaultInfo{Name: "a"})
 			h.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		}
 	}
@@ -53,7 +58,8 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 	answer := httptest.NewRecorder()
 	exposed.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	names := map[string]int{}
-	for _, found := range regexp.MustCompile(`resource="invented",.*subresource="(.*?)",.*version="(.*?)"`).FindAllStringSubmatch(answer.Body.String(), -1) {
+	for _, found := range regexp.MustCompile(`resource="invented",.*subresource="(.*?)",.*version="(.*?)"`).
+		FindAllStringSubmatch(answer.Body.String(), -1) {
 		names[found[1]]++
 		names[found[2]]++
 	}

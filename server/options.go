@@ -17,8 +17,8 @@ import (
 
 // Options are what a server is started with. NewOptions makes them.
 type Options struct {
-	// Kubeconfig says which cluster is kept, as whom, and who is asked for users and rights where the options of these name
-	// no other file. Default: the service account of the pod.
+	// Kubeconfig says which cluster is kept, as whom, and who is asked for users and rights where the options
+	// of these name no other file. Default: the service account of the pod.
 	Kubeconfig string
 	// Config is what is kept and served. Complete reads it from the file of --config.
 	Config Config
@@ -71,18 +71,28 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 func (o *Options) Flags() flag.NamedFlagSets {
 	var sections flag.NamedFlagSets
 	set := sections.FlagSet("crdcached")
-	set.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster that is kept. Default: the service account of the pod.")
-	set.StringVar(&o.flags.file, "config", "", "File with a ServerConfig. Other flags take precedence over it.")
-	set.StringSliceVar(&o.flags.types, "type", nil, "Type to keep, as kubectl takes it, or a pattern such as '*.example.com'. May be repeated.")
-	set.StringSliceVar(&o.flags.indexConfigs, "index-config", nil, "File with index configs, the types of which are kept. May be repeated.")
-	set.StringVar(&o.flags.storage, "storage", "", "How objects are kept in memory: adaptive (default), compressed or packed.")
-	set.StringVar(&o.flags.memory, "memory-budget", "", "What the caches should come to, such as 2Gi. Default: no budget.")
-	set.StringVar(&o.flags.persistence, "persistence-dir", "", "Folder that keeps what is cached for the next start.")
+	set.StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"Kubeconfig of the cluster that is kept. Default: the service account of the pod.")
+	set.StringVar(&o.flags.file, "config", "",
+		"File with a ServerConfig. Other flags take precedence over it.")
+	set.StringSliceVar(&o.flags.types, "type", nil,
+		"Type to keep, as kubectl takes it, or a pattern such as '*.example.com'. May be repeated.")
+	set.StringSliceVar(&o.flags.indexConfigs, "index-config", nil,
+		"File with index configs, the types of which are kept. May be repeated.")
+	set.StringVar(&o.flags.storage, "storage", "",
+		"How objects are kept in memory: adaptive (default), compressed or packed.")
+	set.StringVar(&o.flags.memory, "memory-budget", "",
+		"What the caches should come to, such as 2Gi. Default: no budget.")
+	set.StringVar(&o.flags.persistence, "persistence-dir", "",
+		"Folder that keeps what is cached for the next start.")
 	set.BoolVar(&o.flags.secrets, "secrets", false, "Let Secrets be kept where a type or pattern means them.")
 	set.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
-	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "How long a request other than a watch may take.")
-	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight, "How many requests other than watches may be under way; 0: no limit.")
-	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving while /readyz fails, after the end was asked for.")
+	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
+		"How long a request other than a watch may take.")
+	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
+		"How many requests other than watches may be under way; 0: no limit.")
+	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
+		"How long to go on serving while /readyz fails, after the end was asked for.")
 	set = sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(set)
 	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free one, which the log tells."
@@ -92,7 +102,8 @@ func (o *Options) Flags() flag.NamedFlagSets {
 	return sections
 }
 
-// Complete reads the config file that the flags of a set name, puts the other flags over it, and says what is wrong.
+// Complete reads the config file that the flags of a set name, puts the other flags over it, and says what is
+// wrong.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	if o.flags.file != "" {
 		config, err := LoadConfig(o.flags.file)
@@ -102,10 +113,14 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		o.Config = config
 	}
 	for name, take := range map[string]func() error{
-		"type":            func() error { o.Config.Types = o.flags.types; return nil },
-		"index-config":    func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
-		"storage":         func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
-		"memory-budget":   func() (err error) { o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memory); return err },
+		"type":         func() error { o.Config.Types = o.flags.types; return nil },
+		"index-config": func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
+		"storage":      func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
+		"memory-budget": func() (err error) {
+			o.Config.MemoryBudget,
+				err = resource.ParseQuantity(o.flags.memory)
+			return err
+		},
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },
 		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
 		"page":            func() error { o.Config.Page.Enabled = o.flags.page; return nil },
@@ -123,14 +138,16 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 // Validate returns everything that is wrong with the options.
 func (o *Options) Validate() error {
 	problems := []error{o.Config.Validate()}
-	for _, found := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(), o.Authorization.Validate(), o.Audit.Validate()} {
+	for _, found := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(),
+		o.Authorization.Validate(), o.Audit.Validate()} {
 		problems = append(problems, found...)
 	}
 	if o.RequestTimeout <= 0 {
 		problems = append(problems, fmt.Errorf("--request-timeout: %v is not positive", o.RequestTimeout))
 	}
 	if o.MaxRequestsInFlight < 0 {
-		problems = append(problems, fmt.Errorf("--max-requests-inflight: %d is negative; 0 is no limit", o.MaxRequestsInFlight))
+		problems = append(problems, fmt.Errorf("--max-requests-inflight: %d is negative; 0 is no limit",
+			o.MaxRequestsInFlight))
 	}
 	return errors.Join(problems...)
 }

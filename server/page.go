@@ -25,7 +25,8 @@ const (
 	// pagePrefix is where the page is, and openPath what a browser opens first.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
-	// namespacesPrefix is where it shows, besides what may be listed in all namespaces, what may be in those that follow.
+	// namespacesPrefix is where it shows, besides what may be listed in all namespaces, what may be in those
+	// that follow.
 	namespacesPrefix = pagePrefix + "/namespaces/"
 	// maxNamespaces is how many these may be: for each type, the server asks for the right to each of them.
 	maxNamespaces = 16
@@ -49,9 +50,9 @@ func isStream(path string) bool {
 	return path == prefix+"/api/stream"
 }
 
-// page shows the cached objects in a browser: to each user the objects that they may list, in all namespaces or in those
-// that they name. Each request is authorized like a request of the API. It needs no session, so that several replicas can
-// serve one browser; the headers of browsers tell requests of other sites apart.
+// page shows the cached objects in a browser: to each user the objects that they may list, in all namespaces
+// or in those that they name. Each request is authorized like a request of the API. It needs no session, so
+// that several replicas can serve one browser; the headers of browsers tell requests of other sites apart.
 type page struct {
 	cache       *cache
 	handler     *web.Handler
@@ -61,16 +62,19 @@ type page struct {
 	watches     *watchTimes
 }
 
-// newPage returns the page of a cache. The authorizer answers requests, and reviews fills the lists of types; it has its own
-// client, so that a user of the page slows no other requests down.
-func newPage(c *cache, config PageConfig, watches *watchTimes, requests, reviews authorizer.UnconditionalAuthorizer) (*page, error) {
+// newPage returns the page of a cache. The authorizer answers requests, and reviews fills the lists of types;
+// it has its own client, so that a user of the page slows no other requests down.
+func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
+	reviews authorizer.UnconditionalAuthorizer) (*page, error) {
 	definitions, err := c.factory.Acquire(crd.GVR) // released by close
 	if err != nil {
 		return nil, err
 	}
-	source := web.Source{Title: "crdcached", Factory: c.factory, Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
+	source := web.Source{Title: "crdcached", Factory: c.factory,
+		Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
 	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
-	options := web.Options{Hosts: config.Hosts, Visible: p.visible, Known: p.known, User: userOf, Authenticated: true}
+	options := web.Options{Hosts: config.Hosts, Visible: p.visible, Known: p.known, User: userOf,
+		Authenticated: true}
 	if p.handler, err = web.NewHandler(source, options); err != nil {
 		definitions.Release()
 		return nil, err
@@ -144,11 +148,13 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 
 func checkNamespaces(names []string) error {
 	if len(names) > maxNamespaces {
-		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are named, and the page shows %d at once", len(names), maxNamespaces))
+		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are named, and the page shows %d at once",
+			len(names), maxNamespaces))
 	}
 	for _, name := range names {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", name, strings.Join(problems, "; ")))
+			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", name,
+				strings.Join(problems, "; ")))
 		}
 	}
 	return nil

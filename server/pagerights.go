@@ -20,7 +20,8 @@ import (
 
 var errNoUser = errors.New("the request was not authenticated")
 
-// visible returns what the user of a request may list of types. It asks the authorizer of all requests; see web.Options.
+// visible returns what the user of a request may list of types. It asks the authorizer of all requests; see
+// web.Options.
 func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]web.Scope, error) {
 	u, ok := apirequest.UserFrom(r.Context())
 	if !ok {
@@ -100,7 +101,8 @@ func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *
 }
 
 // scope returns what a user may list of a type, in all namespaces ("") or in those that the request names.
-func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource, may func(namespace string) bool) web.Scope {
+func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
+	may func(namespace string) bool) web.Scope {
 	if may("") {
 		return web.Scope{All: true}
 	}
@@ -110,7 +112,8 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource, may func(
 	case !kept || k.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you may not list it"}
 	case len(named) == 0:
-		return web.Scope{Reason: "you may not list it in all namespaces; " + openPath + "?namespace=NAME shows what you may list in one"}
+		return web.Scope{Reason: "you may not list it in all namespaces; " + openPath +
+			"?namespace=NAME shows what you may list in one"}
 	}
 	scope := web.Scope{Reason: "you may not list it in all namespaces, nor in " + strings.Join(named, ", ")}
 	for _, namespace := range named {
@@ -122,10 +125,12 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource, may func(
 }
 
 // mayList asks an authorizer for a right of a user.
-func mayList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info, right listRight) (bool, error) {
+func mayList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
+	right listRight) (bool, error) {
 	gvr := right.gvr
 	decision, _, err := from.Authorize(ctx, authorizer.AttributesRecord{
-		User: u, Verb: "list", Namespace: right.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version, Resource: gvr.Resource, ResourceRequest: true,
+		User: u, Verb: "list", Namespace: right.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version,
+		Resource: gvr.Resource, ResourceRequest: true,
 	})
 	if decision == authorizer.DecisionAllow {
 		return true, nil

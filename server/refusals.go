@@ -19,19 +19,23 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// ReasonNotCached is the reason in the Status of requests for a type that crdcached does not cache. The code is 421 rather than
-// 404, which controllers take for a deleted object.
+// ReasonNotCached is the reason in the Status of requests for a type that crdcached does not cache. The code
+// is 421 rather than 404, which controllers take for a deleted object.
 const ReasonNotCached metav1.StatusReason = "NotCached"
 
-// errNotCached returns the error for a type without a cache. It is 503 as long as the type may still belong to the config.
+// errNotCached returns the error for a type without a cache. It is 503 as long as the type may still belong
+// to the config.
 func (c *cache) errNotCached(gr schema.GroupResource) error {
 	if !c.knows(gr) {
-		return errUnavailable("crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
+		return errUnavailable(
+			"crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusMisdirectedRequest, Reason: ReasonNotCached,
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource},
-		Message: fmt.Sprintf("crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
+		Message: fmt.
+			Sprintf(
+				"crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
 	}}
 }
 
@@ -122,7 +126,8 @@ func isUnanswered(err error) bool {
 type reportingAuthorizer struct{ authorizer.Authorizer }
 
 // Authorize implements authorizer.Authorizer.
-func (a reportingAuthorizer) Authorize(ctx context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a reportingAuthorizer) Authorize(ctx context.Context,
+	of authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(ctx, of)
 	if err != nil && decision != authorizer.DecisionAllow {
 		refusalOf(ctx).unanswered.Store(true)
@@ -130,13 +135,14 @@ func (a reportingAuthorizer) Authorize(ctx context.Context, of authorizer.Attrib
 	return decision, reason, err
 }
 
-// explainRefusals replaces the answers of the generic server to requests whose user or rights are not known: 503 if the API
-// server did not answer, and otherwise a 401 that names crdcached.
+// explainRefusals replaces the answers of the generic server to requests whose user or rights are not known:
+// 503 if the API server did not answer, and otherwise a 401 that names crdcached.
 func explainRefusals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := &refusal{}
 		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, of))
-		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w, request: r, of: of}), r)
+		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w,
+			request: r, of: of}), r)
 	})
 }
 
@@ -155,10 +161,13 @@ func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWrite
 func (w *explainingWriter) WriteHeader(code int) {
 	var err error
 	switch {
-	case w.of.unanswered.Load() && (code == http.StatusUnauthorized || code == http.StatusInternalServerError):
-		err = errUnavailable("crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
+	case w.of.unanswered.Load() && (code == http.StatusUnauthorized ||
+		code == http.StatusInternalServerError):
+		err = errUnavailable(
+			"crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
 	case w.of.unauthenticated.Load() && code == http.StatusUnauthorized:
-		err = apierrors.NewUnauthorized("crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
+		err = apierrors.NewUnauthorized(
+			"crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
 	default:
 		w.ResponseWriter.WriteHeader(code)
 		return

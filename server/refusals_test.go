@@ -20,17 +20,20 @@ func TestTypesWithoutCache(t *testing.T) {
 	d := start(t, a, cached("workloads.demo.crdcache.dev"))
 	for _, path := range []string{workloadsPath, "/api/v1/namespaces/default/configmaps/a"} {
 		got := d.ask("admin", http.MethodGet, path, "")
-		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.status().Message, "crdcached") {
+		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
+			!strings.Contains(got.status().Message, "crdcached") {
 			t.Errorf("%s before discovery is %d, %s", path, got.code, got.body)
 		}
 	}
 	close(a.held)
 	d.awaitReady()
-	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
+		""); got.code != http.StatusOK {
 		t.Errorf("the cached type is %d, %s", got.code, got.body)
 	}
 	got := d.ask("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
-	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached || !strings.Contains(s.Message, "ask the API server") {
+	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached ||
+		!strings.Contains(s.Message, "ask the API server") {
 		t.Errorf("the other type is %d, %s", got.code, got.body)
 	}
 }
@@ -49,30 +52,36 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 		{"admin", http.MethodDelete, http.StatusMethodNotAllowed, "send the request to the API server"},
 	} {
 		got := d.ask(test.user, test.method, workloadsPath, "")
-		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") || !strings.Contains(text, test.remedy) {
+		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") ||
+			!strings.Contains(text, test.remedy) {
 			t.Errorf("%s by %s is %d, %s", test.method, test.user, got.code, got.body)
 		}
 	}
 }
 
-// TestOutageIsNoRefusal: without an API server that knows users and rights the answer is 503, and not 401 or 500.
+// TestOutageIsNoRefusal: without an API server that knows users and rights the answer is 503, and not 401 or
+// 500.
 func TestOutageIsNoRefusal(t *testing.T) {
 	a := newAPIServer(t)
 	d := start(t, a, cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
-	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
+		""); got.code != http.StatusOK {
 		t.Fatalf("with an API server: %d, %s", got.code, got.body)
 	}
 	a.stop()
 	for _, ask := range []struct{ user, path string }{
-		{"new", workloadsPath + "?resourceVersion=0"}, {"new", "/readyz"}, {"known", "/api/v1/namespaces"}, {"", workloadsPath},
+		{"new", workloadsPath + "?resourceVersion=0"}, {"new", "/readyz"}, {"known",
+			"/api/v1/namespaces"}, {"", workloadsPath},
 	} {
 		got := d.ask(ask.user, http.MethodGet, ask.path, "")
-		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || got.status().Code != http.StatusServiceUnavailable {
+		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
+			got.status().Code != http.StatusServiceUnavailable {
 			t.Errorf("%s of %q without an API server is %d, %s", ask.path, ask.user, got.code, got.body)
 		}
 	}
-	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
+		""); got.code != http.StatusOK {
 		t.Errorf("what the user has read before is %d, %s", got.code, got.body)
 	}
 }
@@ -82,8 +91,10 @@ func TestReviews(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	var who authenticationv1.SelfSubjectReview
-	got := d.ask("admin", http.MethodPost, userReviewPath, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
-	if err := json.Unmarshal(got.body, &who); got.code != http.StatusCreated || err != nil || who.Status.UserInfo.Username != "admin" {
+	got := d.ask("admin", http.MethodPost, userReviewPath,
+		`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
+	if err := json.Unmarshal(got.body, &who); got.code != http.StatusCreated || err != nil ||
+		who.Status.UserInfo.Username != "admin" {
 		t.Errorf("the review of the user is %d, %s", got.code, got.body)
 	}
 	for _, test := range []struct {
@@ -91,19 +102,25 @@ func TestReviews(t *testing.T) {
 		allowed    bool
 		reason     string
 	}{
-		{"admin", `"resourceAttributes":{"verb":"list","group":"demo.crdcache.dev","resource":"workloads"}`, true, ""},
-		{"admin", `"resourceAttributes":{"verb":"delete","group":"demo.crdcache.dev","resource":"workloads"}`, false, "only reads"},
+		{"admin", `"resourceAttributes":{"verb":"list","group":"demo.crdcache.dev","resource":"workloads"}`,
+			true, ""},
+		{"admin", `"resourceAttributes":{"verb":"delete","group":"demo.crdcache.dev","resource":"workloads"}`,
+			false, "only reads"},
 		{"admin", `"resourceAttributes":{"verb":"list","resource":"pods"}`, false, "does not cache pods"},
 		{"admin", `"nonResourceAttributes":{"verb":"get","path":"/metrics"}`, true, ""},
 	} {
 		var review authorizationv1.SelfSubjectAccessReview
-		got := d.ask(test.user, http.MethodPost, accessReviewPath, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+test.spec+`}}`)
+		got := d.ask(test.user, http.MethodPost, accessReviewPath,
+			`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+
+				test.spec+`}}`)
 		err := json.Unmarshal(got.body, &review)
-		if err != nil || got.code != http.StatusCreated || review.Status.Allowed != test.allowed || !strings.Contains(review.Status.Reason, test.reason) {
+		if err != nil || got.code != http.StatusCreated || review.Status.Allowed != test.allowed ||
+			!strings.Contains(review.Status.Reason, test.reason) {
 			t.Errorf("%s is %d, %s", test.spec, got.code, got.body)
 		}
 	}
-	for _, body := range []string{"", "{", `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`} {
+	for _, body := range []string{"", "{",
+		`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`} {
 		if got := d.ask("admin", http.MethodPost, accessReviewPath, body); got.code != http.StatusBadRequest {
 			t.Errorf("%q is %d, %s", body, got.code, got.body)
 		}
@@ -120,7 +137,8 @@ func TestTokenAudiences(t *testing.T) {
 	config.TokenAudiences = []string{"crdcached"}
 	d := start(t, a, config)
 	d.awaitReady()
-	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
+		""); got.code != http.StatusOK {
 		t.Errorf("%d, %s", got.code, got.body)
 	}
 	if diff := cmp.Diff([]string{"crdcached"}, *a.audiences.Load()); diff != "" {

@@ -14,7 +14,8 @@ import (
 // queryPrefix is what stands before the path of a type in requests that query it.
 const queryPrefix = "/query"
 
-// queryResolver tells what a request is authorized as. A query is a list, or a watch, of the type that it is on.
+// queryResolver tells what a request is authorized as. A query is a list, or a watch, of the type that it is
+// on.
 type queryResolver struct{ apirequest.RequestInfoResolver }
 
 // NewRequestInfo implements RequestInfoResolver.
@@ -31,11 +32,12 @@ func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo,
 	return info, err
 }
 
-// maxReviewedSelector is the length of the longest selector that is a part of reviews. Reviews with selectors are
-// remembered by these, in thousands.
+// maxReviewedSelector is the length of the longest selector that is a part of reviews. Reviews with selectors
+// are remembered by these, in thousands.
 const maxReviewedSelector = 1 << 10
 
-// reviewed returns the selector that a request is authorized with. Without one, it takes the right to all objects.
+// reviewed returns the selector that a request is authorized with. Without one, it takes the right to all
+// objects.
 func reviewed(selector string) string {
 	if len(selector) > maxReviewedSelector {
 		return ""
@@ -43,8 +45,8 @@ func reviewed(selector string) string {
 	return selector
 }
 
-// queried returns the list or watch that a query is on. It has no field selector: one by name would have the right to one
-// object suffice, and a query does not heed it.
+// queried returns the list or watch that a query is on. It has no field selector: one by name would have the
+// right to one object suffice, and a query does not heed it.
 func queried(r *http.Request) (*http.Request, bool) {
 	path, ok := strings.CutPrefix(r.URL.Path, queryPrefix+"/")
 	if !ok {
@@ -66,8 +68,8 @@ func asked(r *http.Request) (readapi.Request, bool) {
 	return readapi.ParseRequest(r)
 }
 
-// agrees reports whether the cache answers what has been authorized. Both read the address by code of their own, and a
-// difference would be a hole.
+// agrees reports whether the cache answers what has been authorized. Both read the address by code of their
+// own, and a difference would be a hole.
 func agrees(info *apirequest.RequestInfo, asked readapi.Request) bool {
 	verb := asked.Verb
 	if verb == "watch-list" {
@@ -81,6 +83,8 @@ func agrees(info *apirequest.RequestInfo, asked readapi.Request) bool {
 	if asked.Name == "" && (verb == "list" || verb == "watch") {
 		name = "" // of a field selector, which both read with the same code
 	}
-	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
-	return verb == info.Verb && asked.GVR == gvr && asked.Namespace == namespace && asked.Name == name && asked.Subresource == info.Subresource
+	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion,
+		Resource: info.Resource}
+	return verb == info.Verb && asked.GVR == gvr && asked.Namespace == namespace && asked.Name == name &&
+		asked.Subresource == info.Subresource
 }

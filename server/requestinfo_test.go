@@ -12,9 +12,11 @@ import (
 )
 
 // resolver is that of a server.
-var resolver = queryResolver{&apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+var resolver = queryResolver{&apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api")}}
 
-// TestQueriesAreLists: a query needs the right to list or watch all that it is on, whatever its parameters say.
+// TestQueriesAreLists: a query needs the right to list or watch all that it is on, whatever its parameters
+// say.
 func TestQueriesAreLists(t *testing.T) {
 	for path, want := range map[string]string{
 		"/query/apis/g.x/v1/widgets":                                              "list g.x widgets  ",
@@ -35,7 +37,8 @@ func TestQueriesAreLists(t *testing.T) {
 		}
 		got := info.Path
 		if info.IsResourceRequest {
-			got = strings.Join([]string{info.Verb, info.APIGroup, info.Resource, info.Namespace, info.Name}, " ")
+			got = strings.Join([]string{info.Verb, info.APIGroup, info.Resource, info.Namespace,
+				info.Name}, " ")
 		}
 		if got != want {
 			t.Errorf("%s is authorized as %q, want %q", path, got, want)
@@ -88,12 +91,14 @@ func agreed(t *testing.T, target string) bool {
 	return ok && agrees(info, asked)
 }
 
-// FuzzAgrees: whatever the address, what is served is no more than what was authorized: the same type, verb and namespace, and
-// the object by name.
+// FuzzAgrees: whatever the address, what is served is no more than what was authorized: the same type, verb
+// and namespace, and the object by name.
 func FuzzAgrees(f *testing.F) {
 	for _, seed := range []string{
-		"/apis/g.x/v1/namespaces/n/widgets/a?watch=1", "/query/api/v1/pods?fieldSelector=metadata.name=a", "/api/v1/namespaces/n/finalize",
-		"/api/v1/watch/namespaces/a", "//api/v1/../secrets", "/query/query/api/v1/pods", "/api/v1/namespaces/a/namespaces/b",
+		"/apis/g.x/v1/namespaces/n/widgets/a?watch=1", "/query/api/v1/pods?fieldSelector=metadata.name=a",
+		"/api/v1/namespaces/n/finalize",
+		"/api/v1/watch/namespaces/a", "//api/v1/../secrets", "/query/query/api/v1/pods",
+		"/api/v1/namespaces/a/namespaces/b",
 	} {
 		path, query, _ := strings.Cut(seed, "?")
 		f.Add(path, query)
@@ -108,11 +113,14 @@ func FuzzAgrees(f *testing.F) {
 		if !ok || !agrees(info, served) {
 			return
 		}
-		inNamespace := served.Namespace == info.Namespace || served.GVR.Resource == "namespaces" && served.Name == info.Namespace
-		if served.GVR.Group != info.APIGroup || served.GVR.Resource != info.Resource || !inNamespace || served.Subresource != info.Subresource {
+		inNamespace := served.Namespace == info.Namespace || served.GVR.Resource == "namespaces" &&
+			served.Name == info.Namespace
+		if served.GVR.Group != info.APIGroup || served.GVR.Resource != info.Resource || !inNamespace ||
+			served.Subresource != info.Subresource {
 			t.Errorf("%s?%s is authorized as %+v and served as %+v", path, query, info, served)
 		}
-		if _, queries := queried(r); info.Name != served.Name && (queries || served.Name != "" || served.Verb == "get") {
+		if _, queries := queried(r); info.Name != served.Name &&
+			(queries || served.Name != "" || served.Verb == "get") {
 			t.Errorf("%s?%s is authorized for %q and served for %q", path, query, info.Name, served.Name)
 		}
 	})

@@ -49,7 +49,8 @@ func (v *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	responsewriters.WriteObjectNegotiated(v.codecs, negotiation.DefaultEndpointRestrictions, gv, w, r, http.StatusCreated, answer, false)
+	responsewriters.WriteObjectNegotiated(v.codecs, negotiation.DefaultEndpointRestrictions, gv, w, r,
+		http.StatusCreated, answer, false)
 }
 
 func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
@@ -80,18 +81,22 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	return sent, kind.GroupVersion(), err
 }
 
-// accessOf returns whether a user may do something here: crdcached serves it, and the cluster gives the right. Selectors of the
-// review are not considered: the answer is about all objects.
-func (v *reviews) accessOf(ctx context.Context, who user.Info, spec authorizationv1.SelfSubjectAccessReviewSpec) (status authorizationv1.SubjectAccessReviewStatus, err error) {
+// accessOf returns whether a user may do something here: crdcached serves it, and the cluster gives the
+// right. Selectors of the review are not considered: the answer is about all objects.
+func (v *reviews) accessOf(ctx context.Context, who user.Info,
+	spec authorizationv1.SelfSubjectAccessReviewSpec) (
+	status authorizationv1.SubjectAccessReviewStatus, err error) {
 	attributes := authorizer.AttributesRecord{User: who}
 	switch of, path := spec.ResourceAttributes, spec.NonResourceAttributes; {
 	case (of == nil) == (path == nil):
-		return status, apierrors.NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
+		return status, apierrors.
+			NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
 	case of != nil:
 		gr := schema.GroupResource{Group: of.Group, Resource: of.Resource}
 		attributes = authorizer.AttributesRecord{
-			User: who, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group, APIVersion: of.Version,
-			Resource: of.Resource, Subresource: of.Subresource, Name: of.Name,
+			User: who, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group,
+			APIVersion: of.Version,
+			Resource:   of.Resource, Subresource: of.Subresource, Name: of.Name,
 		}
 		if _, cached := v.cache.keeps(gr); !cached {
 			status.Reason = fmt.Sprintf("crdcached does not cache %s: ask the API server", gr)

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// reviewsPerSecond bounds the reviews of all users together, and reviewBurst those at once. Users take turns: each has
-	// reviewsOfUser under way at most.
+	// reviewsPerSecond bounds the reviews of all users together, and reviewBurst those at once. Users take
+	// turns: each has reviewsOfUser under way at most.
 	reviewsPerSecond = 100
 	reviewBurst      = 200
 	reviewsOfUser    = 4
 	// reviewRound is how many rights of a user are chosen at once.
 	reviewRound = 64
-	// allowedAge and deniedAge are the ages at which an answer is asked for again, and maxAllowedAge the one at which a right
-	// counts as unknown. A refusal counts until there is another answer.
+	// allowedAge and deniedAge are the ages at which an answer is asked for again, and maxAllowedAge the one
+	// at which a right counts as unknown. A refusal counts until there is another answer.
 	allowedAge    = 30 * time.Second
 	deniedAge     = time.Minute
 	maxAllowedAge = 5 * time.Minute
@@ -36,8 +36,8 @@ const (
 	retryAge = 5 * time.Second
 )
 
-// rights remembers what users may list. It has one set of answers for each user, which all their pages share, and asks for
-// missing and old ones in the background. It is safe for concurrent use.
+// rights remembers what users may list. It has one set of answers for each user, which all their pages share,
+// and asks for missing and old ones in the background. It is safe for concurrent use.
 type rights struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	limiter    *rate.Limiter
@@ -87,8 +87,8 @@ func (r *rights) close() {
 	r.asking.Wait()
 }
 
-// look calls a function that reads the rights of a user, which must not block, and has those asked for that are missing or
-// old. It returns a channel that is closed when there are new answers.
+// look calls a function that reads the rights of a user, which must not block, and has those asked for that
+// are missing or old. It returns a channel that is closed when there are new answers.
 func (r *rights) look(u user.Info, read func(*userRights)) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,8 @@ func (of *userRights) forget(now time.Time) {
 	}
 }
 
-// due returns the rights to ask for next: those granted before, then those never answered, then those refused before.
+// due returns the rights to ask for next: those granted before, then those never answered, then those refused
+// before.
 func (of *userRights) due(now time.Time) []listRight {
 	of.forget(now)
 	var all []listRight
@@ -171,7 +172,8 @@ func (of *userRights) due(now time.Time) []listRight {
 	}
 	slices.SortFunc(all, func(x, y listRight) int {
 		a, b := of.answers[x], of.answers[y]
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.at.Compare(b.at), cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.at.Compare(b.at),
+			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
 	return all[:min(len(all), reviewRound)]
 }

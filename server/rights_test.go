@@ -27,7 +27,8 @@ type reviewer struct {
 	refuses bool
 }
 
-func (v *reviewer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (v *reviewer) Authorize(_ context.Context,
+	a authorizer.Attributes) (authorizer.Decision, string, error) {
 	v.mu.Lock()
 	v.asked++
 	v.under++
@@ -49,8 +50,8 @@ func (v *reviewer) count() int {
 	return v.asked
 }
 
-// TestStreamsShareReviews has one user open three streams for a minute: the API server is asked for each right twice, rather
-// than by each stream every two seconds.
+// TestStreamsShareReviews has one user open three streams for a minute: the API server is asked for each
+// right twice, rather than by each stream every two seconds.
 func TestStreamsShareReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -71,8 +72,10 @@ func TestStreamsShareReviews(t *testing.T) {
 			streams.Go(func() {
 				r := httptest.NewRequest("GET", "http://localhost/page/api/stream", nil)
 				w := httptest.NewRecorder()
-				p.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "customresourcedefinitions"})))
-				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) || strings.Contains(text, "Checking") {
+				p.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(),
+					&user.DefaultInfo{Name: "customresourcedefinitions"})))
+				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) ||
+					strings.Contains(text, "Checking") {
 					t.Errorf("the events do not show what the user may list: %s", text)
 				}
 			})
@@ -84,8 +87,9 @@ func TestStreamsShareReviews(t *testing.T) {
 	})
 }
 
-// TestReviewsAreBounded has a user look at many types in many namespaces. Types appear as rights become known, another user
-// gets theirs meanwhile, and the API server is not asked more often than it is meant to be.
+// TestReviewsAreBounded has a user look at many types in many namespaces. Types appear as rights become
+// known, another user gets theirs meanwhile, and the API server is not asked more often than it is meant to
+// be.
 func TestReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := &reviewer{}
@@ -95,7 +99,8 @@ func TestReviewsAreBounded(t *testing.T) {
 		look := func(name string, namespaces int) (known, granted, unknown int) {
 			r.look(&user.DefaultInfo{Name: name}, func(of *userRights) {
 				for i := range 258 {
-					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1", Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
+					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
+						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
 					all, err := of.may(listRight{gvr, ""})
 					if err != nil {
 						unknown++
@@ -127,7 +132,8 @@ func TestReviewsAreBounded(t *testing.T) {
 		look("a", 0)
 		pass(5 * time.Second)
 		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
-			t.Errorf("beside a user with many rights, another knows %d types after 5 s, and has %d", known, granted)
+			t.Errorf("beside a user with many rights, another knows %d types after 5 s, and has %d",
+				known, granted)
 		}
 		for range 60 {
 			pass(time.Second)
@@ -137,7 +143,8 @@ func TestReviewsAreBounded(t *testing.T) {
 		if _, _, unknown := look("none", 16); unknown > 0 {
 			t.Errorf("%d rights are unknown after a minute", unknown)
 		}
-		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most || asked.most > 2*reviewsOfUser {
+		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most ||
+			asked.most > 2*reviewsOfUser {
 			t.Errorf("%d reviews, and %d at once", asked.count(), asked.most)
 		}
 		asked.mu.Lock()

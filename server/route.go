@@ -18,14 +18,16 @@ import (
 // component is what metrics call the server.
 const component = "crdcached"
 
-// maxURI is how long the address of a request may be. The longest that is of use has two selectors, of 64 KB each.
+// maxURI is how long the address of a request may be. The longest that is of use has two selectors, of 64 KB
+// each.
 const maxURI = 128 << 10
 
 // refuseLong answers requests whose address is too long, before anything is made of it.
 func refuseLong(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURI {
-			http.Error(w, fmt.Sprintf("the address has %d bytes, and more than %d are not served", len(r.RequestURI), maxURI), http.StatusRequestURITooLong)
+			http.Error(w, fmt.Sprintf("the address has %d bytes, and more than %d are not served",
+				len(r.RequestURI), maxURI), http.StatusRequestURITooLong)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -86,7 +88,8 @@ func isDiscovery(path string) bool {
 }
 
 // serveType serves a request for objects.
-func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, user string) {
+func (h *router) serveType(w http.ResponseWriter, r *http.Request,
+	info *apirequest.RequestInfo, user string) {
 	asked, ok := asked(r)
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
@@ -97,7 +100,8 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 		readapi.WriteError(w, r, errReadOnly(gr, info.Subresource))
 		return
 	case !ok || !agrees(info, asked):
-		readapi.WriteError(w, r, apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
+		readapi.WriteError(w, r,
+			apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
 		return
 	}
 	kept, ok := h.cache.keeps(gr)
@@ -111,7 +115,8 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 	if long {
 		served = h.watches.bound(served)
 	}
-	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion, gr.Resource, measured.Subresource,
+	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
+		gr.Resource, measured.Subresource,
 		metrics.CleanScope(info), component, false, "", func(w http.ResponseWriter, r *http.Request) {
 			h.limits.serve(w, r, user, long, served)
 		})
@@ -125,8 +130,8 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 // other is what metrics call versions and subresources that users may have invented.
 const other = "other"
 
-// measuredAs returns what metrics take a request for. Each version and subresource that they tell apart takes memory for ever,
-// and whoever may read a type may name any version of it.
+// measuredAs returns what metrics take a request for. Each version and subresource that they tell apart takes
+// memory for ever, and whoever may read a type may name any version of it.
 func measuredAs(info *apirequest.RequestInfo, kept discovery.Resource) *apirequest.RequestInfo {
 	measured := *info
 	if info.APIVersion != kept.GVR.Version {
@@ -143,7 +148,8 @@ func isLong(r *http.Request, info *apirequest.RequestInfo) bool {
 	return info.Verb == "watch" && info.IsResourceRequest || !info.IsResourceRequest && isStream(info.Path)
 }
 
-// bodyless removes the parts of a request that reading does not need: the body, except of reviews, and a protocol upgrade.
+// bodyless removes the parts of a request that reading does not need: the body, except of reviews, and a
+// protocol upgrade.
 func bodyless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := r.Body

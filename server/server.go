@@ -31,8 +31,8 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens, and answers once it is run. The error says what of the options is wrong, or cannot be
-// had: the kubeconfig, the certificates, the client authorities of the cluster.
+// New returns a server that listens, and answers once it is run. The error says what of the options is wrong,
+// or cannot be had: the kubeconfig, the certificates, the client authorities of the cluster.
 func New(options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func New(options *Options) (*Server, error) {
 	watches := options.Config.Watches
 	router := &router{
 		cache: s.cache, limits: limits,
-		reviews: &reviews{cache: s.cache, authorizer: s.config.Authorization.Authorizer, codecs: serializer.NewCodecFactory(newScheme())},
+		reviews: &reviews{cache: s.cache, authorizer: s.config.Authorization.Authorizer,
+			codecs: serializer.NewCodecFactory(newScheme())},
 		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
 	}
 	if options.Config.Page.Enabled {
@@ -61,7 +62,8 @@ func New(options *Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.page, err = newPage(s.cache, options.Config.Page, router.watches, s.config.Authorization.Authorizer, reviews); err != nil {
+		if s.page, err = newPage(s.cache, options.Config.Page, router.watches,
+			s.config.Authorization.Authorizer, reviews); err != nil {
 			return nil, err
 		}
 		router.page = s.page
@@ -72,7 +74,8 @@ func New(options *Options) (*Server, error) {
 	}
 	s.config.LongRunningFunc = isLong
 	s.config.AddReadyzChecks(s.cache.readiness())
-	if s.generic, err = s.config.Complete(nil).New("crdcached", genericserver.NewEmptyDelegate()); err != nil {
+	if s.generic, err = s.config.Complete(nil).New("crdcached",
+		genericserver.NewEmptyDelegate()); err != nil {
 		return nil, err
 	}
 	exposed, err := s.cache.metricsHandler(router.limits)
@@ -105,21 +108,25 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.RequestTimeout, config.ShutdownDelayDuration = o.RequestTimeout, o.ShutdownDelay
-	config.MaxRequestsInFlight, config.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxRequestsInFlight
-	config.EnableIndex, config.EnableDiscovery, config.EnableProfiling, config.EnableMetrics = false, false, false, false
+	config.MaxRequestsInFlight, config.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight,
+		o.MaxRequestsInFlight
+	config.EnableIndex, config.EnableDiscovery, config.EnableProfiling, config.EnableMetrics = false,
+		false, false, false
 	config.SkipOpenAPIInstallation = true
 	config.RequestInfoResolver = queryResolver{genericserver.NewRequestInfoResolver(config)}
 	o.delegate()
 	if err := o.listen(); err != nil {
 		return nil, err
 	}
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
+		[]net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
 	if err := o.SecureServing.ApplyToConfig(config); err != nil {
 		return nil, fmt.Errorf("serving with %s: %w", o.certificates(), err)
 	}
-	config.SecureServing.Listener = boundConnections(config.SecureServing.Listener, o.Config.Limits, limits.refused.WithLabelValues("connectionsPerAddress"))
+	config.SecureServing.Listener = boundConnections(config.SecureServing.Listener, o.Config.Limits,
+		limits.refused.WithLabelValues("connectionsPerAddress"))
 	if err := o.authenticate(config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
@@ -164,7 +171,8 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 func (o *Options) certificates() string {
 	var files []string
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" {
-		files = append(files, fmt.Sprintf("--tls-cert-file %s and --tls-private-key-file %s", pair.CertFile, pair.KeyFile))
+		files = append(files, fmt.Sprintf("--tls-cert-file %s and --tls-private-key-file %s",
+			pair.CertFile, pair.KeyFile))
 	}
 	for _, pair := range o.SecureServing.SNICertKeys {
 		files = append(files, fmt.Sprintf("--tls-sni-cert-key %s,%s", pair.CertFile, pair.KeyFile))
@@ -175,7 +183,8 @@ func (o *Options) certificates() string {
 // listen takes a free port where none is named. The log says which.
 func (o *Options) listen() (err error) {
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
-		o.SecureServing.Listener, err = net.Listen("tcp", net.JoinHostPort(o.SecureServing.BindAddress.String(), "0"))
+		o.SecureServing.Listener, err = net.Listen("tcp",
+			net.JoinHostPort(o.SecureServing.BindAddress.String(), "0"))
 	}
 	return err
 }
@@ -197,6 +206,7 @@ func newScheme() *runtime.Scheme {
 	metav1.AddToGroupVersion(scheme, version)
 	utilruntime.Must(authenticationv1.AddToScheme(scheme))
 	utilruntime.Must(authorizationv1.AddToScheme(scheme))
-	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{},
+		&metav1.APIGroup{}, &metav1.APIResourceList{})
 	return scheme
 }

@@ -9,14 +9,17 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// FuzzShardSelector compares selectors with what API servers take them for: what is read here means the same there.
+// FuzzShardSelector compares selectors with what API servers take them for: what is read here means the same
+// there.
 func FuzzShardSelector(f *testing.F) {
 	for _, text := range []string{
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
 		" shardRange ( object.metadata.namespace,\n'0x0000000000000000', \"0x10000000000000000\" )\t",
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000') || shardRange(object.metadata.uid, '0xc000000000000000', '0x10000000000000000')",
-		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x0', '0x1')",
-		"shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000000f')", "shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')", "||",
+		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')",
+		"shardRange(object.metadata.uid, '0x0', '0x1')",
+		"shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000000f')",
+		"shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')", "||",
 	} {
 		f.Add(text)
 	}
@@ -29,7 +32,8 @@ func FuzzShardSelector(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is read, and API servers say %v", text, err)
 		}
-		if diff := cmp.Diff(want.Requirements(), got.Requirements()); diff != "" || got.String() != want.String() {
+		if diff := cmp.Diff(want.Requirements(), got.Requirements()); diff != "" ||
+			got.String() != want.String() {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	})

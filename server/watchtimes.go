@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// watchTimes bounds how long watches last, so that a user who has lost rights soon has none of what they gave.
+// watchTimes bounds how long watches last, so that a user who has lost rights soon has none of what they
+// gave.
 type watchTimes struct {
 	min, max time.Duration
 	// serving ends before the server does: its watches end first.
@@ -18,8 +19,8 @@ type watchTimes struct {
 // lateness is how much longer than it was told a watch may take to end before it is cut.
 const lateness = 10 * time.Second
 
-// bound has watches end after a random time, or earlier where the client asks for that. They end as those of an API server do:
-// clients go on from where they are.
+// bound has watches end after a random time, or earlier where the client asks for that. They end as those of
+// an API server do: clients go on from where they are.
 func (t *watchTimes) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lasts := t.random()
@@ -49,7 +50,8 @@ const lastBookmark = time.Second
 func (t *watchTimes) random() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
 // context ends with another one, after a time, or with the server.
-func (t *watchTimes) context(parent context.Context, lasts time.Duration) (context.Context, context.CancelFunc) {
+func (t *watchTimes) context(parent context.Context,
+	lasts time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, lasts)
 	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(lastBookmark, cancel) })
 	return ctx, func() { unlink(); cancel() }

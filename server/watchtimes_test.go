@@ -25,10 +25,12 @@ func TestWatchesAreBounded(t *testing.T) {
 		}
 	}))
 	ask := func(query string) {
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/x?watch=1"+query, nil))
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet,
+			"/x?watch=1"+query, nil))
 	}
 	for query, between := range map[string][2]int{
-		"": {10, 20}, "&timeoutSeconds=0": {10, 20}, "&timeoutSeconds=9223372036": {10, 20}, "&timeoutSeconds=7": {7, 7},
+		"": {10, 20}, "&timeoutSeconds=0": {10, 20}, "&timeoutSeconds=9223372036": {10,
+			20}, "&timeoutSeconds=7": {7, 7},
 		"&timeoutSeconds=-5": {10, 20}, "&timeoutSeconds=86400&timeoutSeconds=5": {10, 20},
 	} {
 		for range 20 {

@@ -22,7 +22,8 @@ func ExampleMember() {
 	if err != nil {
 		panic(err)
 	}
-	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default", Name: "example", Shards: 4})
+	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
+		Name: "example", Shards: 4})
 	if err != nil {
 		panic(err)
 	}
@@ -67,7 +68,8 @@ func ExampleHandler() {
 	if err := factory.Start(ctx); err != nil {
 		panic(err)
 	}
-	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default", Name: "example", Shards: 4})
+	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
+		Name: "example", Shards: 4})
 	if err != nil {
 		panic(err)
 	}

@@ -18,12 +18,13 @@ const maxToken = math.MaxInt64 / 2
 
 // fences gives a token to each tenure whose Lease a lock writes.
 //
-// The token is greater than the resource version of the Lease that the holder replaces. All resource versions of a
-// cluster come from one counter. So no earlier tenure has the token, also if the Lease was reset or deleted, and no
-// replica remembers it. A Lease that does not exist has no resource version: it is created without a holder first.
+// The token is greater than the resource version of the Lease that the holder replaces. All resource versions
+// of a cluster come from one counter. So no earlier tenure has the token, also if the Lease was reset or
+// deleted, and no replica remembers it. A Lease that does not exist has no resource version: it is created
+// without a holder first.
 //
-// A restore of etcd sets the counter back. Then tokens grow as long as a replica that has seen the last one acquires
-// the shard first: the annotation passes the token on.
+// A restore of etcd sets the counter back. Then tokens grow as long as a replica that has seen the last one
+// acquires the shard first: the annotation passes the token on.
 type fences struct {
 	coordinationclient.LeasesGetter
 	lock *lock

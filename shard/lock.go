@@ -13,14 +13,15 @@ import (
 // errHeld ends an election that somebody else has won.
 var errHeld = errors.New("somebody else holds the Lease")
 
-// lock is the Lease of a shard as an elector sees it. It adds to resourcelock.LeaseLock what electing one leader among a few
-// does without:
+// lock is the Lease of a shard as an elector sees it. It adds to resourcelock.LeaseLock what electing one
+// leader among a few does without:
 //
-//   - A Lease that all have seen unchanged for as long as it says is free at once. An elector by itself begins to wait only when
-//     it is made, and to have one for each shard in each replica ask all the time would be hundreds of requests a second.
+//   - A Lease that all have seen unchanged for as long as it says is free at once. An elector by itself
+//     begins to wait only when it is made, and to have one for each shard in each replica ask all the time
+//     would be hundreds of requests a second.
 //   - The elector tries once to win. Who lost is better off with another shard.
-//   - Holding ends by the time at which the last successful renewal was sent. An elector counts from when it was answered, and
-//     waits a retry period before it counts.
+//   - Holding ends by the time at which the last successful renewal was sent. An elector counts from when it
+//     was answered, and waits a retry period before it counts.
 //   - Holding ends as soon as somebody else is seen to hold the Lease.
 //   - Each tenure has a token.
 type lock struct {
@@ -28,9 +29,11 @@ type lock struct {
 	tenure *Tenure
 	// expired reports whether a record has been seen unchanged for longer than its holder had.
 	expired func(*resourcelock.LeaderElectionRecord) bool
-	// known is the last record of the Lease, if any: one that was deleted may still be held. Only the elector uses it.
+	// known is the last record of the Lease, if any: one that was deleted may still be held. Only the elector
+	// uses it.
 	known *resourcelock.LeaderElectionRecord
-	// greatest is the greatest token that the replica has seen, and token that of the tenure. Only the elector uses them.
+	// greatest is the greatest token that the replica has seen, and token that of the tenure. Only the
+	// elector uses them.
 	greatest, token int64
 	// deadline is how long a renewal is good for.
 	deadline time.Duration
@@ -62,7 +65,8 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if !now.held && l.known != nil && l.known.HolderIdentity != "" && l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
+		if !now.held && l.known != nil && l.known.HolderIdentity != "" &&
+			l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
 			l.end(errHeld) // its holder will make it again, or has gone without a word
 			return nil, nil, errHeld
 		}
@@ -93,7 +97,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // write writes a record that says that the replica holds the Lease.
-func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
+	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	before := l.state()
 	if before.held {
 		record.LeaderTransitions = before.transitions // also if the Lease was deleted
@@ -126,8 +131,8 @@ func (l *lock) giveUpUnlessHeld(err error) {
 	}
 }
 
-// release says in the Lease that nobody holds it, as an elector does with ReleaseOnCancel. That releases before work is told to
-// end where renewing has failed, so it is not set. The elector has ended.
+// release says in the Lease that nobody holds it, as an elector does with ReleaseOnCancel. That releases
+// before work is told to end where renewing has failed, so it is not set. The elector has ended.
 func (l *lock) release(ctx context.Context) error {
 	now := l.state()
 	if !now.held {
@@ -135,7 +140,8 @@ func (l *lock) release(ctx context.Context) error {
 	}
 	for {
 		record, _, err := l.LeaseLock.Get(ctx)
-		if err != nil || record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions {
+		if err != nil || record.HolderIdentity != l.Identity() ||
+			record.LeaderTransitions != now.transitions {
 			return err
 		}
 		record.HolderIdentity, record.LeaseDurationSeconds = "", 1

@@ -22,13 +22,14 @@ import (
 
 // Handler is told which shards to work in. Both funcs may be nil.
 type Handler struct {
-	// Acquired is told of shards that the replica holds from now on: at first mostly of all at once. It must not block: nothing
-	// is acquired or given up meanwhile.
+	// Acquired is told of shards that the replica holds from now on: at first mostly of all at once. It must
+	// not block: nothing is acquired or given up meanwhile.
 	Acquired func([]*Tenure)
-	// Drain ends the work in a shard that the replica is about to give up, or has lost. It returns when no work on the shard is
-	// under way; only then does the replica release its Lease, or take the shard again. Nothing new may be begun. What is under
-	// way may go on until ctx ends: after Options.DrainTimeout, with the tenure, or with the context of Run. Then it has to be
-	// told to end, and waited for. Several shards may be drained at the same time.
+	// Drain ends the work in a shard that the replica is about to give up, or has lost. It returns when no
+	// work on the shard is under way; only then does the replica release its Lease, or take the shard again.
+	// Nothing new may be begun. What is under way may go on until ctx ends: after Options.DrainTimeout, with
+	// the tenure, or with the context of Run. Then it has to be told to end, and waited for. Several shards
+	// may be drained at the same time.
 	Drain func(ctx context.Context, tenure *Tenure)
 }
 
@@ -40,12 +41,14 @@ type Assigner interface {
 	Run(ctx context.Context, handler Handler) error
 }
 
-// Member is a replica among those that share shards by Leases. Make it with New. It is safe for concurrent use.
+// Member is a replica among those that share shards by Leases. Make it with New. It is safe for concurrent
+// use.
 type Member struct {
 	options  Options
 	identity string
 	id       string // the suffix of identity, and of the name of the member's Lease
-	// client has a time limit for each request, so that one into a dead connection is not the last; watching has none.
+	// client has a time limit for each request, so that one into a dead connection is not the last; watching
+	// has none.
 	client, watching coordinationv1client.LeasesGetter
 	handler          Handler
 	// now is the clock by which Leases of others expire; a test has clocks that do not run alike.
@@ -130,7 +133,8 @@ type Status struct {
 	Members []string
 	// Holders has, for each shard, the identity of its holder; "": nobody's.
 	Holders []string
-	// Waiting says that the replica takes no shards, because there are replicas with another number of shards or another layout.
+	// Waiting says that the replica takes no shards, because there are replicas with another number of shards
+	// or another layout.
 	Waiting bool
 }
 
@@ -214,10 +218,12 @@ func (o Options) leaseOf(shard int) string { return fmt.Sprintf("%s-%03d", o.Nam
 
 // leaseLock returns the lock of a Lease of the group.
 func (m *Member) leaseLock(name string, labels map[string]string) resourcelock.LeaseLock {
-	all := map[string]string{labelGroup: m.options.Name, labelShards: strconv.Itoa(m.options.Shards), labelLayout: m.options.Layout}
+	all := map[string]string{labelGroup: m.options.Name, labelShards: strconv.Itoa(m.options.Shards),
+		labelLayout: m.options.Layout}
 	maps.Copy(all, labels)
 	return resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: m.options.Namespace, Name: name}, Client: m.client, Labels: all,
+		LeaseMeta: metav1.ObjectMeta{Namespace: m.options.Namespace,
+			Name: name}, Client: m.client, Labels: all,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: m.identity},
 	}
 }
@@ -226,8 +232,10 @@ func (m *Member) leaseLock(name string, labels map[string]string) resourcelock.L
 func (m *Member) elect(ctx context.Context, lock resourcelock.Interface, started func()) {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: lock.Describe(),
-		LeaseDuration: m.options.LeaseDuration, RenewDeadline: m.options.RenewDeadline, RetryPeriod: m.options.retryPeriod(),
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { started() }, OnStoppedLeading: func() {}},
+		LeaseDuration: m.options.LeaseDuration, RenewDeadline: m.options.RenewDeadline,
+		RetryPeriod: m.options.retryPeriod(),
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { started() },
+			OnStoppedLeading: func() {}},
 	})
 	if err != nil {
 		panic(err) // the options have been checked

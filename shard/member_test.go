@@ -16,8 +16,9 @@ import (
 // What it takes a group to come to fair shares: each shard that changes hands is drained for up to 10 s.
 const settled = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
 
-// TestModel plays random histories of replicas that come, go, are killed, cut off from the API server, and slow, with clocks that
-// are wrong and run at different rates. The model checks each shard that changes hands; after the last trouble all is fair again.
+// TestModel plays random histories of replicas that come, go, are killed, cut off from the API server, and
+// slow, with clocks that are wrong and run at different rates. The model checks each shard that changes
+// hands; after the last trouble all is fair again.
 func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -38,8 +39,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestHandOver: a replica that comes gets its share one shard at a time, each drained before; when one leaves with a word, its
-// shards are somebody else's within moments; when it is killed, within the lease duration and a retry period.
+// TestHandOver: a replica that comes gets its share one shard at a time, each drained before; when one leaves
+// with a word, its shards are somebody else's within moments; when it is killed, within the lease duration
+// and a retry period.
 func TestHandOver(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -56,7 +58,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestDeadline: a tenure ends by the renew deadline, counted from when the last renewal was sent, however long the answer took.
+// TestDeadline: a tenure ends by the renew deadline, counted from when the last renewal was sent, however
+// long the answer took.
 func TestDeadline(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -69,8 +72,10 @@ func TestDeadline(t *testing.T) {
 		tenure.mu.Lock()
 		deadline := tenure.mu.deadline
 		tenure.mu.Unlock()
-		if !time.Now().Equal(deadline) || tenure.Valid() || !errors.Is(context.Cause(tenure.Context()), ErrLost) {
-			m.Errorf("the tenure ended at %v by %v, valid: %v; its deadline was %v", time.Now(), context.Cause(tenure.Context()), tenure.Valid(), deadline)
+		if !time.Now().Equal(deadline) || tenure.Valid() ||
+			!errors.Is(context.Cause(tenure.Context()), ErrLost) {
+			m.Errorf("the tenure ended at %v by %v, valid: %v; its deadline was %v", time.Now(),
+				context.Cause(tenure.Context()), tenure.Valid(), deadline)
 		}
 		r.slow(nil)
 		heal()
@@ -85,19 +90,21 @@ func TestDeletedLease(t *testing.T) {
 		m.start(1, 0)
 		m.awaitFair(time.Minute, "the start")
 		tenure := first.Tenures()[0]
-		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(tenure.Shard()), metav1.DeleteOptions{}); err != nil {
+		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(tenure.Shard()),
+			metav1.DeleteOptions{}); err != nil {
 			m.Fatal(err)
 		}
 		time.Sleep(2 * DefaultLeaseDuration)
-		lease, err := first.client.Leases("default").Get(m.Context(), first.options.leaseOf(tenure.Shard()), metav1.GetOptions{})
+		lease, err := first.client.Leases("default").Get(m.Context(), first.options.leaseOf(tenure.Shard()),
+			metav1.GetOptions{})
 		if err != nil || *lease.Spec.HolderIdentity != first.Identity() || !tenure.Valid() {
 			m.Errorf("%v %+v, valid: %v", err, lease.Spec, tenure.Valid())
 		}
 	})
 }
 
-// TestTransitionsAreReset: somebody sets the transitions of a Lease back. The holder loses the shard, and the next token is
-// greater than the one before.
+// TestTransitionsAreReset: somebody sets the transitions of a Lease back. The holder loses the shard, and the
+// next token is greater than the one before.
 func TestTransitionsAreReset(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -106,7 +113,8 @@ func TestTransitionsAreReset(t *testing.T) {
 		name := r.options.leaseOf(before.Shard())
 		for round := range 2 {
 			patch := fmt.Appendf(nil, `{"spec":{"leaseTransitions":%d}}`, 1000*(1-round))
-			if _, err := r.client.Leases("default").Patch(m.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := r.client.Leases("default").Patch(m.Context(), name, types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				m.Fatal(err)
 			}
 			time.Sleep(2 * DefaultLeaseDuration)
@@ -125,8 +133,8 @@ func TestTransitionsAreReset(t *testing.T) {
 	})
 }
 
-// TestTokensOutliveReplicas: tokens grow although every replica is new, whatever happened to the Leases before. The model
-// compares each token with the one before.
+// TestTokensOutliveReplicas: tokens grow although every replica is new, whatever happened to the Leases
+// before. The model compares each token with the one before.
 func TestTokensOutliveReplicas(t *testing.T) {
 	const afterRestore int64 = 1 << 40
 	run(t, 1, func(m *model) {
@@ -149,7 +157,8 @@ func TestTokensOutliveReplicas(t *testing.T) {
 				if patch == "" {
 					err = leases.Delete(m.Context(), name, metav1.DeleteOptions{})
 				} else {
-					_, err = leases.Patch(m.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+					_, err = leases.Patch(m.Context(), name, types.MergePatchType, []byte(patch),
+						metav1.PatchOptions{})
 				}
 				if err != nil {
 					m.Fatal(err)
@@ -161,15 +170,18 @@ func TestTokensOutliveReplicas(t *testing.T) {
 	})
 }
 
-// TestSuspension: a machine that was suspended for a while has used up its time, although its monotonic clock stood still.
+// TestSuspension: a machine that was suspended for a while has used up its time, although its monotonic clock
+// stood still.
 func TestSuspension(t *testing.T) {
 	now := time.Now()
 	deadline := now.Add(time.Minute)
 	for _, tt := range []struct {
 		mono, wall time.Duration
 		want       bool
-	}{{0, 0, true}, {59 * time.Second, 59 * time.Second, true}, {time.Second, time.Hour, false}, {time.Hour, -time.Hour, false}} {
-		if got := before(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline, deadline.Round(0)); got != tt.want {
+	}{{0, 0, true}, {59 * time.Second, 59 * time.Second, true}, {time.Second, time.Hour, false}, {time.Hour,
+		-time.Hour, false}} {
+		if got := before(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline,
+			deadline.Round(0)); got != tt.want {
 			t.Errorf("after %v, and %v by the wall clock: %v", tt.mono, tt.wall, got)
 		}
 	}
@@ -180,7 +192,8 @@ func TestLayouts(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
 		m.awaitFair(time.Second, "the start")
-		other, err := New(Options{Config: m.config, Namespace: "default", Name: "model", Shards: 2 * modelShards, Layout: "namespace"})
+		other, err := New(Options{Config: m.config, Namespace: "default", Name: "model",
+			Shards: 2 * modelShards, Layout: "namespace"})
 		if err != nil {
 			m.Fatal(err)
 		}
@@ -199,7 +212,8 @@ func TestLayouts(t *testing.T) {
 	})
 }
 
-// TestCost: what all replicas write does not depend on how many they are, but for their own Leases; following costs one watch.
+// TestCost: what all replicas write does not depend on how many they are, but for their own Leases; following
+// costs one watch.
 func TestCost(t *testing.T) {
 	run(t, 1, func(m *model) {
 		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}

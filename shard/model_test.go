@@ -64,7 +64,8 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &model{T: t, config: cluster.Config(), logger: klog.Background(), random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
+		m := &model{T: t, config: cluster.Config(), logger: klog.Background(),
+			random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
 		for k := range m.mu.tokens {
 			m.mu.tokens[k] = -1
 		}
@@ -101,7 +102,8 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	member, err := New(Options{
 		Config: connect(m.config, n), Namespace: "default", Name: "model", Shards: modelShards,
 		Identity: fmt.Sprintf("replica-%d", len(m.mu.replicas)), LeaseDuration: DefaultLeaseDuration,
-		RenewDeadline: scaled(DefaultRenewDeadline), RetryPeriod: scaled(DefaultRetryPeriod), DrainTimeout: scaled(10 * time.Second),
+		RenewDeadline: scaled(DefaultRenewDeadline), RetryPeriod: scaled(DefaultRetryPeriod),
+		DrainTimeout: scaled(10 * time.Second),
 	})
 	if err != nil {
 		m.Fatal(err)
@@ -146,13 +148,16 @@ func (m *model) acquired(r *replica, tenures []*Tenure) {
 	for _, t := range tenures {
 		m.mu.changes++
 		if token := t.Token(); token <= m.mu.tokens[t.shard] {
-			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.begin), r.name, t.shard, token, m.mu.tokens[t.shard])
+			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.begin), r.name, t.shard,
+				token, m.mu.tokens[t.shard])
 		} else {
 			m.mu.tokens[t.shard] = token
 		}
 		for _, other := range m.mu.replicas {
-			if w := other.held[t.shard]; w != nil && !other.dead && (w.busy && w.tenure.Valid() || other == r) {
-				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.begin), r.name, t.shard, other.name)
+			if w := other.held[t.shard]; w != nil && !other.dead &&
+				(w.busy && w.tenure.Valid() || other == r) {
+				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.begin), r.name,
+					t.shard, other.name)
 			}
 		}
 		w := &work{tenure: t, done: make(chan struct{}), busy: true}
@@ -162,8 +167,8 @@ func (m *model) acquired(r *replica, tenures []*Tenure) {
 	}
 }
 
-// work writes for as long as the tenure lasts; who does not obey goes on for a while, and finds the token refused if somebody
-// else has written.
+// work writes for as long as the tenure lasts; who does not obey goes on for a while, and finds the token
+// refused if somebody else has written.
 func (m *model) work(w *work, obedient bool, pace time.Duration) {
 	defer close(w.done)
 	for w.tenure.Valid() {
@@ -185,7 +190,8 @@ func (m *model) write(w *work) {
 	defer m.mu.Unlock()
 	if token, k := w.tenure.Token(), w.tenure.shard; token >= m.mu.stored[k] {
 		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.tenure.Valid() {
-			m.Errorf("%v: shard %d was written with token %d when %d was out", time.Since(m.begin), k, token, m.mu.tokens[k])
+			m.Errorf("%v: shard %d was written with token %d when %d was out", time.Since(m.begin), k, token,
+				m.mu.tokens[k])
 		}
 	} else {
 		m.mu.refused++
@@ -217,7 +223,8 @@ func (m *model) drain(ctx context.Context, r *replica, t *Tenure) {
 func (m *model) alive() []*replica {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.mu.replicas), func(r *replica) bool { return r.dead || r.leaving })
+	return slices.DeleteFunc(slices.Clone(m.mu.replicas),
+		func(r *replica) bool { return r.dead || r.leaving })
 }
 
 // kill ends a replica without a word.

@@ -10,7 +10,10 @@ import (
 )
 
 func TestOptions(t *testing.T) {
-	sound := func() Options { return Options{Config: &rest.Config{}, Namespace: "operators", Name: "delivery"} }
+	sound := func() Options {
+		return Options{Config: &rest.Config{}, Namespace: "operators",
+			Name: "delivery"}
+	}
 	if _, err := New(sound()); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}
@@ -18,16 +21,18 @@ func TestOptions(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no config":         {func(o *Options) { o.Config = nil }, "Config is missing"},
-		"no namespace":      {func(o *Options) { o.Namespace = "" }, "Namespace is missing"},
-		"no name":           {func(o *Options) { o.Name = "" }, `Name ""`},
-		"a long name":       {func(o *Options) { o.Name = strings.Repeat("a", 41) }, "at most 40"},
-		"no label":          {func(o *Options) { o.Name = "A" }, `Name "A"`},
-		"no label value":    {func(o *Options) { o.Layout = "a b" }, `Layout "a b"`},
-		"too many shards":   {func(o *Options) { o.Shards = 1025 }, "Shards is 1025"},
-		"negative shards":   {func(o *Options) { o.Shards = -1 }, "Shards is -1"},
-		"half a second":     {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond }, "whole seconds"},
-		"a late deadline":   {func(o *Options) { o.RenewDeadline = 40 * time.Second }, "less than LeaseDuration"},
+		"no config":       {func(o *Options) { o.Config = nil }, "Config is missing"},
+		"no namespace":    {func(o *Options) { o.Namespace = "" }, "Namespace is missing"},
+		"no name":         {func(o *Options) { o.Name = "" }, `Name ""`},
+		"a long name":     {func(o *Options) { o.Name = strings.Repeat("a", 41) }, "at most 40"},
+		"no label":        {func(o *Options) { o.Name = "A" }, `Name "A"`},
+		"no label value":  {func(o *Options) { o.Layout = "a b" }, `Layout "a b"`},
+		"too many shards": {func(o *Options) { o.Shards = 1025 }, "Shards is 1025"},
+		"negative shards": {func(o *Options) { o.Shards = -1 }, "Shards is -1"},
+		"half a second": {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond },
+			"whole seconds"},
+		"a late deadline": {func(o *Options) { o.RenewDeadline = 40 * time.Second },
+			"less than LeaseDuration"},
 		"one try":           {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second try"},
 		"a negative period": {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
 		"negative patience": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
@@ -92,7 +97,8 @@ func TestStatic(t *testing.T) {
 }
 
 func TestOrdinal(t *testing.T) {
-	for pod, want := range map[string]int{"web-2": 2, "my-web-10": 10, "web": -1, "web-": -1, "-1": -1, "": -1, "web-x": -1, "web--1": 1} {
+	for pod, want := range map[string]int{"web-2": 2, "my-web-10": 10, "web": -1, "web-": -1, "-1": -1,
+		"": -1, "web-x": -1, "web--1": 1} {
 		if got, err := Ordinal(pod); err == nil && got != want || err != nil && want >= 0 {
 			t.Errorf("%q: %d, %v; want %d", pod, got, err, want)
 		}

@@ -7,8 +7,8 @@ import (
 
 // plan returns what a replica should take, and which shard it should give up, if any (-1: none).
 //
-// All replicas decide by the same rule over about the same situation. They need not agree: a shard that two want goes to the one
-// whose write comes first, and a shard too many is given up later.
+// All replicas decide by the same rule over about the same situation. They need not agree: a shard that two
+// want goes to the one whose write comes first, and a shard too many is given up later.
 func (v situation) plan() (take []int, give int) {
 	give = -1
 	if v.foreign {
@@ -49,7 +49,8 @@ func (v situation) plan() (take []int, give int) {
 	return take, give
 }
 
-// mayHaveOneMore reports whether the replica is among the first that have the least, where so many shards are to spare.
+// mayHaveOneMore reports whether the replica is among the first that have the least, where so many shards are
+// to spare.
 func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool {
 	for _, m := range v.members {
 		if spare <= 0 {
@@ -65,15 +66,17 @@ func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 	return false
 }
 
-// mustGive reports whether the replica is among those that have the most, where so many shards are missing elsewhere.
+// mustGive reports whether the replica is among those that have the most, where so many shards are missing
+// elsewhere.
 func (v situation) mustGive(counts map[string]int, least, missing int) bool {
 	givers := slices.DeleteFunc(slices.Clone(v.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return slices.Index(givers, v.self) >= 0 && slices.Index(givers, v.self) < missing
 }
 
-// sortByDistance sorts shards by how far they are from where the replica's own would be if all replicas lay side by side, so that
-// the shards of one are mostly neighbours, and two replicas seldom want the same one first.
+// sortByDistance sorts shards by how far they are from where the replica's own would be if all replicas lay
+// side by side, so that the shards of one are mostly neighbours, and two replicas seldom want the same one
+// first.
 func (v situation) sortByDistance(shards []int) {
 	rank := slices.Index(v.members, v.self)
 	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)

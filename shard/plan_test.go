@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlan: from any distribution replicas that see the same come to fair shares, with no more hand-overs than it takes and one
-// shard without an owner for each of them at most.
+// TestPlan: from any distribution replicas that see the same come to fair shares, with no more hand-overs
+// than it takes and one shard without an owner for each of them at most.
 func TestPlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 300 {
@@ -53,7 +53,8 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		if given > needed {
-			t.Errorf("%d shards, %d members: %d were given up where %d would do; %v", shards, members, given, needed, start)
+			t.Errorf("%d shards, %d members: %d were given up where %d would do; %v", shards, members,
+				given, needed, start)
 		}
 	}
 }
@@ -74,21 +75,36 @@ func TestPlanAlone(t *testing.T) {
 		take []int
 		give int
 	}{
-		"all are free":                {situation{members: []string{"a"}, holders: []string{"", "", ""}}, []int{0, 1, 2}, -1},
-		"the own half":                {situation{members: []string{"0", "a"}, holders: []string{"", "", "", ""}}, []int{2, 3}, -1},
-		"one more than a fair share":  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", ""}}, nil, -1},
-		"one by one":                  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "a"}}, nil, 3},
-		"the odd one stays":           {situation{members: []string{"a", "b"}, holders: []string{"a", "b", "a"}}, nil, -1},
-		"the odd one is wanted":       {situation{members: []string{"a", "b", "c"}, holders: []string{"a", "a", "b", "b"}}, nil, 1},
-		"somebody else gives":         {situation{members: []string{"0", "a", "c"}, holders: []string{"0", "0", "a", "a"}}, nil, -1},
-		"an orphan will do":           {situation{members: []string{"a", "b", "c"}, holders: []string{"a", "a", "b", "dead"}}, nil, -1},
-		"others mean something else":  {situation{members: []string{"a"}, holders: []string{"", ""}, foreign: true}, nil, -1},
-		"more members than shards":    {situation{members: []string{"0", "1", "a"}, holders: []string{"0", "1"}}, nil, -1},
-		"the last one to have any":    {situation{members: []string{"0", "1", "a"}, holders: []string{"0", ""}}, nil, -1},
-		"the first one to have one":   {situation{members: []string{"a", "b", "c"}, holders: []string{"", "b"}}, []int{0}, -1},
-		"nobody gives what is to go":  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "dead"}}, nil, 2},
-		"a free one is next to mine":  {situation{members: []string{"0", "a"}, holders: []string{"", "", "a", "0"}}, []int{1}, -1},
-		"nothing while one is nobody": {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
+		"all are free": {situation{members: []string{"a"}, holders: []string{"", "", ""}},
+			[]int{0, 1, 2}, -1},
+		"the own half": {situation{members: []string{"0", "a"},
+			holders: []string{"", "", "", ""}}, []int{2, 3}, -1},
+		"one more than a fair share": {situation{members: []string{"a", "b"},
+			holders: []string{"a", "a", "a", ""}}, nil, -1},
+		"one by one": {situation{members: []string{"a", "b"},
+			holders: []string{"a", "a", "a", "a"}}, nil, 3},
+		"the odd one stays": {situation{members: []string{"a", "b"},
+			holders: []string{"a", "b", "a"}}, nil, -1},
+		"the odd one is wanted": {situation{members: []string{"a", "b", "c"},
+			holders: []string{"a", "a", "b", "b"}}, nil, 1},
+		"somebody else gives": {situation{members: []string{"0", "a", "c"},
+			holders: []string{"0", "0", "a", "a"}}, nil, -1},
+		"an orphan will do": {situation{members: []string{"a", "b", "c"},
+			holders: []string{"a", "a", "b", "dead"}}, nil, -1},
+		"others mean something else": {situation{members: []string{"a"}, holders: []string{"", ""},
+			foreign: true}, nil, -1},
+		"more members than shards": {situation{members: []string{"0", "1", "a"},
+			holders: []string{"0", "1"}}, nil, -1},
+		"the last one to have any": {situation{members: []string{"0", "1", "a"},
+			holders: []string{"0", ""}}, nil, -1},
+		"the first one to have one": {situation{members: []string{"a", "b", "c"},
+			holders: []string{"", "b"}}, []int{0}, -1},
+		"nobody gives what is to go": {situation{members: []string{"a", "b"},
+			holders: []string{"a", "a", "a", "dead"}}, nil, 2},
+		"a free one is next to mine": {situation{members: []string{"0", "a"},
+			holders: []string{"", "", "a", "0"}}, []int{1}, -1},
+		"nothing while one is nobody": {situation{members: []string{"a", "b"},
+			holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.self = "a"

@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bePresent renews the Lease by which others know of the replica until ctx ends, and removes it then. present is closed when
-// it is there for the first time.
+// bePresent renews the Lease by which others know of the replica until ctx ends, and removes it then. present
+// is closed when it is there for the first time.
 func (m *Member) bePresent(ctx context.Context, present chan<- struct{}) {
 	name := m.options.Name + "-member-" + m.id
 	once := sync.OnceFunc(func() { close(present) })
@@ -29,7 +29,8 @@ func (m *Member) bePresent(ctx context.Context, present chan<- struct{}) {
 	m.remove(ctx, name, metav1.DeleteOptions{})
 }
 
-// presence is the Lease of a member as an elector sees it. Its failures are logged: a replica that cannot write it takes no shards.
+// presence is the Lease of a member as an elector sees it. Its failures are logged: a replica that cannot
+// write it takes no shards.
 type presence struct {
 	resourcelock.LeaseLock
 	logger klog.Logger
@@ -57,7 +58,8 @@ func (p *presence) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 // report logs an error, unless the end came first, and returns it.
 func (p *presence) report(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		p.logger.Error(err, "The replica cannot say that it is there, and shares no shards until it can", "lease", p.Describe())
+		p.logger.Error(err, "The replica cannot say that it is there, and shares no shards until it can",
+			"lease", p.Describe())
 	}
 	return err
 }
@@ -98,12 +100,14 @@ func (m *Member) removeAbandoned(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
 	defer cancel()
 	if known != nil && known.resourceVersion != "" {
-		m.remove(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &known.resourceVersion}})
+		m.remove(
+			ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+				ResourceVersion: &known.resourceVersion}})
 	}
 }
 
-// observe follows the Leases of the group until ctx ends. It begins when the own is there: of two replicas that begin at the same
-// time, at least one sees the other then, before it takes anything.
+// observe follows the Leases of the group until ctx ends. It begins when the own is there: of two replicas
+// that begin at the same time, at least one sees the other then, before it takes anything.
 func (m *Member) observe(ctx context.Context, present <-chan struct{}) {
 	select {
 	case <-present:
@@ -134,8 +138,8 @@ func pause(ctx context.Context, period time.Duration) {
 	}
 }
 
-// follow lists and watches once, until the watch ends. The own Lease is renewed each retry period, and that shows in the watch:
-// if nothing does for two, the watch is dead.
+// follow lists and watches once, until the watch ends. The own Lease is renewed each retry period, and that
+// shows in the watch: if nothing does for two, the watch is dead.
 func (m *Member) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

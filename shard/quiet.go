@@ -2,10 +2,12 @@ package shard
 
 import "k8s.io/klog/v2"
 
-// debugLevel is where the log lines of electors go. They are many, and say errors where two replicas want the same shard.
+// debugLevel is where the log lines of electors go. They are many, and say errors where two replicas want the
+// same shard.
 const debugLevel = 4
 
-// quiet returns a logger that says all that it is told at the debug level only. What went wrong for good is said by others.
+// quiet returns a logger that says all that it is told at the debug level only. What went wrong for good is
+// said by others.
 func quiet(logger klog.Logger) klog.Logger {
 	if logger.GetSink() == nil { // it says nothing anyway
 		return logger

@@ -17,10 +17,12 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// TestMissingRights: a replica that may not write Leases logs it, not too often, and takes its shards once it may.
+// TestMissingRights: a replica that may not write Leases logs it, not too often, and takes its shards once it
+// may.
 func TestMissingRights(t *testing.T) {
 	for name, test := range map[string]struct{ forbidden, logged string }{
-		"member": {`"name":"model-member-`, "The replica cannot say that it is there, and shares no shards until it can"},
+		"member": {`"name":"model-member-`,
+			"The replica cannot say that it is there, and shares no shards until it can"},
 		"shards": {`"name":"model-00`, "A shard was not acquired"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,10 +79,13 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 		request.Body = io.NopCloser(bytes.NewReader(body))
 		return r.inner.RoundTrip(request)
 	}
-	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
+	status := fmt.
+		Sprintf(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
 	return &http.Response{
-		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
-		Body: io.NopCloser(strings.NewReader(status)),
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+		Request: request,
+		Body:    io.NopCloser(strings.NewReader(status)),
 	}, nil
 }
 
@@ -95,7 +100,8 @@ func TestEndIsNoFailure(t *testing.T) {
 	var out bytes.Buffer
 	present := make(chan struct{})
 	close(present)
-	member.observe(klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))), present)
+	member.observe(klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))),
+		present)
 	if out.Len() > 0 {
 		t.Errorf("logged: %s", &out)
 	}

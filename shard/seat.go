@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// announceDelay is how long a shard that has been acquired waits for others, so that they are announced together: whoever lists the
-// objects of several shards at once asks the server less often.
+// announceDelay is how long a shard that has been acquired waits for others, so that they are announced
+// together: whoever lists the objects of several shards at once asks the server less often.
 const announceDelay = 250 * time.Millisecond
 
 // seat is the place of a shard in this replica, from the attempt to acquire it to its release.
@@ -66,7 +66,8 @@ func (m *Member) expired(name string, record *resourcelock.LeaderElectionRecord)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.mu.sightings.leases[name]
-	return known != nil && apiequality.Semantic.DeepEqual(known.record(), record) && known.holder(m.now()) == ""
+	return known != nil && apiequality.Semantic.DeepEqual(known.record(), record) &&
+		known.holder(m.now()) == ""
 }
 
 // settle clears away what is over, and has lost shards drained.
@@ -83,13 +84,15 @@ func (m *Member) settle(ctx context.Context) {
 			m.mu.pauses[shard] = time.Now().Add(m.options.retryPeriod())
 			m.reportLocked(ctx, s)
 		case ended && !s.acquired.IsZero() && !s.draining:
-			klog.FromContext(ctx).Info("A shard was lost", "lease", s.lock.Describe(), "cause", context.Cause(s.tenure.ctx))
+			klog.FromContext(ctx).Info("A shard was lost", "lease", s.lock.Describe(), "cause",
+				context.Cause(s.tenure.ctx))
 			m.leave(ctx, s)
 		}
 	}
 }
 
-// reportLocked logs why a shard was not acquired, unless somebody else was faster, or the log has just told of another one.
+// reportLocked logs why a shard was not acquired, unless somebody else was faster, or the log has just told
+// of another one.
 func (m *Member) reportLocked(ctx context.Context, s *seat) {
 	cause := context.Cause(s.tenure.ctx)
 	faster := errors.Is(cause, errHeld) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause)
@@ -100,7 +103,8 @@ func (m *Member) reportLocked(ctx context.Context, s *seat) {
 	klog.FromContext(ctx).Error(cause, "A shard was not acquired", "lease", s.lock.Describe())
 }
 
-// leave gives up a seat: it has its work ended, if any was begun, and then its Lease released. Needs the lock.
+// leave gives up a seat: it has its work ended, if any was begun, and then its Lease released. Needs the
+// lock.
 func (m *Member) leave(ctx context.Context, s *seat) {
 	s.draining = true
 	announced := s.announced
@@ -131,7 +135,8 @@ func (m *Member) release(ctx context.Context, s *seat) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
 	if err := s.lock.release(ctx); err != nil {
-		klog.FromContext(ctx).Info("The Lease of a shard was not released, so that it has to expire", "lease", s.lock.Describe(), "err", err)
+		klog.FromContext(ctx).Info("The Lease of a shard was not released, so that it has to expire", "lease",
+			s.lock.Describe(), "err", err)
 	}
 }
 

@@ -26,7 +26,8 @@ type sighting struct {
 	changed         time.Time
 	// token is the greatest that a tenure of the Lease can have had.
 	token int64
-	// deleted says that the Lease is gone. Its holder does not know yet, so that it counts for as long as it would have.
+	// deleted says that the Lease is gone. Its holder does not know yet, so that it counts for as long as it
+	// would have.
 	deleted bool
 }
 
@@ -47,7 +48,8 @@ func (s *sighting) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
 	return s.changed.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
-// sightings are all Leases of a group, by name. It is pure: every rule about who is there and who holds what is here.
+// sightings are all Leases of a group, by name. It is pure: every rule about who is there and who holds what
+// is here.
 type sightings struct {
 	options Options
 	leases  map[string]*sighting
@@ -55,7 +57,8 @@ type sightings struct {
 
 // note records a Lease as it is now.
 func (s *sightings) note(lease *coordinationv1.Lease, now time.Time) {
-	if known := s.leases[lease.Name]; known != nil && !known.deleted && apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
+	if known := s.leases[lease.Name]; known != nil && !known.deleted &&
+		apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
 		return
 	}
 	next := &sighting{
@@ -136,7 +139,8 @@ func (s *sightings) situation(self string, now time.Time) situation {
 	return v
 }
 
-// abandoned returns the names of Leases of members that have not been renewed for ten times as long as they say.
+// abandoned returns the names of Leases of members that have not been renewed for ten times as long as they
+// say.
 func (s *sightings) abandoned(now time.Time) []string {
 	var names []string
 	for name, lease := range s.leases {

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// ErrLost is the cause of the end of a Tenure's context when its Lease could not be renewed in time, or somebody else has taken
-// it.
+// ErrLost is the cause of the end of a Tenure's context when its Lease could not be renewed in time, or
+// somebody else has taken it.
 var ErrLost = errors.New("the shard was lost")
 
 // errReleased is the cause after a shard has been given up.
 var errReleased = errors.New("the shard was given up")
 
-// Tenure is a shard in the hands of this replica, until it is given up or lost. It is safe for concurrent use.
+// Tenure is a shard in the hands of this replica, until it is given up or lost. It is safe for concurrent
+// use.
 type Tenure struct {
 	shard  int
 	ctx    context.Context
@@ -38,21 +39,22 @@ func newTenure(ctx context.Context, shard int) *Tenure {
 // Shard returns the number of the shard, from 0 on.
 func (t *Tenure) Shard() int { return t.shard }
 
-// Token is for fencing: it is greater than that of any earlier tenure of the shard. Who keeps the greatest token that ever came
-// with a write, and refuses writes with a smaller one, is safe from a replica that was paused and does not know that its time is
-// over. It is derived from the resource version of the Lease, so that it also grows if the Lease is reset or deleted; 0 for
-// shards without Leases.
+// Token is for fencing: it is greater than that of any earlier tenure of the shard. Who keeps the greatest
+// token that ever came with a write, and refuses writes with a smaller one, is safe from a replica that was
+// paused and does not know that its time is over. It is derived from the resource version of the Lease, so
+// that it also grows if the Lease is reset or deleted; 0 for shards without Leases.
 func (t *Tenure) Token() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.token
 }
 
-// Context ends when the tenure does: at the latest when the renew deadline is over. Its cause is ErrLost, if it is not given up.
+// Context ends when the tenure does: at the latest when the renew deadline is over. Its cause is ErrLost, if
+// it is not given up.
 func (t *Tenure) Context() context.Context { return t.ctx }
 
-// Valid reports whether the replica may work in the shard at this moment. It looks at the clocks, also at the one that goes on
-// while a machine is suspended. The context may still be open after a pause.
+// Valid reports whether the replica may work in the shard at this moment. It looks at the clocks, also at the
+// one that goes on while a machine is suspended. The context may still be open after a pause.
 func (t *Tenure) Valid() bool {
 	t.mu.Lock()
 	deadline, wall := t.mu.deadline, t.mu.wall
@@ -61,8 +63,8 @@ func (t *Tenure) Valid() bool {
 	return t.ctx.Err() == nil && (deadline.IsZero() || before(now, now.Round(0), deadline, wall))
 }
 
-// before reports whether a time is before a deadline by both clocks. The monotonic clock stands still while a machine is
-// suspended, and the wall clock may be set back.
+// before reports whether a time is before a deadline by both clocks. The monotonic clock stands still while a
+// machine is suspended, and the wall clock may be set back.
 func before(now, wallNow, deadline, wall time.Time) bool {
 	return now.Before(deadline) && wallNow.Before(wall)
 }

@@ -8,10 +8,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// blockSize is how much is compressed together: what follows gains little from more, and reading one object costs this.
+// blockSize is how much is compressed together: what follows gains little from more, and reading one object
+// costs this.
 const blockSize = 256 << 10
 
-// maxObjects is how many objects a block has at most, so that a small file cannot have a large number of empty ones.
+// maxObjects is how many objects a block has at most, so that a small file cannot have a large number of
+// empty ones.
 const maxObjects = 8 << 10
 
 // minObject is the size of the smallest object in a block: three lengths, a key, and JSON with a name.
@@ -56,8 +58,8 @@ func (b *builder) reset() {
 	b.objects = 0
 }
 
-// parseBlock returns the records of a block, which refer to its content. Content, keys and records together take parsedCost
-// times the size of the content at most.
+// parseBlock returns the records of a block, which refer to its content. Content, keys and records together
+// take parsedCost times the size of the content at most.
 func parseBlock(content []byte) ([]Record, error) {
 	count, at := binary.Uvarint(content)
 	if at <= 0 || count > maxObjects || count*uint64(minObject) > uint64(len(content)+minSlack) {
@@ -74,7 +76,8 @@ func parseBlock(content []byte) ([]Record, error) {
 		total += n
 	}
 	if total != uint64(len(content)-at) {
-		return nil, fmt.Errorf("the objects of a block have %d bytes, and it has %d for them", total, len(content)-at)
+		return nil, fmt.Errorf("the objects of a block have %d bytes, and it has %d for them", total,
+			len(content)-at)
 	}
 	next := func() int {
 		n, used := binary.Uvarint(content[lengths:])
@@ -110,7 +113,8 @@ func parseBlock(content []byte) ([]Record, error) {
 // encoders and decoders are used again: each takes memory of the size of several blocks.
 var (
 	encoders = sync.Pool{New: func() any {
-		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithWindowSize(1<<20))
 		if err != nil {
 			panic(err) // the options are constant
 		}
@@ -137,8 +141,8 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	return appendFrame(dst, f, small)
 }
 
-// contentCost is how many bytes of memory content takes at most, and allowedCost how many it may take by its size in the
-// file.
+// contentCost is how many bytes of memory content takes at most, and allowedCost how many it may take by its
+// size in the file.
 func contentCost(kind byte, content []byte) uint64 {
 	cost := uint64(len(content)) * parsedCost
 	if kind == kindIndex {
@@ -162,7 +166,8 @@ func plainContent(text []byte, kind byte, offset int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case f.kind != kind:
-		return nil, damaged(offset, "there is a block of kind %q in the place of one of kind %q", f.kind, kind)
+		return nil, damaged(offset, "there is a block of kind %q in the place of one of kind %q",
+			f.kind, kind)
 	case f.coding == codingPlain && f.raw == f.stored:
 		return content, nil
 	case f.coding != codingZstd:

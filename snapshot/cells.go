@@ -10,21 +10,24 @@ import (
 // ageDescription is how API servers describe a column that shows how long ago an object was created.
 var ageDescription = metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]
 
-// since is a cell that shows how long ago a moment was. The text of the server would be true for a moment only.
+// since is a cell that shows how long ago a moment was. The text of the server would be true for a moment
+// only.
 type since struct {
 	Since *time.Time `json:"since"`
 }
 
-// Cells makes the row of a server's table, whose cells are those of an object in JSON, fit for keeping: an age becomes the
-// moment that it counts from. Without cells there is no row.
-func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage, created time.Time) ([]byte, error) {
+// Cells makes the row of a server's table, whose cells are those of an object in JSON, fit for keeping: an
+// age becomes the moment that it counts from. Without cells there is no row.
+func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage,
+	created time.Time) ([]byte, error) {
 	if len(cells) == 0 {
 		return nil, nil
 	}
 	row := make([]any, len(cells))
 	for i, cell := range cells {
 		row[i] = cell
-		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() && showsAge(cell) {
+		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() &&
+			showsAge(cell) {
 			row[i] = since{&created}
 		}
 	}

@@ -1,9 +1,10 @@
 package snapshot
 
-// What the index takes in memory, at most, by its text. Each number covers the lists that grow while the index is decoded.
+// What the index takes in memory, at most, by its text. Each number covers the lists that grow while the
+// index is decoded.
 const (
-	// indexTypeCost is for a type, indexObjectCost for another object, such as the place of a block, and indexValueCost for
-	// any other value.
+	// indexTypeCost is for a type, indexObjectCost for another object, such as the place of a block, and
+	// indexValueCost for any other value.
 	indexTypeCost   = 8 << 10
 	indexObjectCost = 1 << 10
 	indexValueCost  = 256
@@ -19,8 +20,8 @@ const (
 	depthDocuments = 3 // what is in "server" and deeper is not decoded, but the names of the documents
 )
 
-// indexCost returns how many bytes of memory decoding an index takes at most, in one pass that allocates nothing. The text
-// need not be JSON.
+// indexCost returns how many bytes of memory decoding an index takes at most, in one pass that allocates
+// nothing. The text need not be JSON.
 func indexCost(text []byte) uint64 {
 	cost := uint64(len(text)) * indexTextCost
 	depth, server := 0, false

@@ -12,8 +12,12 @@ import (
 func Example() {
 	var out bytes.Buffer
 	w := snapshot.NewWriter(&out, snapshot.About{Tool: "my-operator v1"})
-	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo", Namespaced: true})
-	if err := section.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web"}}`), nil); err != nil {
+	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
+		Namespaced: true})
+	if err := section.
+		Add(
+			[]byte(
+				`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web"}}`), nil); err != nil {
 		fmt.Println(err)
 	}
 	if err := section.Close("4711"); err != nil {

@@ -24,7 +24,8 @@ func Bomb(size int) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(make([]byte, size), nil)
-	return appendFrame(nil, frame{kind: kindObjects, coding: codingZstd, raw: uint32(size), stored: uint32(len(small))}, small)
+	return appendFrame(nil, frame{kind: kindObjects, coding: codingZstd, raw: uint32(size),
+		stored: uint32(len(small))}, small)
 }
 
 // Assemble is a file of one frame, or of what stands in its place, and an index.
@@ -35,7 +36,8 @@ func Assemble(frame, index []byte) []byte {
 	return append(append(text, last...), trailer(int64(at), len(last))...)
 }
 
-// Squeeze is a file of an index alone, an object, which is compressed. Noise in it keeps the ratio below the bound.
+// Squeeze is a file of an index alone, an object, which is compressed. Noise in it keeps the ratio below the
+// bound.
 func Squeeze(index []byte) []byte {
 	noise := make([]byte, len(index)/200)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
@@ -43,7 +45,8 @@ func Squeeze(index []byte) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(index, nil)
-	last := appendFrame(nil, frame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)), stored: uint32(len(small))}, small)
+	last := appendFrame(nil, frame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)),
+		stored: uint32(len(small))}, small)
 	text := header()
 	return append(append(text, last...), trailer(int64(len(text)), len(last))...)
 }

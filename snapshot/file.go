@@ -22,8 +22,8 @@ type File struct {
 	types    []*Objects
 }
 
-// Open opens the file at a path. The error is a *FormatError, with the path before it, for a file that cannot be read, and
-// wraps ErrNoSnapshot for one that is something else.
+// Open opens the file at a path. The error is a *FormatError, with the path before it, for a file that cannot
+// be read, and wraps ErrNoSnapshot for one that is something else.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -126,7 +126,9 @@ func (f *File) readIndex(at int64, length int, size int64) error {
 		return damaged(at, "the index is not understood: %v", err)
 	}
 	if len(read.Requires) > 0 {
-		return &FormatError{at, fmt.Sprintf("it takes %s to read the file, which this program does not know: use a newer one", strings.Join(read.Requires, ", "))}
+		return &FormatError{at,
+			fmt.Sprintf("it takes %s to read the file, which this program does not know: use a newer one",
+				strings.Join(read.Requires, ", "))}
 	}
 	f.contents = Contents{About: read.About, Size: size}
 	var blocks []place
@@ -154,15 +156,16 @@ func (e entry) check(at int64) error {
 	case e.Resource == "" || e.Version == "" || e.Kind == "":
 		return damaged(at, "the index has a type without a name, version or kind")
 	case objects != e.Objects:
-		return damaged(at, "%s has %d objects by the index, and %d in its blocks", e.Resource, e.Objects, objects)
+		return damaged(at, "%s has %d objects by the index, and %d in its blocks", e.Resource,
+			e.Objects, objects)
 	case e.Missing != nil && objects > 0:
 		return damaged(at, "%s is missing, and has objects", e.Resource)
 	}
 	return nil
 }
 
-// checkPlaces refuses blocks that are not in the file before the index, or share bytes: then the file would have more
-// content than its size justifies.
+// checkPlaces refuses blocks that are not in the file before the index, or share bytes: then the file would
+// have more content than its size justifies.
 func checkPlaces(blocks []place, end int64) error {
 	slices.SortFunc(blocks, func(a, b place) int { return cmp.Compare(a.At, b.At) })
 	from := int64(headerSize)

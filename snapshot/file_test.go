@@ -28,10 +28,12 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	contents := f.Contents()
-	if contents.Tool != "test" || contents.Server.Host != "there" || time.Since(contents.Created) > time.Hour {
+	if contents.Tool != "test" || contents.Server.Host != "there" ||
+		time.Since(contents.Created) > time.Hour {
 		t.Errorf("%+v", contents.About)
 	}
-	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" || contents.Types[1].ResourceVersion != "17" {
+	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" ||
+		contents.Types[1].ResourceVersion != "17" {
 		t.Fatalf("%+v", contents.Types)
 	}
 	objects := f.Objects(gizmos.GVR().GroupResource())
@@ -53,7 +55,8 @@ func TestRoundTrip(t *testing.T) {
 	if i != n {
 		t.Errorf("%d objects", i)
 	}
-	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true, "web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
+	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true,
+		"web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
 		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
 			t.Errorf("%q: %q, %v, %v", key, r.Key, ok, err)
 		}
@@ -100,12 +103,17 @@ func TestUnordered(t *testing.T) {
 // TestObjects: what an object must have, and how its apiVersion is left out and its kind is added.
 func TestObjects(t *testing.T) {
 	tests := map[string]struct{ object, want, fails string }{
-		"first":          {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"in between":     {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`, `{"kind":"Gizmo", "metadata":{"name":"a"}}`, ""},
-		"last":           {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"none":           {` {"metadata":{"name":"a"}} `, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"only that":      {`{"apiVersion":"v1","metadata":{"name":"a"}}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"brackets in it": {`{"apiVersion":"v1","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, `{"kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, ""},
+		"first": {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"in between": {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo", "metadata":{"name":"a"}}`, ""},
+		"last": {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"none": {` {"metadata":{"name":"a"}} `, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"only that": {`{"apiVersion":"v1","metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"brackets in it": {`{"apiVersion":"v1","metadata":{"name":"a","annotations":{"x":"},{\""}}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, ""},
 		"no name":        {`{"kind":"Gizmo","metadata":{}}`, "", "no metadata.name"},
 		"no metadata":    {`{"kind":"Gizmo"}`, "", "no metadata.name"},
 		"name is a list": {`{"metadata":{"name":[]}}`, "", "no metadata.name"},
@@ -125,7 +133,8 @@ func TestObjects(t *testing.T) {
 			section := w.Begin(gizmos)
 			err := section.Add([]byte(tt.object), nil)
 			if tt.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fails) || !strings.Contains(err.Error(), "gizmos: object 1") {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) ||
+					!strings.Contains(err.Error(), "gizmos: object 1") {
 					t.Errorf("the error is %v", err)
 				}
 				return
@@ -195,7 +204,8 @@ func TestNewer(t *testing.T) {
 	text := written(t, 1)
 	binary.LittleEndian.PutUint16(text[8:], 2)
 	snapshot.SealHeader(text)
-	if _, err := open(text); err == nil || !strings.Contains(err.Error(), "version 2, and this program reads version 1: use a newer one") {
+	if _, err := open(text); err == nil ||
+		!strings.Contains(err.Error(), "version 2, and this program reads version 1: use a newer one") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -207,17 +217,24 @@ func TestIndex(t *testing.T) {
 	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
 	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
 	tests := map[string]struct{ index, want string }{
-		"sound":           {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
-		"more in it":      {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` + block + `]}]}`, ""},
-		"requires more":   {`{"requires":["ropes"]}`, "it takes ropes to read the file"},
-		"no JSON":         {`{`, "is not understood"},
-		"no name":         {`{"types":[{"version":"v1"}]}`, "without a name"},
-		"twice":           {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`, "where none can be"},
-		"outside":         {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size + `,"objects":1}]}]}`, "where none can be"},
-		"negative":        {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size + `,"objects":1}]}]}`, "where none can be"},
-		"other number":    {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`, "has 5 objects by the index, and 1"},
-		"far too many":    {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size + `,"objects":9999999}]}]}`, "a block of 9999999 objects"},
-		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`, "is missing, and has objects"},
+		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
+			block + `]}]}`, ""},
+		"requires more": {`{"requires":["ropes"]}`, "it takes ropes to read the file"},
+		"no JSON":       {`{`, "is not understood"},
+		"no name":       {`{"types":[{"version":"v1"}]}`, "without a name"},
+		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
+			"where none can be"},
+		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
+			`,"objects":1}]}]}`, "where none can be"},
+		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
+			`,"objects":1}]}]}`, "where none can be"},
+		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
+			"has 5 objects by the index, and 1"},
+		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
+			`,"objects":9999999}]}]}`, "a block of 9999999 objects"},
+		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
+			"is missing, and has objects"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,24 +262,30 @@ func TestBlocks(t *testing.T) {
 		frame []byte
 		want  string
 	}{
-		"bomb":         {snapshot.Bomb(60 << 20), "claims to have 62914560 bytes"},
-		"other kind":   {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block of kind 'X'"},
-		"other key":    {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")), "does not have the objects that the index says"},
-		"two":          {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")), "does not have the objects that the index says"},
-		"too many":     {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
-		"lengths":      {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
-		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")), "lengths"},
-		"empty":        {snapshot.Frame('O', nil), "objects in 0 bytes"},
-		"none":         {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
+		"bomb":       {snapshot.Bomb(60 << 20), "claims to have 62914560 bytes"},
+		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block of kind 'X'"},
+		"other key": {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")),
+			"does not have the objects that the index says"},
+		"two": {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")),
+			"does not have the objects that the index says"},
+		"too many": {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
+		"lengths":  {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
+		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")),
+			"lengths"},
+		"empty": {snapshot.Frame('O', nil), "objects in 0 bytes"},
+		"none":  {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
+			index := fmt.
+				Sprintf(
+					`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
 			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") || !strings.Contains(err.Error(), tt.want) {
+			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -359,19 +382,22 @@ func TestFullDisk(t *testing.T) {
 func TestCells(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	docs := metav1.ObjectMeta{}.SwaggerDoc()
-	columns := []metav1.TableColumnDefinition{{Name: "Name", Description: docs["name"]}, {Name: "Data"}, {Name: "Age", Description: docs["creationTimestamp"]}}
+	columns := []metav1.TableColumnDefinition{{Name: "Name", Description: docs["name"]}, {Name: "Data"},
+		{Name: "Age", Description: docs["creationTimestamp"]}}
 	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
 	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
 		t.Errorf("%s, %v", row, err)
 	}
 	// The definitions of types show when they were created in a column that is described as an age.
-	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`), created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
+	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),
+		created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
 		t.Errorf("%s, %v", row, err)
 	}
 	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
 		t.Errorf("%s, %v", row, err)
 	}
-	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok || !at.Equal(created) {
+	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok ||
+		!at.Equal(created) {
 		t.Errorf("%v, %v", at, ok)
 	}
 	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {

@@ -10,11 +10,14 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-var gizmos = snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo", Namespaced: true}
+var gizmos = snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
+	Namespaced: true}
 
 // gizmo is an object as API servers send it.
 func gizmo(namespace, name, text string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
+	return fmt.
+		Appendf(
+			nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
 }
 
 // written is a snapshot of so many gizmos, with a type that is missing.
@@ -24,7 +27,8 @@ func written(tb testing.TB, n int) []byte {
 	w := snapshot.NewWriter(&out, snapshot.About{Tool: "test", Server: snapshot.Server{Host: "there"}})
 	section := w.Begin(gizmos)
 	for i := range n {
-		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)), nil); err != nil {
+		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)),
+			nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -32,7 +36,8 @@ func written(tb testing.TB, n int) []byte {
 		tb.Fatal(err)
 	}
 	why := metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}
-	if err := w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, why, false); err != nil {
+	if err := w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, why,
+		false); err != nil {
 		tb.Fatal(err)
 	}
 	if err := w.Commit(); err != nil {

@@ -40,8 +40,8 @@ const (
 const (
 	// maxRaw is the size of the largest content of a frame.
 	maxRaw = 64 << 20
-	// maxCost is how many bytes of memory a byte of the file may take. A writer leaves content uncompressed that would take
-	// more.
+	// maxCost is how many bytes of memory a byte of the file may take. A writer leaves content uncompressed
+	// that would take more.
 	maxCost = 1024
 	// parsedCost is how many bytes a byte of content takes at most when it is parsed: see parseBlock.
 	parsedCost = 5
@@ -85,7 +85,9 @@ func checkHeader(text []byte) error {
 		return damaged(0, "the header is damaged")
 	}
 	if version := binary.LittleEndian.Uint16(text[len(magic):]); version != major {
-		return &FormatError{int64(len(magic)), fmt.Sprintf("the format has version %d, and this program reads version %d: use a newer one", version, major)}
+		return &FormatError{int64(len(magic)),
+			fmt.Sprintf("the format has version %d, and this program reads version %d: use a newer one",
+				version, major)}
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 	if len(text) < frameSize {
 		return frame{}, nil, damaged(offset, "a block of %d bytes is too short", len(text))
 	}
-	f := frame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]), stored: binary.LittleEndian.Uint32(text[8:])}
+	f := frame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
+		stored: binary.LittleEndian.Uint32(text[8:])}
 	content := text[frameSize:]
 	sum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
 	if sum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
@@ -147,7 +150,8 @@ func parseTrailer(text []byte, size int64) (offset int64, length int, err error)
 		return 0, 0, damaged(at, "the end of the file is damaged")
 	}
 	from, n := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint32(text[8:])
-	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(at) || uint64(at)-from != uint64(n) {
+	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(at) ||
+		uint64(at)-from != uint64(n) {
 		return 0, 0, damaged(at, "the index is not where the end of the file says")
 	}
 	return int64(from), int(n), nil

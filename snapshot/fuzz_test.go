@@ -41,23 +41,31 @@ func TestIndexThatGrows(t *testing.T) {
 		"redacted":  `{"redacted":[` + strings.Repeat(`{},`, many) + `{}]}`,
 		"requires":  `{"types":[],"requires":[` + strings.Repeat(`"",`, many) + `""]}`,
 		"documents": `{"server":{"documents":{` + names.String() + `"":0}}}`,
-		"blocks":    `{"types":[{"version":"v1","resource":"a","kind":"A","blocks":[` + strings.Repeat(`{},`, many) + `{}]}]}`,
-		"names":     `{"types":[{"version":"v1","resource":"a","kind":"A","shortNames":[` + strings.Repeat(`"",`, many) + `""]}]}`,
-		"columns":   `{"types":[{"version":"v1","resource":"a","kind":"A","columns":[` + strings.Repeat(`{},`, many) + `{}]}]}`,
-		"missing":   `{"types":[{"version":"v1","resource":"a","kind":"A","missing":{"details":{"causes":[` + strings.Repeat(`{},`, many) + `{}]}}}]}`,
-		"a server":  `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
+		"blocks": `{"types":[{"version":"v1","resource":"a","kind":"A","blocks":[` + strings.Repeat(`{},`,
+			many) + `{}]}]}`,
+		"names": `{"types":[{"version":"v1","resource":"a","kind":"A","shortNames":[` +
+			strings.Repeat(`"",`, many) + `""]}]}`,
+		"columns": `{"types":[{"version":"v1","resource":"a","kind":"A","columns":[` + strings.Repeat(`{},`,
+			many) + `{}]}]}`,
+		"missing": `{"types":[{"version":"v1","resource":"a","kind":"A","missing":{"details":{"causes":[` +
+			strings.Repeat(`{},`, many) + `{}]}}}]}`,
+		"a server": `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			bounded(t, snapshot.Squeeze([]byte(index)))
 		})
 	}
-	bounded(t, snapshot.Assemble(snapshot.Frame('O', append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
+	bounded(t, snapshot.Assemble(snapshot.Frame('O', append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)),
+		[]byte(
+			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
 }
 
 // FuzzFile reads whatever is in a file: there is an error or an end, and no more than its size justifies.
 func FuzzFile(f *testing.F) {
 	f.Add(written(f, 3))
-	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
+	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
+		[]byte(
+			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		bounded(t, text)
 	})
@@ -65,7 +73,9 @@ func FuzzFile(f *testing.F) {
 
 // FuzzIndex is FuzzFile behind the checksums.
 func FuzzIndex(f *testing.F) {
-	f.Add([]byte("\x01\x01\x02\x00a{}"), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
+	f.Add([]byte("\x01\x01\x02\x00a{}"),
+		[]byte(
+			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
 	f.Fuzz(func(t *testing.T, block, index []byte) {
 		bounded(t, snapshot.Assemble(snapshot.Frame('O', block), index))
 	})
@@ -73,7 +83,8 @@ func FuzzIndex(f *testing.F) {
 
 // FuzzAdd: what a section takes is read again, as JSON with the same members.
 func FuzzAdd(f *testing.F) {
-	for _, seed := range []string{`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`, `{"metadata":{"name":"a"},"apiVersion":"v1"}`, `{"apiVersion":"v1"}`, ` { "kind" : "A" , "apiVersion" : "b" , "metadata" : {"name":"\u0061"} } `} {
+	for _, seed := range []string{`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
+		`{"metadata":{"name":"a"},"apiVersion":"v1"}`, `{"apiVersion":"v1"}`, ` { "kind" : "A" , "apiVersion" : "b" , "metadata" : {"name":"\u0061"} } `} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {

@@ -28,8 +28,8 @@ func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
 // Blocks is how many blocks the objects are in.
 func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 
-// Block returns the records of a block in the order in which they were written. They stay good for as long as somebody
-// keeps them, and are in memory for as long.
+// Block returns the records of a block in the order in which they were written. They stay good for as long as
+// somebody keeps them, and are in memory for as long.
 func (o *Objects) Block(i int) ([]Record, error) {
 	b := o.entry.Blocks[i]
 	content, err := o.file.content(kindObjects, b.At, int(b.Stored))
@@ -41,7 +41,8 @@ func (o *Objects) Block(i int) ([]Record, error) {
 		return nil, damaged(b.At, "%v", err)
 	}
 	if len(records) != b.Objects || records[0].Key != b.First || records[len(records)-1].Key != b.Last {
-		return nil, damaged(b.At, "a block of %s does not have the objects that the index says", o.entry.Resource)
+		return nil, damaged(b.At, "a block of %s does not have the objects that the index says",
+			o.entry.Resource)
 	}
 	place := 0
 	for _, before := range o.entry.Blocks[:i] {
@@ -58,14 +59,16 @@ func (o *Objects) Block(i int) ([]Record, error) {
 
 // Find returns the block that has the object of a key, if any has; only for objects that are Ordered.
 func (o *Objects) Find(key string) (block int, ok bool) {
-	i, found := slices.BinarySearchFunc(o.entry.Blocks, key, func(b place, key string) int { return strings.Compare(b.First, key) })
+	i, found := slices.BinarySearchFunc(o.entry.Blocks, key,
+		func(b place, key string) int { return strings.Compare(b.First, key) })
 	if !found {
 		i--
 	}
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// All yields all records in the order of their keys, until the first error. A record is good until the next one comes.
+// All yields all records in the order of their keys, until the first error. A record is good until the next
+// one comes.
 func (o *Objects) All(yield func(Record, error) bool) {
 	if !o.Ordered() {
 		records, err := o.sorted()
@@ -109,7 +112,8 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	if err != nil {
 		return Record{}, false, err
 	}
-	i, ok := slices.BinarySearchFunc(records, key, func(r Record, key string) int { return strings.Compare(r.Key, key) })
+	i, ok := slices.BinarySearchFunc(records, key,
+		func(r Record, key string) int { return strings.Compare(r.Key, key) })
 	if !ok {
 		return Record{}, false, nil
 	}
@@ -131,7 +135,10 @@ func (o *Objects) sorted() ([]Record, error) {
 		}
 		all = append(all, records...)
 	}
-	slices.SortFunc(all, func(a, b Record) int { return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Place, b.Place)) })
+	slices.SortFunc(all, func(a, b Record) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key),
+			cmp.Compare(a.Place, b.Place))
+	})
 	for i := 1; i < len(all); i++ {
 		if all[i].Key == all[i-1].Key {
 			return nil, damaged(o.entry.Blocks[0].At, "%s has %s twice", o.entry.Resource, all[i].Key)

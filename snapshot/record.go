@@ -13,10 +13,11 @@ import (
 type Record struct {
 	// Key is "namespace/name", or the name alone.
 	Key string
-	// JSON is the object without its apiVersion, which is that of the type. It is good until the next record is asked for,
-	// and must not be changed.
+	// JSON is the object without its apiVersion, which is that of the type. It is good until the next record
+	// is asked for, and must not be changed.
 	JSON []byte
-	// Cells is the row of the server's table in JSON, if there was one, as [Cells] makes it. It is as good as JSON.
+	// Cells is the row of the server's table in JSON, if there was one, as [Cells] makes it. It is as good as
+	// JSON.
 	Cells []byte
 	// Place counts the records of a type in the order in which they were written, from 0.
 	Place int

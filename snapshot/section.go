@@ -26,12 +26,13 @@ type Section struct {
 // Begin begins a type. It is no part of the file before Close.
 func (w *Writer) Begin(t Type) *Section {
 	kind, err := json.Marshal(t.Kind)
-	return &Section{writer: w, entry: entry{Saved: Saved{Type: t}}, kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
+	return &Section{writer: w, entry: entry{Saved: Saved{Type: t}},
+		kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
-// Add adds an object in JSON, which is not kept, with the row of the server's table if there is one. The object needs a
-// name; its apiVersion is left out, and a kind is added where there is none, as in lists of built-in types. The order in
-// which objects come is kept; that of their keys is the cheapest to read.
+// Add adds an object in JSON, which is not kept, with the row of the server's table if there is one. The
+// object needs a name; its apiVersion is left out, and a kind is added where there is none, as in lists of
+// built-in types. The order in which objects come is kept; that of their keys is the cheapest to read.
 func (s *Section) Add(object, cells []byte) error {
 	if s.err != nil {
 		return s.err
@@ -42,7 +43,8 @@ func (s *Section) Add(object, cells []byte) error {
 		err = fmt.Errorf("an object of %d bytes is too large", len(object))
 	}
 	if err != nil {
-		return s.fail(fmt.Errorf("snapshot: adding %s: object %d: %w", s.entry.Resource, s.entry.Objects+1, err))
+		return s.fail(fmt.Errorf("snapshot: adding %s: object %d: %w", s.entry.Resource,
+			s.entry.Objects+1, err))
 	}
 	key := id.key()
 	s.text = append(s.text[:0], '{')
@@ -82,7 +84,8 @@ func (s *Section) flush() error {
 		return s.fail(err)
 	}
 	s.entry.Blocks = append(s.entry.Blocks, place{
-		At: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects, First: s.block.first, Last: s.block.last,
+		At: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects,
+		First: s.block.first, Last: s.block.last,
 	})
 	s.entry.Stored += int64(len(s.frame))
 	s.block.reset()
@@ -109,7 +112,8 @@ func (s *Section) Close(resourceVersion string) error {
 
 var errSectionClosed = errors.New("snapshot: the section is closed")
 
-// AddCache adds what an informer has cached, as it has it: without what its options leave out, and closes the section.
+// AddCache adds what an informer has cached, as it has it: without what its options leave out, and closes the
+// section.
 func (s *Section) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()
 	slices.Sort(keys)

@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Writer writes a file. It is safe for concurrent use; what it writes is complete after Commit, and not before.
+// Writer writes a file. It is safe for concurrent use; what it writes is complete after Commit, and not
+// before.
 type Writer struct {
 	about About
 	file  *os.File // nil for a stream
@@ -32,8 +33,8 @@ type Writer struct {
 	}
 }
 
-// Create begins a file. It is written beside path, readable for its owner only, and Commit puts it in the place of what is
-// there; until then nothing at path changes.
+// Create begins a file. It is written beside path, readable for its owner only, and Commit puts it in the
+// place of what is there; until then nothing at path changes.
 func Create(path string, about About) (*Writer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
@@ -100,8 +101,8 @@ func (w *Writer) finish(e entry) error {
 	return w.mu.err
 }
 
-// Miss records that the file does not have the objects of a type, and why: nobody asked for them, or they could not be
-// read. Readers get that as the answer of the server.
+// Miss records that the file does not have the objects of a type, and why: nobody asked for them, or they
+// could not be read. Readers get that as the answer of the server.
 func (w *Writer) Miss(t Type, why metav1.Status, unasked bool) error {
 	return w.finish(entry{Saved: Saved{Type: t, Missing: &why, Unasked: unasked}})
 }
@@ -138,8 +139,8 @@ func (w *Writer) sortLocked() {
 	})
 }
 
-// Commit writes the index, and puts the file in its place once all of it is on the disk. After an error there is nothing at
-// the path but what was there before.
+// Commit writes the index, and puts the file in its place once all of it is on the disk. After an error there
+// is nothing at the path but what was there before.
 func (w *Writer) Commit() error {
 	err := w.complete()
 	if w.file == nil {
@@ -180,8 +181,8 @@ func (w *Writer) complete() error {
 	return w.mu.out.Flush()
 }
 
-// Abort removes what was written. After Commit it does nothing; of a stream it cannot take back what went out, which no
-// reader takes for a snapshot.
+// Abort removes what was written. After Commit it does nothing; of a stream it cannot take back what went
+// out, which no reader takes for a snapshot.
 func (w *Writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,8 +51,8 @@ func load(t *testing.T, dir string) []manifest {
 	return all
 }
 
-// decode splits a YAML stream and decodes each document, refusing duplicate keys and documents that are no objects.
-// Integers stay integers: a big one must not come out of a test file rounded.
+// decode splits a YAML stream and decodes each document, refusing duplicate keys and documents that are no
+// objects. Integers stay integers: a big one must not come out of a test file rounded.
 func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var objects []*unstructured.Unstructured

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// node is a structural schema, as far as the CRDs here use one. The API server is the judge of the CRDs and objects;
-// this is what keeps an edit honest when no API server is at hand.
+// node is a structural schema, as far as the CRDs here use one. The API server is the judge of the CRDs and
+// objects; this is what keeps an edit honest when no API server is at hand.
 type node struct {
 	Description     string
 	Type            string
@@ -91,8 +91,8 @@ func (n *node) typeProblem(value any) string {
 	return ""
 }
 
-// objectProblems checks the fields: required ones there, unknown ones not, and defaulted ones spelled out, so that an
-// API server adds nothing to spec and status and offline and online reads agree.
+// objectProblems checks the fields: required ones there, unknown ones not, and defaulted ones spelled out, so
+// that an API server adds nothing to spec and status and offline and online reads agree.
 func (n *node) objectProblems(path string, object map[string]any) []string {
 	var found []string
 	for _, name := range n.Required {

@@ -1,5 +1,5 @@
-// Package testdata_test keeps the manifests in this folder honest without an API server: they parse strictly, fit
-// their CRDs, refer to each other correctly and are as varied as the README says.
+// Package testdata_test keeps the manifests in this folder honest without an API server: they parse strictly,
+// fit their CRDs, refer to each other correctly and are as varied as the README says.
 //
 // The go command leaves folders named testdata out of ./..., so these tests run as go test ./testdata.
 package testdata_test
@@ -131,7 +131,8 @@ func metadataProblems(o *unstructured.Unstructured) []string {
 	return found
 }
 
-// problemsOfObject checks a whole object; metadata is the API server's to define, so only its presence counts here.
+// problemsOfObject checks a whole object; metadata is the API server's to define, so only its presence counts
+// here.
 func (n *node) problemsOfObject(object map[string]any) []string {
 	rest := map[string]any{}
 	for k, v := range object {
@@ -146,7 +147,8 @@ func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, o := range append(load(t, "crds"), load(t, "objects")...) {
 		// Without the version: the same object in another version is still the same object.
-		key := strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}, "|")
+		key := strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(),
+			o.GetName()}, "|")
 		if other, ok := seen[key]; ok {
 			t.Errorf("%s is also in %s", o.where(), other)
 		}

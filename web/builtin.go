@@ -6,25 +6,45 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// builtIn are the columns of types that have no definition. They show fields as objects have them: what a kube-apiserver
-// computes for its Tables, such as the Ready and Status of a Pod, is of no field and could not be sorted by. The names are those
-// of the fields where they would otherwise promise more.
+// builtIn are the columns of types that have no definition. They show fields as objects have them: what a
+// kube-apiserver computes for its Tables, such as the Ready and Status of a Pod, is of no field and could not
+// be sorted by. The names are those of the fields where they would otherwise promise more.
 var builtIn = map[schema.GroupResource][]crd.Column{
-	{Resource: "events"}:                                         {text("Type", ".type"), text("Reason", ".reason"), text("Object", ".involvedObject.name"), text("Message", ".message")},
-	{Resource: "namespaces"}:                                     {text("Phase", ".status.phase")},
-	{Resource: "nodes"}:                                          {text("Ready", `.status.conditions[?(@.type=="Ready")].status`), text("Version", ".status.nodeInfo.kubeletVersion")},
-	{Resource: "persistentvolumeclaims"}:                         {text("Phase", ".status.phase"), text("Volume", ".spec.volumeName"), text("Capacity", ".status.capacity.storage"), text("StorageClass", ".spec.storageClassName")},
-	{Resource: "persistentvolumes"}:                              {text("Phase", ".status.phase"), text("Claim", ".spec.claimRef.name"), text("Capacity", ".spec.capacity.storage"), text("StorageClass", ".spec.storageClassName")},
-	{Resource: "pods"}:                                           {text("Phase", ".status.phase"), text("Node", ".spec.nodeName"), text("IP", ".status.podIP")},
-	{Resource: "services"}:                                       {text("Type", ".spec.type"), text("Cluster-IP", ".spec.clusterIP")},
-	{Group: "apps", Resource: "daemonsets"}:                      {count("Desired", ".status.desiredNumberScheduled"), count("Current", ".status.currentNumberScheduled"), count("Ready", ".status.numberReady"), count("Available", ".status.numberAvailable")},
-	{Group: "apps", Resource: "deployments"}:                     {count("Desired", ".spec.replicas"), count("Ready", ".status.readyReplicas"), count("Up-to-date", ".status.updatedReplicas"), count("Available", ".status.availableReplicas")},
-	{Group: "apps", Resource: "replicasets"}:                     {count("Desired", ".spec.replicas"), count("Current", ".status.replicas"), count("Ready", ".status.readyReplicas")},
-	{Group: "apps", Resource: "statefulsets"}:                    {count("Desired", ".spec.replicas"), count("Ready", ".status.readyReplicas")},
-	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {text("Target", ".spec.scaleTargetRef.name"), count("Min", ".spec.minReplicas"), count("Max", ".spec.maxReplicas"), count("Replicas", ".status.currentReplicas")},
-	{Group: "batch", Resource: "cronjobs"}:                       {text("Schedule", ".spec.schedule"), {Name: "Suspend", Type: "boolean", JSONPath: ".spec.suspend"}, {Name: "Last schedule", Type: "date", JSONPath: ".status.lastScheduleTime"}},
-	{Group: "batch", Resource: "jobs"}:                           {count("Completions", ".spec.completions"), count("Active", ".status.active"), count("Succeeded", ".status.succeeded"), count("Failed", ".status.failed")},
-	{Group: "networking.k8s.io", Resource: "ingresses"}:          {text("Class", ".spec.ingressClassName")},
+	{Resource: "events"}: {text("Type", ".type"),
+		text("Reason", ".reason"), text("Object", ".involvedObject.name"), text("Message", ".message")},
+	{Resource: "namespaces"}: {text("Phase", ".status.phase")},
+	{Resource: "nodes"}: {text("Ready",
+		`.status.conditions[?(@.type=="Ready")].status`), text("Version", ".status.nodeInfo.kubeletVersion")},
+	{Resource: "persistentvolumeclaims"}: {text("Phase", ".status.phase"),
+		text("Volume", ".spec.volumeName"), text("Capacity", ".status.capacity.storage"), text("StorageClass",
+			".spec.storageClassName")},
+	{Resource: "persistentvolumes"}: {text("Phase", ".status.phase"),
+		text("Claim", ".spec.claimRef.name"), text("Capacity", ".spec.capacity.storage"), text("StorageClass",
+			".spec.storageClassName")},
+	{Resource: "pods"}: {text("Phase", ".status.phase"),
+		text("Node", ".spec.nodeName"), text("IP", ".status.podIP")},
+	{Resource: "services"}: {text("Type", ".spec.type"),
+		text("Cluster-IP", ".spec.clusterIP")},
+	{Group: "apps", Resource: "daemonsets"}: {count("Desired",
+		".status.desiredNumberScheduled"), count("Current", ".status.currentNumberScheduled"),
+		count("Ready", ".status.numberReady"), count("Available", ".status.numberAvailable")},
+	{Group: "apps", Resource: "deployments"}: {count("Desired", ".spec.replicas"),
+		count("Ready", ".status.readyReplicas"), count("Up-to-date",
+			".status.updatedReplicas"), count("Available", ".status.availableReplicas")},
+	{Group: "apps", Resource: "replicasets"}: {count("Desired", ".spec.replicas"),
+		count("Current", ".status.replicas"), count("Ready", ".status.readyReplicas")},
+	{Group: "apps", Resource: "statefulsets"}: {count("Desired", ".spec.replicas"),
+		count("Ready", ".status.readyReplicas")},
+	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {text("Target",
+		".spec.scaleTargetRef.name"), count("Min", ".spec.minReplicas"), count("Max", ".spec.maxReplicas"),
+		count("Replicas", ".status.currentReplicas")},
+	{Group: "batch", Resource: "cronjobs"}: {text("Schedule", ".spec.schedule"),
+		{Name: "Suspend", Type: "boolean", JSONPath: ".spec.suspend"}, {Name: "Last schedule", Type: "date",
+			JSONPath: ".status.lastScheduleTime"}},
+	{Group: "batch", Resource: "jobs"}: {count("Completions", ".spec.completions"),
+		count("Active", ".status.active"), count("Succeeded", ".status.succeeded"), count("Failed",
+			".status.failed")},
+	{Group: "networking.k8s.io", Resource: "ingresses"}: {text("Class", ".spec.ingressClassName")},
 }
 
 func text(name, path string) crd.Column {

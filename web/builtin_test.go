@@ -13,10 +13,12 @@ import (
 func TestBuiltInColumns(t *testing.T) {
 	s := newScene(t, Options{})
 	s.load(map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "default"},
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web",
+			"namespace": "default"},
 		"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"readyReplicas": int64(2)},
 	})
-	if _, err := s.factory.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}); err != nil {
+	if _, err := s.factory.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v1",
+		Resource: "deployments"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.factory.Start(t.Context()); err != nil {
@@ -31,13 +33,15 @@ func TestBuiltInColumns(t *testing.T) {
 	for _, c := range ask[typePage](s, "type", "type", id).Columns {
 		names = append(names, c.Name+" by "+c.Sort)
 	}
-	want := []string{"Desired by .spec.replicas", "Ready by .status.readyReplicas", "Up-to-date by .status.updatedReplicas", "Available by .status.availableReplicas", "Age by age"}
+	want := []string{"Desired by .spec.replicas", "Ready by .status.readyReplicas",
+		"Up-to-date by .status.updatedReplicas", "Available by .status.availableReplicas", "Age by age"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
 	table := ask[tableAnswer](s, "table", "type", id, "sort", ".status.readyReplicas")
 	rows := ask[rowsAnswer](s, "rows", "type", id, "table", table.Table, "from", "0").Rows
-	if len(rows) != 1 || rows[0].Key != "default/web" || !cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
+	if len(rows) != 1 || rows[0].Key != "default/web" ||
+		!cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
 		t.Errorf("rows are %+v", rows)
 	}
 }

@@ -13,7 +13,8 @@ type change struct {
 	Type string `json:"type"`
 	// Key is that of the object; empty where the type itself is told of.
 	Key string `json:"key"`
-	// Op is added, changed, deleted or departed, which has left the shard and exists, and of a type what feed.State has.
+	// Op is added, changed, deleted or departed, which has left the shard and exists, and of a type what
+	// feed.State has.
 	Op string `json:"op"`
 	// Reason and Message say why a type is as it is.
 	Reason  string       `json:"reason,omitempty"`

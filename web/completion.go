@@ -106,7 +106,8 @@ func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place)
 		return []proposal{}, nil // there is no such index, which the answer to the query says
 	}
 	typed := strings.ToLower(strings.Trim(place.Word, `"'`))
-	counts = slices.DeleteFunc(counts, func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typed) })
+	counts = slices.DeleteFunc(counts,
+		func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typed) })
 	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
 	out := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {

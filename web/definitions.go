@@ -11,7 +11,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// definitions gives the CustomResourceDefinitions of types as they are now. Each is decoded once for as long as it stays.
+// definitions gives the CustomResourceDefinitions of types as they are now. Each is decoded once for as long
+// as it stays.
 type definitions struct {
 	informer *dynamicinformer.Informer
 	mu       struct {
@@ -20,14 +21,15 @@ type definitions struct {
 	}
 }
 
-// decodedDefinition is a definition, nil for one that cannot be read, with the state of the object that it was read from.
+// decodedDefinition is a definition, nil for one that cannot be read, with the state of the object that it
+// was read from.
 type decodedDefinition struct {
 	state [2]string
 	*crd.Definition
 }
 
-// Definitions returns a func for Source.Definition, which gives the CustomResourceDefinitions of types as an informer of these
-// has them now. It is safe for concurrent use.
+// Definitions returns a func for Source.Definition, which gives the CustomResourceDefinitions of types as an
+// informer of these has them now. It is safe for concurrent use.
 func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionResource) *crd.Definition {
 	d := &definitions{informer: informer}
 	d.mu.decoded = map[schema.GroupResource]decodedDefinition{}

@@ -36,7 +36,8 @@ type row struct {
 	Stale       bool  `json:"stale,omitempty"`
 	Terminating bool  `json:"terminating,omitempty"`
 	Generation  int   `json:"generation"`
-	// Partial says that Objects are those that are seen, of more perhaps, and that nothing is told of size and changes.
+	// Partial says that Objects are those that are seen, of more perhaps, and that nothing is told of size
+	// and changes.
 	Partial bool  `json:"partial,omitempty"`
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
@@ -108,7 +109,8 @@ func (f *figures) look(now time.Time) {
 			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
 				next.Rate = float64(grown) / passed
 			}
-			next.Rates = append(old.Rates[max(0, len(old.Rates)-points+1):len(old.Rates):len(old.Rates)], next.Rate)
+			next.Rates = append(old.Rates[max(0, len(old.Rates)-points+1):len(old.Rates):len(old.Rates)],
+				next.Rate)
 		}
 		rows[k.id] = next
 	}
@@ -119,7 +121,8 @@ func (f *figures) look(now time.Time) {
 
 func rowOf(k *kept, status status.Status, m status.Metrics) row {
 	r := row{
-		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource, View: status.View,
+		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
+		View:  status.View,
 		State: string(status.State), Reason: string(status.Reason), Message: status.Message,
 		Since: milliseconds(status.Since), Contact: milliseconds(status.LastContact),
 		Stale: status.Stale, Terminating: status.Terminating, Generation: status.Generation,
@@ -135,14 +138,15 @@ func rowOf(k *kept, status status.Status, m status.Metrics) row {
 	return r
 }
 
-// stateWithheld is the state of types of which nothing is seen, and stateChecking while the rights are not known.
+// stateWithheld is the state of types of which nothing is seen, and stateChecking while the rights are not
+// known.
 const (
 	stateWithheld = "Withheld"
 	stateChecking = "Checking"
 )
 
-// rowsFor returns the rows as somebody sees them: of types of which not all objects are seen, figures of what is, and none that
-// tell of the others.
+// rowsFor returns the rows as somebody sees them: of types of which not all objects are seen, figures of what
+// is, and none that tell of the others.
 func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]*sampled, error) {
 	if h.visible == nil {
 		return rows, nil
@@ -170,7 +174,8 @@ func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, er
 	if k.scope.All {
 		return r, nil
 	}
-	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version, Resource: r.Resource, View: r.View}}
+	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
+		Resource: r.Resource, View: r.View}}
 	if k.scope.Unknown {
 		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your rights are being checked")
 		return seen, nil
@@ -179,7 +184,8 @@ func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, er
 		seen.State, seen.Message = stateWithheld, k.scope.Reason
 		return seen, nil
 	}
-	seen.State, seen.Reason, seen.Since, seen.Contact, seen.Stale, seen.Terminating = r.State, r.Reason, r.Since, r.Contact, r.Stale, r.Terminating
+	seen.State, seen.Reason, seen.Since, seen.Contact, seen.Stale, seen.Terminating = r.State, r.Reason,
+		r.Since, r.Contact, r.Stale, r.Terminating
 	seen.Partial, seen.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
 	var err error
 	seen.Objects, err = h.asker(k).count(ctx)
@@ -193,8 +199,8 @@ func milliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// now returns the rows, ordered by id, and a channel that is closed when there are newer ones. The rows must not be
-// changed.
+// now returns the rows, ordered by id, and a channel that is closed when there are newer ones. The rows must
+// not be changed.
 func (f *figures) now() ([]*sampled, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +214,8 @@ func (f *figures) now() ([]*sampled, <-chan struct{}) {
 func (f *figures) conditions() []condition {
 	var all []condition
 	for _, c := range f.source.Factory.Conditions() {
-		all = append(all, condition{string(c.Type), string(c.Status), string(c.Reason), c.Message, milliseconds(c.Since)})
+		all = append(all, condition{string(c.Type), string(c.Status), string(c.Reason), c.Message,
+			milliseconds(c.Since)})
 	}
 	return all
 }

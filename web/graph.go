@@ -8,7 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// graph is who refers to whom. It follows the informers from when somebody first asks, because it costs memory.
+// graph is who refers to whom. It follows the informers from when somebody first asks, because it costs
+// memory.
 type graph struct {
 	mu struct {
 		sync.Mutex
@@ -56,9 +57,11 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		if g.mu.members[k.informer] != nil || kind.Kind == "" {
 			continue // without a kind, which an empty type may not tell, no reference could be to it
 		}
-		// What of a type is not shown cannot be told apart here, so that nothing dangles that is not all there.
+		// What of a type is not shown cannot be told apart here, so that nothing dangles that is not all
+		// there.
 		partial := k.informer.Status().View != ""
-		member, err := g.mu.graph.Add(references.Member{Type: kind, References: k.references, Informer: k.informer, Selected: partial})
+		member, err := g.mu.graph.Add(references.Member{Type: kind, References: k.references,
+			Informer: k.informer, Selected: partial})
 		if err != nil {
 			continue // it has stopped
 		}

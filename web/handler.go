@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxWork is how many requests of a user that cost more than a look run at once, and workTime how long each may take, with
-	// the time that it waits for its turn.
+	// maxWork is how many requests of a user that cost more than a look run at once, and workTime how long
+	// each may take, with the time that it waits for its turn.
 	maxWork  = 4
 	workTime = 10 * time.Second
 	// maxStreams is how many streams a user may have at once.
@@ -47,14 +47,18 @@ type Handler struct {
 	close    sync.Once
 }
 
-// NewHandler returns a handler for the page of a source, or an error that says what the source lacks. Close ends it.
+// NewHandler returns a handler for the page of a source, or an error that says what the source lacks. Close
+// ends it.
 func NewHandler(source Source, options Options) (*Handler, error) {
 	if err := source.check(); err != nil {
 		return nil, err
 	}
 	h := &Handler{
-		source: source, visible: options.Visible, known: options.Known, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
-		user: options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams, maxAllStreams), closed: make(chan struct{}),
+		source: source, visible: options.Visible, known: options.Known,
+		redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
+		tables: newTables(),
+		user:   options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams,
+			maxAllStreams), closed: make(chan struct{}),
 	}
 	if h.user == nil {
 		h.user = func(*http.Request) string { return "" }
@@ -63,19 +67,25 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	if options.Authenticated {
 		newGate = gate.NewAuthenticated
 	}
-	h.gate = newGate(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })
+	h.gate = newGate(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int,
+		err error) {
+		fail(w, status, err)
+	})
 	go h.figures.run(h.closed) // ended by Close
 	return h, nil
 }
 
-// Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each call gives
-// another one; the last sixteen that nobody has opened are good. It must not be called with Options.Authenticated.
+// Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each
+// call gives another one; the last sixteen that nobody has opened are good. It must not be called with
+// Options.Authenticated.
 func (h *Handler) Login() string { return h.gate.Login() }
 
-// Allow reports whether the page answers a request by its Host, method and origin. It answers one that it refuses.
+// Allow reports whether the page answers a request by its Host, method and origin. It answers one that it
+// refuses.
 func (h *Handler) Allow(w http.ResponseWriter, r *http.Request) bool { return h.gate.Allow(w, r) }
 
-// Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does nothing.
+// Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does
+// nothing.
 func (h *Handler) Close() {
 	h.close.Do(func() {
 		close(h.closed)
@@ -135,7 +145,8 @@ func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
 // bounded is answer for what costs more than a look.
 func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return answer(func(r *http.Request) (any, error) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout, errors.New("this took too long; ask for less")})
+		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout,
+			errors.New("this took too long; ask for less")})
 		defer cancel()
 		release, ok := h.work.take(ctx, h.user(r))
 		if !ok {

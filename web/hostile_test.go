@@ -32,7 +32,8 @@ func TestPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: close\r\n\r\n", path, u.Host, cookie); err != nil {
+		if _, err := fmt.Fprintf(conn,
+			"GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: close\r\n\r\n", path, u.Host, cookie); err != nil {
 			t.Fatal(err)
 		}
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -43,11 +44,14 @@ func TestPaths(t *testing.T) {
 		return response
 	}
 	for _, path := range []string{
-		"/../handler.go", "/..%2fhandler.go", "/scripts/../../handler.go", "/assets/index.html", "/scripts/", "/scripts", "//evil.example/", "/%2e%2e/%2e%2e/etc/passwd",
-		"/api", "/api/", "/api/nothing", "/api/type/../object", "/index.html%00.js", "/INDEX.HTML", "/login/", "/./login", "/scripts/main.js/", "/api/type%3ftype=x",
+		"/../handler.go", "/..%2fhandler.go", "/scripts/../../handler.go", "/assets/index.html", "/scripts/",
+		"/scripts", "//evil.example/", "/%2e%2e/%2e%2e/etc/passwd",
+		"/api", "/api/", "/api/nothing", "/api/type/../object", "/index.html%00.js", "/INDEX.HTML", "/login/",
+		"/./login", "/scripts/main.js/", "/api/type%3ftype=x",
 	} {
 		t.Run(path, func(t *testing.T) {
-			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 && got != 307 && got != 400 {
+			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 &&
+				got != 307 && got != 400 {
 				t.Errorf("with the cookie: %d", got)
 			}
 			if got := ask(t, path, "").StatusCode; got != 401 && got != 400 {
@@ -55,7 +59,8 @@ func TestPaths(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/", "/index.html", "/scripts/main.js", "/api/stream", "/api/object?type=" + workloadsID + "&key=payments/ledger"} {
+	for _, path := range []string{"/", "/index.html", "/scripts/main.js", "/api/stream", "/api/object?type=" +
+		workloadsID + "&key=payments/ledger"} {
 		if got := ask(t, path, "").StatusCode; got != 401 {
 			t.Errorf("%s without a cookie: %d, want 401", path, got)
 		}
@@ -68,7 +73,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	for range maxStreams {
 		s.listen("user", "a")
 	}
-	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got, "too many pages") {
+	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
+		"too many pages") {
 		t.Errorf("the answer is %s", got)
 	}
 	await(t, s.listen("user", "b"), "types", anything)
@@ -115,7 +121,8 @@ func TestWorkIsBounded(t *testing.T) {
 	cancel()
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.handler.bounded(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET", address("table", "type", workloadsID), nil))
+		s.handler.bounded(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
+			address("table", "type", workloadsID), nil))
 		return w
 	}
 	if got := ask(); got.Code != http.StatusServiceUnavailable {
@@ -128,7 +135,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestSlowReadersAreCut has a browser that takes nothing of a stream, and looks whether its writes get a deadline.
+// TestSlowReadersAreCut has a browser that takes nothing of a stream, and looks whether its writes get a
+// deadline.
 func TestSlowReadersAreCut(t *testing.T) {
 	s := newScene(t, Options{})
 	w := &slowWriter{header: http.Header{}}

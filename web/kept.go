@@ -17,7 +17,8 @@ import (
 
 // kept is a type that is shown: an informer, and what a config says about it.
 type kept struct {
-	// id names it in requests: "certificates.cert-manager.io/v1", and where that is not unique, what tells it apart.
+	// id names it in requests: "certificates.cert-manager.io/v1", and where that is not unique, what tells it
+	// apart.
 	id       string
 	informer *dynamicinformer.Informer
 	target   *bind.Target // nil for what the binding does not have
@@ -45,7 +46,8 @@ func (s Source) kept() []*kept {
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
-			all = append(all, &kept{informer: target.Informer, target: target, indexes: target.Resource.Indexes, references: target.Resource.References})
+			all = append(all, &kept{informer: target.Informer, target: target,
+				indexes: target.Resource.Indexes, references: target.Resource.References})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
@@ -115,7 +117,8 @@ func (s Source) kind(k *kept) references.Type {
 	return t
 }
 
-// columns are the printer columns of the version that is followed, and of types without a definition those of builtIn.
+// columns are the printer columns of the version that is followed, and of types without a definition those of
+// builtIn.
 func (s Source) columns(k *kept) []crd.Column {
 	gvr := k.informer.GVR()
 	d := s.definition(gvr)
@@ -130,7 +133,8 @@ func (s Source) columns(k *kept) []crd.Column {
 	return v.Columns
 }
 
-// decoded returns an object as it is kept in the form in which it can be read; nil for what is none. It is shared.
+// decoded returns an object as it is kept in the form in which it can be read; nil for what is none. It is
+// shared.
 func decoded(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
@@ -167,8 +171,8 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 // hidden reports whether the values of a type's objects are not to be seen.
 func (h *Handler) hidden(k *kept) bool { return h.redactor.Hides(k.informer.GVR().GroupResource()) }
 
-// asker answers queries over what is seen of a type. Of one whose values are hidden, nothing but namespaces, labels and owners
-// can be asked.
+// asker answers queries over what is seen of a type. Of one whose values are hidden, nothing but namespaces,
+// labels and owners can be asked.
 func (h *Handler) asker(k *kept) asker { return asker{h.querier(k), k.scope} }
 
 func (h *Handler) querier(k *kept) *query.Querier {

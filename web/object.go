@@ -44,9 +44,13 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		return nil, notFound("there is no object " + key)
 	}
 	out := objectAnswer{
-		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidden(k), ResourceVersion: object.GetResourceVersion(),
-		Created: nested(object.Object, "metadata", "creationTimestamp"), Deleted: nested(object.Object, "metadata", "deletionTimestamp"),
-		Finalizers: object.GetFinalizers(), Conditions: conditionsOf(object.Object), Lines: outline.Lines(object.Object),
+		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidden(k),
+		ResourceVersion: object.GetResourceVersion(),
+		Created:         nested(object.Object, "metadata", "creationTimestamp"),
+		Deleted: nested(object.Object,
+			"metadata", "deletionTimestamp"),
+		Finalizers: object.GetFinalizers(), Conditions: conditionsOf(object.Object),
+		Lines: outline.Lines(object.Object),
 	}
 	return out, nil
 }
@@ -70,7 +74,8 @@ func conditionsOf(object map[string]any) []statusCondition {
 		if kind == "" {
 			continue
 		}
-		s := statusCondition{Type: kind, Status: nested(c, "status"), Reason: nested(c, "reason"), Message: nested(c, "message"), Since: nested(c, "lastTransitionTime")}
+		s := statusCondition{Type: kind, Status: nested(c, "status"), Reason: nested(c, "reason"),
+			Message: nested(c, "message"), Since: nested(c, "lastTransitionTime")}
 		s.Tone = tone(s.Type, s.Status)
 		all = append(all, s)
 	}
@@ -79,12 +84,14 @@ func conditionsOf(object map[string]any) []statusCondition {
 
 // troubles are what the names of conditions have that are bad when they are true.
 var troubles = []string{
-	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy", "denied", "exceeded",
+	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy",
+	"denied", "exceeded",
 	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
 }
 
 // neutral are those that tell what goes on, and are neither good nor bad.
-var neutral = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating", "upgrading", "scaling"}
+var neutral = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
+	"upgrading", "scaling"}
 
 // tone guesses from the name of a condition what its status means. Most are good when they are true.
 func tone(kind, status string) string {

@@ -16,18 +16,23 @@ func TestTypes(t *testing.T) {
 	for _, k := range s.handler.source.kept() {
 		ids = append(ids, k.id)
 	}
-	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1", "routes.demo.crdcache.dev/v1", "secrets/v1", workloadsID, "namespaces/v1"}
+	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1",
+		"routes.demo.crdcache.dev/v1", "secrets/v1", workloadsID, "namespaces/v1"}
 	if diff := cmp.Diff(want, ids); diff != "" {
 		t.Error(diff)
 	}
-	data := await(t, s.listen(), "types", func(data string) bool { return strings.Contains(data, workloadsID) })
-	for _, part := range []string{`"title":"memory"`, `"state":"Synced"`, `"type":"Reachable","status":"True"`} {
+	data := await(t, s.listen(), "types",
+		func(data string) bool { return strings.Contains(data, workloadsID) })
+	for _, part := range []string{`"title":"memory"`, `"state":"Synced"`,
+		`"type":"Reachable","status":"True"`} {
 		if !strings.Contains(data, part) {
 			t.Errorf("no %s in %s", part, data)
 		}
 	}
 	page := ask[typePage](s, "type", "type", workloadsID)
-	if page.Kind != "Workload" || !page.Namespaced || len(page.Columns) != 15 || page.Columns[0].Name != "Environment" || page.Columns[0].Sort != ".spec.environment" || page.Columns[7].Sort != "age" || !page.Columns[8].Wide {
+	if page.Kind != "Workload" || !page.Namespaced || len(page.Columns) != 15 ||
+		page.Columns[0].Name != "Environment" || page.Columns[0].Sort != ".spec.environment" ||
+		page.Columns[7].Sort != "age" || !page.Columns[8].Wide {
 		t.Errorf("the page of the type is %+v", page)
 	}
 	if len(page.Indexes) != 12 || page.Indexes[0].Name != "namespace" || len(page.References) != 1 {
@@ -39,12 +44,15 @@ func TestTypes(t *testing.T) {
 func TestTable(t *testing.T) {
 	s := newScene(t, Options{})
 	all := ask[tableAnswer](s, "table", "type", workloadsID, "sort", "namespace", "descending", "1")
-	found := ask[tableAnswer](s, "table", "type", workloadsID, "query", "team=ledger && where(.spec.env)", "sort", ".spec.tier")
-	if found.Total == 0 || found.Total >= all.Total || all.Total != all.Objects || found.ResourceVersion == "" {
+	found := ask[tableAnswer](s, "table", "type", workloadsID, "query", "team=ledger && where(.spec.env)",
+		"sort", ".spec.tier")
+	if found.Total == 0 || found.Total >= all.Total || all.Total != all.Objects ||
+		found.ResourceVersion == "" {
 		t.Fatalf("%d of %d objects, in %+v", found.Total, all.Total, found)
 	}
 	plan := strings.Join(found.Plan, "\n")
-	for _, part := range []string{"Starts with team=ledger (", "Looks into each that is left for where(", "In the order of .spec.tier", "Found "} {
+	for _, part := range []string{"Starts with team=ledger (", "Looks into each that is left for where(",
+		"In the order of .spec.tier", "Found "} {
 		if !strings.Contains(plan, part) {
 			t.Errorf("the plan does not say %q:\n%s", part, plan)
 		}
@@ -62,13 +70,16 @@ func TestTable(t *testing.T) {
 			ledger = row
 		}
 	}
-	if len(ledger.Cells) == 0 || ledger.Cells[0] != "production-eu" || ledger.Cells[2] != "6" || ledger.Cells[11] != "9007199254740993" {
+	if len(ledger.Cells) == 0 || ledger.Cells[0] != "production-eu" || ledger.Cells[2] != "6" ||
+		ledger.Cells[11] != "9007199254740993" {
 		t.Errorf("the row is %+v", ledger)
 	}
-	if rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from", "100000"); len(rows.Rows) != 0 {
+	if rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from",
+		"100000"); len(rows.Rows) != 0 {
 		t.Errorf("rows behind the last are %+v", rows)
 	}
-	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"), http.StatusGone)
+	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"),
+		http.StatusGone)
 	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "-1"), http.StatusBadRequest)
 }
 
@@ -86,7 +97,8 @@ func TestQueriesThatAreWrong(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.get(address("table", "type", workloadsID, "query", tt.query), tt.status); !strings.Contains(got, tt.want) {
+			if got := s.get(address("table", "type", workloadsID, "query", tt.query),
+				tt.status); !strings.Contains(got, tt.want) {
 				t.Errorf("the answer is %s, want %s in it", got, tt.want)
 			}
 		})
@@ -96,15 +108,18 @@ func TestQueriesThatAreWrong(t *testing.T) {
 func TestValues(t *testing.T) {
 	s := newScene(t, Options{})
 	all := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
-	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") || !strings.HasPrefix(all.Values[0].Query, "condition=") {
+	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") ||
+		!strings.HasPrefix(all.Values[0].Query, "condition=") {
 		t.Fatalf("values are %+v", all)
 	}
 	for _, value := range all.Values {
-		if found := ask[tableAnswer](s, "table", "type", workloadsID, "query", value.Query); found.Total != value.Count {
+		if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
+			value.Query); found.Total != value.Count {
 			t.Errorf("%s finds %d objects, want %d", value.Query, found.Total, value.Count)
 		}
 	}
-	some := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query", "namespace=payments")
+	some := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
+		"namespace=payments")
 	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
 		t.Errorf("namespaces of what is in one: %+v", some)
 	}
@@ -132,7 +147,8 @@ func TestCompletion(t *testing.T) {
 func TestObject(t *testing.T) {
 	s := newScene(t, Options{})
 	got := ask[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
-	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 || got.Conditions[0].Tone == "" {
+	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
+		got.Conditions[0].Tone == "" {
 		t.Errorf("the object is %+v", got)
 	}
 	exact := false
@@ -147,8 +163,10 @@ func TestObject(t *testing.T) {
 
 func TestTone(t *testing.T) {
 	tests := map[[2]string]string{
-		{"Ready", "True"}: "good", {"Ready", "False"}: "bad", {"Ready", "Unknown"}: "open", {"MemoryPressure", "False"}: "good",
-		{"Degraded", "True"}: "bad", {"Progressing", "True"}: "open", {"Stalled", "False"}: "good", {"X", ""}: "open",
+		{"Ready", "True"}: "good", {"Ready", "False"}: "bad", {"Ready", "Unknown"}: "open", {"MemoryPressure",
+			"False"}: "good",
+		{"Degraded", "True"}: "bad", {"Progressing", "True"}: "open", {"Stalled",
+			"False"}: "good", {"X", ""}: "open",
 	}
 	for c, want := range tests {
 		if got := tone(c[0], c[1]); got != want {
@@ -160,21 +178,25 @@ func TestTone(t *testing.T) {
 func TestRelated(t *testing.T) {
 	s := newScene(t, Options{})
 	ledger := ask[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
-	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" || ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
+	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
+		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
 		t.Errorf("ledger is connected with %+v", ledger)
 	}
-	back := ask[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu")
+	back := ask[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
+		"production-eu")
 	if !strings.Contains(strings.Join(keysOf(back.Referred), " "), "payments/ledger") {
 		t.Errorf("the environment is connected with %+v", back)
 	}
 	s.load(map[string]any{
-		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload", "metadata": map[string]any{"name": "lost", "namespace": "payments"},
+		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload", "metadata": map[string]any{"name": "lost",
+			"namespace": "payments"},
 		"spec": map[string]any{"environment": "nowhere"},
 	})
 	eventually(t, func() bool {
 		return strings.Contains(s.get(address("dangling", "type", workloadsID), 200), `"key":"payments/lost"`)
 	})
-	if found := ask[tableAnswer](s, "table", "type", workloadsID, "query", "dangling(environment) && namespace=payments"); found.Total != 1 {
+	if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
+		"dangling(environment) && namespace=payments"); found.Total != 1 {
 		t.Errorf("%d objects refer to nothing", found.Total)
 	}
 }
@@ -198,7 +220,8 @@ func TestChanges(t *testing.T) {
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	for name, events := range map[string]<-chan [2]string{"all": all, "one": one, "matched": matched} {
 		data := await(t, events, "changes", anything)
-		for _, part := range []string{`"op":"changed"`, `"key":"payments/ledger"`, `"label":".spec.replicas"`, `"before":"6","after":"7"`} {
+		for _, part := range []string{`"op":"changed"`, `"key":"payments/ledger"`, `"label":".spec.replicas"`,
+			`"before":"6","after":"7"`} {
 			if !strings.Contains(data, part) {
 				t.Errorf("%s: no %s in %s", name, part, data)
 			}

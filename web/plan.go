@@ -12,14 +12,16 @@ func explained(seen Scope, p *query.Plan) []string {
 	if seen.All {
 		return sentences(p)
 	}
-	return []string{fmt.Sprintf("Of what you may see: %s in %s.", counted(p.Objects, "object"), strings.Join(seen.Namespaces, ", "))}
+	return []string{fmt.Sprintf("Of what you may see: %s in %s.", counted(p.Objects, "object"),
+		strings.Join(seen.Namespaces, ", "))}
 }
 
 // sentences says what a plan did, in words.
 func sentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {
-		out = append(out, fmt.Sprintf("This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
+		out = append(out, fmt.Sprintf(
+			"This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
 	}
 	switch {
 	case len(p.Start) > 0:
@@ -27,7 +29,8 @@ func sentences(p *query.Plan) []string {
 		for _, s := range p.Start {
 			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, counted(s.Objects, "object")))
 		}
-		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "), p.Objects))
+		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
+			p.Objects))
 	case p.Scan && p.Query != query.All().String():
 		out = append(out, fmt.Sprintf("No index helps: looks at all %s.", counted(p.Objects, "object")))
 	default:

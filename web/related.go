@@ -45,7 +45,8 @@ func (s Source) known(all []*kept) known {
 	found := known{map[schema.GroupResource]*kept{}, map[schema.GroupResource]*kept{}}
 	for _, k := range all {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]*kept]string{&found.byResource: kind.Resource, &found.byKind: kind.Kind} {
+		for of, name := range map[*map[schema.GroupResource]*kept]string{&found.byResource: kind.Resource,
+			&found.byKind: kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
 			if _, taken := (*of)[at]; !taken && name != "" {
 				(*of)[at] = k
@@ -70,7 +71,8 @@ func (i known) sees(o references.Object) bool {
 }
 
 func (i known) relation(r references.Reference, other references.Object) relation {
-	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name, State: string(r.State)}
+	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name,
+		State: string(r.State)}
 	switch k := i.of(other); {
 	case k == nil:
 	case k.scope.sees(other.Key()):
@@ -81,9 +83,11 @@ func (i known) relation(r references.Reference, other references.Object) relatio
 	return out
 }
 
-// tells reports whether a reference may be told of: what an object with hidden values refers to may be one of these.
+// tells reports whether a reference may be told of: what an object with hidden values refers to may be one of
+// these.
 func (h *Handler) tells(r references.Reference) bool {
-	return r.Name == references.Owners || !h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
+	return r.Name == references.Owners ||
+		!h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
 }
 
 func (h *Handler) related(r *http.Request) (any, error) {
@@ -100,13 +104,15 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		return nil, err
 	}
 	kind := h.source.kind(k)
-	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
 	all, err := h.seen(r)
 	if err != nil {
 		return nil, err
 	}
 	known := h.source.known(all)
-	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{}, Referred: []relation{}}
+	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{},
+		Referred: []relation{}}
 	add := func(to *[]relation, r references.Reference, other references.Object) {
 		if len(*to) >= maxRelated {
 			out.More++
@@ -165,14 +171,16 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	kind := h.source.kind(k)
 	out := danglingAnswer{References: []danglingReference{}}
 	for _, reference := range graph.Dangling() {
-		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource || !h.tells(reference) {
+		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource ||
+			!h.tells(reference) {
 			continue
 		}
 		if len(out.References) >= maxRelated {
 			out.More++
 			continue
 		}
-		out.References = append(out.References, danglingReference{reference.From.Key(), reference.Name, reference.To.String()})
+		out.References = append(out.References, danglingReference{reference.From.Key(), reference.Name,
+			reference.To.String()})
 	}
 	if !h.hidden(k) {
 		for _, unchecked := range graph.View(kind).Unchecked("") {

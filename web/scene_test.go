@@ -71,7 +71,8 @@ func newScene(t *testing.T, options Options) *scene {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	cluster, err := testcluster.New(ctx, testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	cluster, err := testcluster.New(ctx,
+		testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func newScene(t *testing.T, options Options) *scene {
 // follow starts a factory with the configs over the types of testdata and Secrets, and the page of it.
 func (s *scene) follow(ctx context.Context, options Options) {
 	t := s.t
-	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"), indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
+	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"),
+		indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,8 @@ func (s *scene) follow(ctx context.Context, options Options) {
 	if err := binding.Resolve(catalog); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}); err != nil {
+	if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+		Resource: "namespaces"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.factory.Start(ctx); err != nil {
@@ -128,9 +131,10 @@ func (s *scene) follow(ctx context.Context, options Options) {
 		t.Fatal(err)
 	}
 	definitions := definitionsOf(t)
-	s.serve(Source{Title: "memory", Factory: s.factory, Binding: binding, Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
-		return definitions[gvr.GroupResource()]
-	}}, options)
+	s.serve(Source{Title: "memory", Factory: s.factory, Binding: binding,
+		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+			return definitions[gvr.GroupResource()]
+		}}, options)
 }
 
 func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
@@ -202,7 +206,8 @@ func (s *scene) get(path string, status int) string {
 func ask[T any](s *scene, endpoint string, arguments ...string) T {
 	s.t.Helper()
 	var out T
-	if err := json.Unmarshal([]byte(s.get(address(endpoint, arguments...), http.StatusOK)), &out); err != nil {
+	if err := json.Unmarshal([]byte(s.get(address(endpoint, arguments...), http.StatusOK)),
+		&out); err != nil {
 		s.t.Fatal(err)
 	}
 	return out
@@ -216,7 +221,8 @@ func address(endpoint string, arguments ...string) string {
 	return "/api/" + endpoint + "?" + values.Encode()
 }
 
-// streamAddress is that of a stream of types, or with "changes", of these and of the changes that the other arguments select.
+// streamAddress is that of a stream of types, or with "changes", of these and of the changes that the other
+// arguments select.
 func streamAddress(arguments ...string) string {
 	if i := slices.Index(arguments, "changes"); i >= 0 {
 		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
@@ -229,7 +235,8 @@ func streamAddress(arguments ...string) string {
 func (s *scene) listen(arguments ...string) <-chan [2]string {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+streamAddress(arguments...), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		s.server.URL+streamAddress(arguments...), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -285,7 +292,8 @@ func anything(string) bool { return true }
 // update writes an object of the cluster, by a merge patch.
 func (s *scene) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
 	s.t.Helper()
-	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
+	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name,
+		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
 	if err != nil {
 		s.t.Fatal(fmt.Errorf("patch %s: %w", name, err))
 	}

@@ -19,38 +19,46 @@ func TestSecretsStayInside(t *testing.T) {
 		path   string
 		status int
 	}{
-		"type":              {address("type", "type", "secrets/v1"), 200},
-		"object":            {address("object", "type", "secrets/v1", "key", vault), 200},
-		"related":           {address("related", "type", "secrets/v1", "key", vault), 200},
-		"dangling":          {address("dangling", "type", "secrets/v1"), 200},
-		"table":             {address("table", "type", "secrets/v1"), 200},
-		"where":             {address("table", "type", "secrets/v1", "query", `where("@.data.password=='`+encoded+`'")`), 403},
-		"where, exists":     {address("table", "type", "secrets/v1", "query", `namespace=default && !where(.data.password)`), 403},
-		"index":             {address("table", "type", "secrets/v1", "query", "password="+encoded), 400},
-		"index, prefix":     {address("table", "type", "secrets/v1", "query", "password^=Y"), 400},
-		"references":        {address("table", "type", "secrets/v1", "query", "dangling(leak)"), 403},
-		"referred":          {address("table", "type", "secrets/v1", "query", "refersTo(Environment.demo.crdcache.dev, "+encoded+")"), 403},
+		"type":     {address("type", "type", "secrets/v1"), 200},
+		"object":   {address("object", "type", "secrets/v1", "key", vault), 200},
+		"related":  {address("related", "type", "secrets/v1", "key", vault), 200},
+		"dangling": {address("dangling", "type", "secrets/v1"), 200},
+		"table":    {address("table", "type", "secrets/v1"), 200},
+		"where": {address("table", "type", "secrets/v1", "query", `where("@.data.password=='`+
+			encoded+`'")`), 403},
+		"where, exists": {address("table", "type", "secrets/v1", "query",
+			`namespace=default && !where(.data.password)`), 403},
+		"index":         {address("table", "type", "secrets/v1", "query", "password="+encoded), 400},
+		"index, prefix": {address("table", "type", "secrets/v1", "query", "password^=Y"), 400},
+		"references":    {address("table", "type", "secrets/v1", "query", "dangling(leak)"), 403},
+		"referred": {address("table", "type", "secrets/v1", "query",
+			"refersTo(Environment.demo.crdcache.dev, "+encoded+")"), 403},
 		"order by a path":   {address("table", "type", "secrets/v1", "sort", ".data.password"), 403},
 		"order by an index": {address("table", "type", "secrets/v1", "sort", "password"), 403},
 		"order by several":  {address("table", "type", "secrets/v1", "sort", "name, .data.password"), 403},
 		"values":            {address("values", "type", "secrets/v1", "index", "password"), 400},
-		"values of others":  {address("values", "type", "secrets/v1", "index", "namespace", "query", "where(.data.password)"), 403},
-		"complete":          {address("complete", "type", "secrets/v1", "query", "password="), 200},
-		"complete, term":    {address("complete", "type", "secrets/v1", "query", ""), 200},
-		"shared index":      {address("table", "type", "secrets/v1", "query", "secrets/password="+encoded), 400},
+		"values of others": {address("values", "type", "secrets/v1", "index", "namespace", "query",
+			"where(.data.password)"), 403},
+		"complete":       {address("complete", "type", "secrets/v1", "query", "password="), 200},
+		"complete, term": {address("complete", "type", "secrets/v1", "query", ""), 200},
+		"shared index": {address("table", "type", "secrets/v1", "query",
+			"secrets/password="+encoded), 400},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.get(tt.path, tt.status); leaks(strings.ReplaceAll(got, `password='`+encoded, "")) && tt.status == 200 {
+			if got := s.get(tt.path, tt.status); leaks(strings.ReplaceAll(got, `password='`+encoded, "")) &&
+				tt.status == 200 {
 				t.Errorf("the answer is %s", got)
 			}
 		})
 	}
 	table := ask[tableAnswer](s, "table", "type", "secrets/v1", "query", "namespace=default", "sort", "age")
-	if got := s.get(address("rows", "type", "secrets/v1", "table", table.Table, "from", "0"), 200); leaks(got) || !strings.Contains(got, vault) {
+	if got := s.get(address("rows", "type", "secrets/v1", "table", table.Table, "from", "0"),
+		200); leaks(got) || !strings.Contains(got, vault) {
 		t.Errorf("rows are %s", got)
 	}
-	if got := s.get(address("related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"), 200); strings.Contains(got, "vault") {
+	if got := s.get(address("related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
+		200); strings.Contains(got, "vault") {
 		t.Errorf("what a Secret refers to shows in %s", got)
 	}
 
@@ -58,12 +66,14 @@ func TestSecretsStayInside(t *testing.T) {
 	await(t, events, "types", anything)
 	s.update(secrets, "default", "vault", `{"stringData":null,"data":{"password":"`+encoded[:4]+encoded+`"}}`)
 	data := await(t, events, "changes", func(data string) bool { return strings.Contains(data, vault) })
-	if leaks(data) || !strings.Contains(data, `"label":".data.password"`) || !strings.Contains(data, "redacted-") {
+	if leaks(data) || !strings.Contains(data, `"label":".data.password"`) ||
+		!strings.Contains(data, "redacted-") {
 		t.Errorf("the change is %s", data)
 	}
 }
 
-// TestSecretsOnRequest shows that what is asked for is there, so that the test above looks where something is.
+// TestSecretsOnRequest shows that what is asked for is there, so that the test above looks where something
+// is.
 func TestSecretsOnRequest(t *testing.T) {
 	s := newScene(t, Options{ShowSecrets: true})
 	for name, path := range map[string]string{
@@ -74,7 +84,8 @@ func TestSecretsOnRequest(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if found := ask[tableAnswer](s, "table", "type", "secrets/v1", "query", "password="+encoded); found.Total != 1 {
+	if found := ask[tableAnswer](s, "table", "type", "secrets/v1", "query",
+		"password="+encoded); found.Total != 1 {
 		t.Errorf("%d objects are found", found.Total)
 	}
 }

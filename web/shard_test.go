@@ -10,19 +10,21 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestDepartures follows an object that leaves the shard: it is not deleted. The plan of a query says that its numbers are those
-// of a shard.
+// TestDepartures follows an object that leaves the shard: it is not deleted. The plan of a query says that
+// its numbers are those of a shard.
 func TestDepartures(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	cluster, err := testcluster.New(ctx, testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	cluster, err := testcluster.New(ctx,
+		testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &scene{t: t, cluster: cluster}
 	halves := sharding.Split(2)
 	shard := dynamicinformer.NewShard(sharding.ByNamespace, halves...)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
+		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +48,14 @@ func TestDepartures(t *testing.T) {
 		rest = halves[1:]
 	}
 	shard.SetRanges(rest...)
-	data := await(t, events, "changes", func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
+	data := await(t, events, "changes",
+		func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
 	if strings.Contains(data, "deleted") || strings.Contains(data, "fields") {
 		t.Errorf("of what has left it tells %s", data)
 	}
 	plan := strings.Join(ask[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
-	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() + ")"; !strings.Contains(plan, want) {
+	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() +
+		")"; !strings.Contains(plan, want) {
 		t.Errorf("the plan is %q, which lacks %q", plan, want)
 	}
 }

@@ -27,8 +27,8 @@ func newShares(most, all int) *shares {
 	return s
 }
 
-// take waits for a place of a user until ctx ends; with a context that has ended it takes what is free. It is false where there is
-// none, and otherwise release has to be called.
+// take waits for a place of a user until ctx ends; with a context that has ended it takes what is free. It is
+// false where there is none, and otherwise release has to be called.
 func (s *shares) take(ctx context.Context, user string) (release func(), ok bool) {
 	own := s.join(user)
 	if !enter(ctx, own.slots) {

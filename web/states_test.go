@@ -15,7 +15,8 @@ import (
 // TestStates follows a type that comes to be kept, and one that may not be read.
 func TestStates(t *testing.T) {
 	s := newScene(t, Options{})
-	s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
+	s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
+		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	all := s.listen("changes", "1")
 	matched := s.listen("changes", "1", "match", "services degraded")
 	only := s.listen("changes", "1", "type", "configmaps/v1")
@@ -24,7 +25,8 @@ func TestStates(t *testing.T) {
 		await(t, events, "types", anything)
 	}
 	for _, resource := range []string{"configmaps", "services"} {
-		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: resource}); err != nil {
+		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+			Resource: resource}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,12 +34,15 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, all, "changes", func(data string) bool {
-		return strings.Contains(data, `"type":"services/v1","key":"","op":"degraded","reason":"Forbidden"`) && strings.Contains(data, "not today")
+		return strings.Contains(data, `"type":"services/v1","key":"","op":"degraded","reason":"Forbidden"`) &&
+			strings.Contains(data, "not today")
 	})
-	if data := await(t, matched, "changes", anything); !strings.Contains(data, `"op":"degraded"`) || strings.Contains(data, "configmaps") {
+	if data := await(t, matched, "changes", anything); !strings.Contains(data, `"op":"degraded"`) ||
+		strings.Contains(data, "configmaps") {
 		t.Errorf("what fits is %s", data)
 	}
-	data := await(t, only, "changes", func(data string) bool { return strings.Contains(data, `"op":"synced"`) })
+	data := await(t, only, "changes",
+		func(data string) bool { return strings.Contains(data, `"op":"synced"`) })
 	if strings.Contains(data, "services") {
 		t.Errorf("of one type it tells %s", data)
 	}

@@ -31,7 +31,8 @@ const (
 // maxInterests is how many pages may share a stream.
 const maxInterests = 16
 
-// stream sends server-sent events to one browser: how types are, and the changes in which its pages are interested.
+// stream sends server-sent events to one browser: how types are, and the changes in which its pages are
+// interested.
 type stream struct {
 	h         *Handler
 	w         http.ResponseWriter
@@ -58,9 +59,9 @@ type view struct {
 	view string
 }
 
-// serveStream serves events until the browser leaves. Each value of "ask" is an interest in changes, encoded like a query:
-// "type" and "key" select one type and one object, and "match" has words that the names contain. An empty interest selects
-// everything. Events of changes name the interest by its number.
+// serveStream serves events until the browser leaves. Each value of "ask" is an interest in changes, encoded
+// like a query: "type" and "key" select one type and one object, and "match" has words that the names
+// contain. An empty interest selects everything. Events of changes name the interest by its number.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	now, over := context.WithCancel(r.Context())
 	over() // nobody waits for a page to be closed
@@ -73,7 +74,8 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, ready: make(chan struct{}, 1)}
 	asked := r.URL.Query()["ask"]
 	if len(asked) > maxInterests {
-		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages ask for one stream, which serves %d at most", len(asked), maxInterests))
+		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages ask for one stream, which serves %d at most",
+			len(asked), maxInterests))
 		return
 	}
 	for _, ask := range asked {
@@ -133,7 +135,8 @@ func (s *stream) run() error {
 	return err
 }
 
-// typesEvent tells of types: those that differ from what the browser has, and the rates of those that had changes.
+// typesEvent tells of types: those that differ from what the browser has, and the rates of those that had
+// changes.
 type typesEvent struct {
 	Title      string      `json:"title"`
 	Notice     string      `json:"notice,omitempty"`
@@ -154,7 +157,8 @@ func (s *stream) types() (<-chan struct{}, error) {
 	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
 		return fresh, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(),
+		All: len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row
@@ -242,8 +246,8 @@ func (i *interest) addStates(event *changesEvent) {
 	}
 }
 
-// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource. Only
-// users who see everything see such a type.
+// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and
+// resource. Only users who see everything see such a type.
 func (i *interest) idOf(state feed.State) (id string, seen bool) {
 	if k := i.views[view{state.GVR, state.View}]; k != nil {
 		return k.id, true

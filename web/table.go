@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// maxTables is how many results of a user are remembered, and maxKeys how many keys these have in all, besides the newest.
+	// maxTables is how many results of a user are remembered, and maxKeys how many keys these have in all,
+	// besides the newest.
 	maxTables = 16
 	maxKeys   = 1 << 19
 	// maxAllKeys is how many keys the results of all users have, besides the newest.
@@ -30,9 +31,9 @@ const (
 	maxQuery = 8 << 10
 )
 
-// tables remembers results through which browsers scroll: the keys alone. Rows are read from the cache when a browser asks
-// for them, so that they are current. A result that is not remembered is computed again; its id says whether it is equal,
-// on each replica.
+// tables remembers results through which browsers scroll: the keys alone. Rows are read from the cache when a
+// browser asks for them, so that they are current. A result that is not remembered is computed again; its id
+// says whether it is equal, on each replica.
 type tables struct {
 	mu struct {
 		sync.Mutex
@@ -69,7 +70,8 @@ func (t *tables) add(table *tableKeys) {
 	ownKeys, allKeys := len(table.keys), len(table.keys)
 	for _, old := range t.mu.newest {
 		n, mine := len(old.keys), old.user == table.user
-		if mine && old.id == table.id || mine && (own == maxTables || ownKeys+n > maxKeys) || allKeys+n > maxAllKeys {
+		if mine && old.id == table.id || mine && (own == maxTables || ownKeys+n > maxKeys) ||
+			allKeys+n > maxAllKeys {
 			continue
 		}
 		if allKeys += n; mine {
@@ -122,8 +124,10 @@ func (h *Handler) table(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return tableAnswer{
-		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: explained(k.scope, result.Plan), Scan: result.Plan.Scan,
-		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion, Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
+		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: explained(k.scope,
+			result.Plan), Scan: result.Plan.Scan,
+		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion,
+		Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
 	}, nil
 }
 
@@ -133,7 +137,8 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 	if err != nil {
 		return nil, nil, err
 	}
-	options := query.Options{SortBy: r.FormValue("sort"), Descending: r.FormValue("descending") != "", AllowScan: true}
+	options := query.Options{SortBy: r.FormValue("sort"), Descending: r.FormValue("descending") != "",
+		AllowScan: true}
 	if options.SortBy == "" {
 		options.Descending = false
 	}
@@ -152,11 +157,13 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 // openSort is what objects with hidden values may be sorted by.
 var openSort = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
-// ask reads a query and returns it with what answers it, which waits for references where it asks about these.
+// ask reads a query and returns it with what answers it, which waits for references where it asks about
+// these.
 func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker, error) {
 	asker := h.asker(k)
 	if len(text) > maxQuery {
-		return nil, asker, &problem{http.StatusRequestEntityTooLarge, fmt.Errorf("a query may have %d bytes", maxQuery)}
+		return nil, asker, &problem{http.StatusRequestEntityTooLarge,
+			fmt.Errorf("a query may have %d bytes", maxQuery)}
 	}
 	if strings.TrimSpace(text) == "" {
 		return query.All(), asker, nil
@@ -188,8 +195,8 @@ type rowsAnswer struct {
 	Rows []tableRow `json:"rows"`
 }
 
-// tableRow has the cells of an object as text: namespace and name are in the key. Dates are as the object has them. An
-// object that is gone has none.
+// tableRow has the cells of an object as text: namespace and name are in the key. Dates are as the object has
+// them. An object that is gone has none.
 type tableRow struct {
 	Key   string   `json:"key"`
 	Cells []string `json:"cells,omitempty"`
@@ -207,7 +214,8 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 			return nil, err
 		}
 		if table.id != r.FormValue("table") {
-			return nil, &problem{http.StatusGone, errors.New("the objects have changed since this result: ask again")}
+			return nil, &problem{http.StatusGone,
+				errors.New("the objects have changed since this result: ask again")}
 		}
 	}
 	from, err := strconv.Atoi(r.FormValue("from"))

@@ -64,9 +64,11 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 		return nil, err
 	}
 	kind := h.source.kind(k)
-	page := typePage{ID: k.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidden(k), Indexes: h.indexes(k)}
+	page := typePage{ID: k.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidden(k),
+		Indexes: h.indexes(k)}
 	for _, c := range h.declared(k) {
-		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description, Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
+		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description,
+			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
 	if h.needAll(r) == nil && !page.Hidden {
 		for _, reference := range k.references {
@@ -83,7 +85,8 @@ func (h *Handler) indexes(k *kept) []index {
 		return all
 	}
 	for _, i := range k.indexes {
-		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: types(i), Sorted: i.Sorted, Unique: i.Unique})
+		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: types(i), Sorted: i.Sorted,
+			Unique: i.Unique})
 	}
 	return all
 }
@@ -95,8 +98,8 @@ func types(i *indexers.Index) []string {
 	return i.Types()
 }
 
-// declared are the columns of the table behind namespace and name: those of the definition, with the age, as kubectl shows
-// them.
+// declared are the columns of the table behind namespace and name: those of the definition, with the age, as
+// kubectl shows them.
 func (h *Handler) declared(k *kept) []printcolumn.Definition {
 	var all []printcolumn.Definition
 	aged := false
@@ -107,13 +110,15 @@ func (h *Handler) declared(k *kept) []printcolumn.Definition {
 		}
 	}
 	if !aged {
-		all = append(all, printcolumn.Definition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
+		all = append(all, printcolumn.Definition{Name: "Age", Type: "date",
+			JSONPath: ".metadata.creationTimestamp"})
 	}
 	return all
 }
 
 func definitionOf(c crd.Column) printcolumn.Definition {
-	return printcolumn.Definition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority, JSONPath: c.JSONPath}
+	return printcolumn.Definition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description,
+		Priority: c.Priority, JSONPath: c.JSONPath}
 }
 
 // sortPath is what a query sorts by for the order of a column.

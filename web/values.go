@@ -50,7 +50,8 @@ func (h *Handler) values(r *http.Request) (any, error) {
 			out.Rest += c.Count
 			continue
 		}
-		out.Values = append(out.Values, valueCount{Text: valueText(c), Query: conditionFor(name, c.Parts), Count: c.Count})
+		out.Values = append(out.Values, valueCount{Text: valueText(c), Query: conditionFor(name, c.Parts),
+			Count: c.Count})
 	}
 	return out, nil
 }

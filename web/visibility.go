@@ -19,8 +19,8 @@ type Scope struct {
 	Unknown bool
 	// All has objects of all namespaces seen, and those of types that have none.
 	All bool
-	// Namespaces are those whose objects are seen, where not all are. Without any, the type is named, and nothing else of it
-	// is shown.
+	// Namespaces are those whose objects are seen, where not all are. Without any, the type is named, and
+	// nothing else of it is shown.
 	Namespaces []string
 	// Reason says in words why not all are seen.
 	Reason string
@@ -80,8 +80,8 @@ func gvrs(all []*kept) []schema.GroupVersionResource {
 	return types
 }
 
-// needAll returns an error unless the sender of a request sees everything. References are only for such users: that a
-// reference leads nowhere reveals which objects exist.
+// needAll returns an error unless the sender of a request sees everything. References are only for such
+// users: that a reference leads nowhere reveals which objects exist.
 func (h *Handler) needAll(r *http.Request) error {
 	all, err := h.seen(r)
 	switch {
@@ -92,7 +92,8 @@ func (h *Handler) needAll(r *http.Request) error {
 	case slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.Unknown && !k.scope.All }):
 		return errNotAll
 	}
-	return &problem{http.StatusServiceUnavailable, errors.New("your rights to some types are not known yet: try again in a few seconds")}
+	return &problem{http.StatusServiceUnavailable,
+		errors.New("your rights to some types are not known yet: try again in a few seconds")}
 }
 
 var errNotAll = refuse("references are only for users who may list all types in all namespaces")
@@ -102,7 +103,8 @@ func everything(all []*kept) bool {
 	return !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All })
 }
 
-// conditionsFor returns conditions as they are told to who sees types as they are here. Their messages are errors of any type.
+// conditionsFor returns conditions as they are told to who sees types as they are here. Their messages are
+// errors of any type.
 func conditionsFor(all []*kept, conditions []condition) []condition {
 	if !everything(all) {
 		for i := range conditions {
@@ -126,7 +128,8 @@ func (a asker) within(q query.Query) query.Query {
 	return query.And(q, query.In(namespaceIndex, a.scope.Namespaces...))
 }
 
-// query is as that of query.Querier. Where not all objects are seen it tells nothing of the others: no plan, and no warnings.
+// query is as that of query.Querier. Where not all objects are seen it tells nothing of the others: no plan,
+// and no warnings.
 func (a asker) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
 	result, err := a.querier.Query(ctx, a.within(q), options)
 	if err != nil || a.scope.All {

@@ -29,13 +29,15 @@ func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, erro
 	return scopes, nil
 }
 
-// TestVisibility asks for what somebody does not see, in every way there is: objects of other namespaces and types, how many
-// there are, and what refers to them.
+// TestVisibility asks for what somebody does not see, in every way there is: objects of other namespaces and
+// types, how many there are, and what refers to them.
 func TestVisibility(t *testing.T) {
 	s := newScene(t, Options{Visible: tenant})
 	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
-	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling", "object", "related"} {
-		if got := s.get(address(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"), http.StatusForbidden); !strings.Contains(got, "ask for it") {
+	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling",
+		"object", "related"} {
+		if got := s.get(address(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"),
+			http.StatusForbidden); !strings.Contains(got, "ask for it") {
 			t.Errorf("%s of a type of which nothing is seen: %s", endpoint, got)
 		}
 	}
@@ -43,29 +45,36 @@ func TestVisibility(t *testing.T) {
 	for _, endpoint := range []string{"object", "related"} {
 		s.get(address(endpoint, "type", own, "key", "edge/dns"), http.StatusNotFound)
 	}
-	for _, q := range []string{"", "namespace=edge || namespace=payments", "!(namespace=none)", `where(.metadata.name)`, "label('!x')"} {
+	for _, q := range []string{"", "namespace=edge || namespace=payments", "!(namespace=none)",
+		`where(.metadata.name)`, "label('!x')"} {
 		table := ask[tableAnswer](s, "table", "type", own, "query", q)
 		rows := s.get(address("rows", "type", own, "table", table.Table, "from", "0"), http.StatusOK)
-		if table.Total == 0 || table.Total != table.Objects || strings.Contains(rows, "edge/") || !strings.Contains(rows, "payments/ledger") {
+		if table.Total == 0 || table.Total != table.Objects || strings.Contains(rows, "edge/") ||
+			!strings.Contains(rows, "payments/ledger") {
 			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
 		}
 		if want := []string{"Of what you may see: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
 			t.Errorf("the plan of %q is %q", q, table.Plan)
 		}
 	}
-	if got := s.get(address("values", "type", own, "index", "namespace"), http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
+	if got := s.get(address("values", "type", own, "index", "namespace"),
+		http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
 		t.Errorf("values are %s", got)
 	}
-	if got := s.get(address("complete", "type", own, "query", "namespace="), http.StatusOK); strings.Contains(got, "edge") {
+	if got := s.get(address("complete", "type", own, "query", "namespace="),
+		http.StatusOK); strings.Contains(got, "edge") {
 		t.Errorf("completions are %s", got)
 	}
-	if got := s.get(address("complete", "type", own, "query", "d"), http.StatusOK); strings.Contains(got, "dangling") {
+	if got := s.get(address("complete", "type", own, "query", "d"), http.StatusOK); strings.Contains(got,
+		"dangling") {
 		t.Errorf("completions are %s", got)
 	}
-	for _, q := range []string{"dangling()", "refersTo(Environment.demo.crdcache.dev, production-eu)", "referredBy(Route.demo.crdcache.dev, storefront/shop)"} {
+	for _, q := range []string{"dangling()", "refersTo(Environment.demo.crdcache.dev, production-eu)",
+		"referredBy(Route.demo.crdcache.dev, storefront/shop)"} {
 		s.get(address("table", "type", own, "query", q), http.StatusForbidden)
 	}
-	if got := ask[danglingAnswer](s, "dangling", "type", own); len(got.References) > 0 || len(got.Unchecked) != 1 {
+	if got := ask[danglingAnswer](s, "dangling", "type", own); len(got.References) > 0 ||
+		len(got.Unchecked) != 1 {
 		t.Errorf("what dangles is %v", got)
 	}
 	if got := ask[typePage](s, "type", "type", own); len(got.References) > 0 || got.Kind != "Workload" {
@@ -93,13 +102,16 @@ func TestVisibilityOfStreams(t *testing.T) {
 		}
 		return len(rows) > 4
 	})
-	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" || got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
+	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" ||
+		got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
 		t.Errorf("a type of which nothing is seen is told of as %+v", got)
 	}
-	if got := rows["workloads"].row; got.State != "Synced" || got.Objects != 5 || !got.Partial || got.Bytes != 0 || got.Events != 0 {
+	if got := rows["workloads"].row; got.State != "Synced" || got.Objects != 5 || !got.Partial ||
+		got.Bytes != 0 || got.Events != 0 {
 		t.Errorf("a type of which some is seen is told of as %+v", got)
 	}
-	if got := rows["environments"].row; got.State != "Synced" || got.Objects < 2 || got.Partial || got.Bytes == 0 {
+	if got := rows["environments"].row; got.State != "Synced" || got.Objects < 2 || got.Partial ||
+		got.Bytes == 0 {
 		t.Errorf("a type of which all is seen is told of as %+v", got)
 	}
 	s.update(workloads, "edge", "dns", `{"spec":{"replicas":7}}`)
@@ -112,13 +124,15 @@ func TestVisibilityOfStreams(t *testing.T) {
 	})
 }
 
-// TestConditionsOfOthers: what the API server says of types that somebody does not see is for others. That something is the matter
-// is not.
+// TestConditionsOfOthers: what the API server says of types that somebody does not see is for others. That
+// something is the matter is not.
 func TestConditionsOfOthers(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenant}} {
 		s := newScene(t, options)
-		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"}, Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})
-		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "services"}); err != nil {
+		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
+			Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})
+		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+			Resource: "services"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.factory.Start(t.Context()); err != nil {
@@ -141,7 +155,8 @@ func TestConditionsOfOthers(t *testing.T) {
 
 // TestTablesOfOthers: what somebody has found is not for those who see other objects.
 func TestTablesOfOthers(t *testing.T) {
-	s := newScene(t, Options{Visible: func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
+	s := newScene(t, Options{Visible: func(r *http.Request,
+		types []schema.GroupVersionResource) ([]Scope, error) {
 		if r.Header.Get("Fails") != "" {
 			return nil, errors.New("nobody answers")
 		}
@@ -155,7 +170,8 @@ func TestTablesOfOthers(t *testing.T) {
 	table := ask[tableAnswer](s, "table", "type", id)
 	path := address("rows", "type", id, "table", table.Table, "from", "0")
 	s.get(path, http.StatusOK)
-	for header, want := range map[string]int{"Sees": http.StatusGone, "Fails": http.StatusInternalServerError} {
+	for header, want := range map[string]int{"Sees": http.StatusGone,
+		"Fails": http.StatusInternalServerError} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,8 @@ var (
 // TestSameAPI compares every exported declaration, so that a client-go release that adds or changes one does
 // not go unnoticed.
 func TestSameAPI(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/dynamic/dynamicinformer").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}",
+		"k8s.io/client-go/dynamic/dynamicinformer").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,8 @@ func declarations(t *testing.T, files *token.FileSet, file *ast.File, into map[s
 			name, visible := d.Name.Name, d.Name.IsExported()
 			if d.Recv != nil {
 				receiver := write(d.Recv.List[0].Type)
-				name, visible = "("+receiver+") "+name, visible && ast.IsExported(strings.TrimPrefix(receiver, "*"))
+				name, visible = "("+receiver+") "+name, visible &&
+					ast.IsExported(strings.TrimPrefix(receiver, "*"))
 			}
 			if visible {
 				into[name] = write(d.Type)

@@ -26,8 +26,14 @@ var _ informers.GenericInformer = (*broken)(nil)
 
 func newBroken(gvr schema.GroupVersionResource, err error) *broken {
 	listWatch := &cache.ListWatch{
-		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err },
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
+		ListWithContextFunc: func(context.Context,
+			metav1.ListOptions) (runtime.Object, error) {
+			return nil, err
+		},
+		WatchFuncWithContext: func(context.Context,
+			metav1.ListOptions) (watch.Interface, error) {
+			return nil, err
+		},
 	}
 	return &broken{
 		SharedIndexInformer: informer.New(listWatch, informer.Options{

@@ -30,8 +30,8 @@
 //
 // A negative resync period means none.
 //
-// Objects are kept decoded, as client-go keeps them: reading costs nothing, and what a fake client returns is what
-// the cache holds. The memory is saved by this project's own package, which packs them.
+// Objects are kept decoded, as client-go keeps them: reading costs nothing, and what a fake client returns is
+// what the cache holds. The memory is saved by this project's own package, which packs them.
 //
 // # Consistency
 //

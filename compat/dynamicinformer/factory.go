@@ -34,14 +34,16 @@ type DynamicSharedInformerFactory interface {
 type TweakListOptionsFunc func(*metav1.ListOptions)
 
 // NewDynamicSharedInformerFactory returns a factory for all namespaces.
-func NewDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration) DynamicSharedInformerFactory {
+func NewDynamicSharedInformerFactory(client dynamic.Interface,
+	defaultResync time.Duration) DynamicSharedInformerFactory {
 	return NewFilteredDynamicSharedInformerFactory(client, defaultResync, metav1.NamespaceAll, nil)
 }
 
 // NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or all if it is empty, whose
 // requests are adjusted by tweakListOptions, which may be nil. Handlers that do not name a resync period get
 // defaultResync; zero means none.
-func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
+func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration,
+	namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
 	f := &factory{client: client, resync: defaultResync, namespace: namespace, tweak: tweakListOptions}
 	f.mu.entries = map[schema.GroupVersionResource]*entry{}
 	return f

@@ -25,7 +25,8 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 func widget(namespace, name, color string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{"color": color}},
+		"metadata": map[string]any{"namespace": namespace, "name": name,
+			"labels": map[string]any{"color": color}},
 	}}
 }
 
@@ -48,11 +49,15 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 
 // onEach runs a test with each client, with this package and with client-go's: what holds for one holds for
 // the other.
-func onEach(t *testing.T, test func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
+func onEach(t *testing.T, test func(t *testing.T,
+	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
 		for _, api := range []api{stock, drop} {
 			t.Run(name+"/"+api.name, func(t *testing.T) {
-				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface { return client(t, objects...) }, api)
+				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface {
+					return client(t,
+						objects...)
+				}, api)
 			})
 		}
 	}
@@ -60,27 +65,33 @@ func onEach(t *testing.T, test func(t *testing.T, client func(...*unstructured.U
 
 // api is one of the two packages.
 type api struct {
-	name     string
-	factory  func(dynamic.Interface, time.Duration, string, func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory
-	informer func(dynamic.Interface, schema.GroupVersionResource, string, time.Duration, cache.Indexers, func(*metav1.ListOptions)) informers.GenericInformer
+	name    string
+	factory func(dynamic.Interface, time.Duration, string,
+		func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory
+	informer func(dynamic.Interface, schema.GroupVersionResource, string, time.Duration, cache.Indexers,
+		func(*metav1.ListOptions)) informers.GenericInformer
 }
 
 var (
 	stock = api{
 		name: "client-go",
-		factory: func(c dynamic.Interface, d time.Duration, ns string, tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
+		factory: func(c dynamic.Interface, d time.Duration, ns string,
+			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
 			return clientgo.NewFilteredDynamicSharedInformerFactory(c, d, ns, tweak)
 		},
-		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration, x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration,
+			x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
 			return clientgo.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
 		},
 	}
 	drop = api{
 		name: "ours",
-		factory: func(c dynamic.Interface, d time.Duration, ns string, tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
+		factory: func(c dynamic.Interface, d time.Duration, ns string,
+			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
 			return dynamicinformer.NewFilteredDynamicSharedInformerFactory(c, d, ns, tweak)
 		},
-		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration, x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration,
+			x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
 			return dynamicinformer.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
 		},
 	}
@@ -128,7 +139,8 @@ func TestFactoryFollows(t *testing.T) {
 		stop := make(chan struct{})
 		f.Start(stop)
 		f.Start(stop)
-		if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: true}, f.WaitForCacheSync(t.Context().Done())); diff != "" {
+		if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: true},
+			f.WaitForCacheSync(t.Context().Done())); diff != "" {
 			t.Errorf("synced (-want +got):\n%s", diff)
 		}
 		got := []string{next(t, events)}
@@ -144,7 +156,8 @@ func TestFactoryFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, next(t, events))
-		if list, err := informer.Lister().ByNamespace("a").List(labels.SelectorFromSet(labels.Set{"color": "green"})); err != nil || len(list) != 1 {
+		if list, err := informer.Lister().ByNamespace("a").
+			List(labels.SelectorFromSet(labels.Set{"color": "green"})); err != nil || len(list) != 1 {
 			t.Errorf("the lister finds %v, %v; want the green widget", list, err)
 		}
 		if err := work.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
@@ -210,7 +223,8 @@ func TestShutdownWaitsForStop(t *testing.T) {
 		if !informer.IsStopped() {
 			t.Error("Shutdown has returned before the informer stopped")
 		}
-		other := f.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"})
+		other := f.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
+			Resource: "gadgets"})
 		f.Start(make(chan struct{})) // would run forever
 		if other.Informer().HasSynced() {
 			t.Error("an informer was started after Shutdown")
@@ -225,7 +239,8 @@ func TestWaitForCacheSyncEndsWithStop(t *testing.T) {
 	stop := make(chan struct{})
 	f.Start(stop)
 	close(stop)
-	if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: false}, f.WaitForCacheSync(stop)); diff != "" {
+	if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: false},
+		f.WaitForCacheSync(stop)); diff != "" {
 		t.Errorf("synced (-want +got):\n%s", diff)
 	}
 	f.Shutdown()

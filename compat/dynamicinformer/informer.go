@@ -16,12 +16,16 @@ import (
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// NewFilteredDynamicInformer returns an informer that belongs to no factory: its Run runs it. The namespace is
-// empty for all of them, tweakListOptions may be nil, and indexers come on top of the index by namespace.
-func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
+// NewFilteredDynamicInformer returns an informer that belongs to no factory: its Run runs it. The namespace
+// is empty for all of them, tweakListOptions may be nil, and indexers come on top of the index by namespace.
+func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
+	resyncPeriod time.Duration, indexers cache.Indexers,
+	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
 	given, byNamespace := indexers[cache.NamespaceIndex]
 	if byNamespace && !isNamespaceIndex(given) {
-		return newBroken(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
+		return newBroken(gvr, fmt.
+			Errorf(
+				"making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
 	}
 	others := maps.Clone(indexers)
 	delete(others, cache.NamespaceIndex)
@@ -31,8 +35,8 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		Indexers:         others,
 		TweakListOptions: forAll(tweakListOptions),
 		// Packed objects take less memory, but a program that was written for client-go's informers may list
-		// everything again and again, which then costs decoding; and a fake client's objects may hold what JSON
-		// has no form for, or be compared by their addresses.
+		// everything again and again, which then costs decoding; and a fake client's objects may hold what
+		// JSON has no form for, or be compared by their addresses.
 		Storage: crdcache.Storage{Mode: crdcache.StorageObject},
 	}})
 	switch {

@@ -44,11 +44,13 @@ func TestInformerWithoutFactory(t *testing.T) {
 		next(t, events)
 		next(t, events)
 		for index, value := range map[string]string{"color": "red", cache.NamespaceIndex: "a"} {
-			if keys, err := informer.Informer().GetIndexer().IndexKeys(index, value); err != nil || !cmp.Equal(keys, []string{"a/one"}) {
+			if keys, err := informer.Informer().GetIndexer().IndexKeys(index, value); err != nil ||
+				!cmp.Equal(keys, []string{"a/one"}) {
 				t.Errorf("the index %s has %v, %v under %s; want a/one", index, keys, err, value)
 			}
 		}
-		if list, err := informer.Lister().ByNamespace("b").List(labels.Everything()); err != nil || len(list) != 1 {
+		if list, err := informer.Lister().ByNamespace("b").List(labels.Everything()); err != nil ||
+			len(list) != 1 {
 			t.Errorf("the lister has %v, %v in namespace b; want one object", list, err)
 		}
 		close(stop)
@@ -77,15 +79,20 @@ func TestBrokenInformer(t *testing.T) {
 		want     string
 	}{
 		{"no client", nil, widgets, nil, "Client"},
-		{"no version", client, schema.GroupVersionResource{Group: "example.com", Resource: "widgets"}, nil, "lacks a version"},
-		{"no resource", client, schema.GroupVersionResource{Group: "example.com", Version: "v1"}, nil, "lacks a version or a resource"},
+		{"no version", client, schema.GroupVersionResource{Group: "example.com", Resource: "widgets"}, nil,
+			"lacks a version"},
+		{"no resource", client, schema.GroupVersionResource{Group: "example.com", Version: "v1"}, nil,
+			"lacks a version or a resource"},
 		{"nil index function", client, widgets, cache.Indexers{"color": nil}, `"color" is nil`},
-		{"another index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: byColor}, `"namespace" has another function`},
-		{"a nil index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: nil}, `"namespace" has another function`},
+		{"another index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: byColor},
+			`"namespace" has another function`},
+		{"a nil index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: nil},
+			`"namespace" has another function`},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			generic := dynamicinformer.NewFilteredDynamicInformer(test.client, test.gvr, "", 0, test.indexers, nil)
+			generic := dynamicinformer.NewFilteredDynamicInformer(test.client, test.gvr, "", 0,
+				test.indexers, nil)
 			informer := generic.Informer()
 			failures := make(chan error, 1)
 			if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {

@@ -1,10 +1,11 @@
 // Command example runs the sample operator in the package delivery.
 //
-//	kubectl apply -f ../../testdata/crds/workloads.yaml -f ../../testdata/crds/environments.yaml -f ../../testdata/crds/releases.yaml
+//	kubectl apply -f ../../testdata/crds/workloads.yaml \
+//	  -f ../../testdata/crds/environments.yaml -f ../../testdata/crds/releases.yaml
 //	go run . -leader-election-namespace default
 //
-// With -sharded, any number of replicas share the Workloads, and none leads; the namespace has to be given then. Routes may be
-// installed while it runs.
+// With -sharded, any number of replicas share the Workloads, and none leads; the namespace has to be given
+// then. Routes may be installed while it runs.
 package main
 
 import (
@@ -20,9 +21,12 @@ import (
 )
 
 func main() {
-	namespace := flag.String("leader-election-namespace", "", "the `namespace` of the leases; default: that of the pod")
-	sharded := flag.Bool("sharded", false, "share the Workloads with the other replicas, rather than elect a leader")
-	metricsAddress := flag.String("metrics-address", ":8080", "where to serve metrics, with those of the cache; 0: nowhere")
+	namespace := flag.String("leader-election-namespace", "",
+		"the `namespace` of the leases; default: that of the pod")
+	sharded := flag.Bool("sharded", false,
+		"share the Workloads with the other replicas, rather than elect a leader")
+	metricsAddress := flag.String("metrics-address", ":8080",
+		"where to serve metrics, with those of the cache; 0: nowhere")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
 	start := run
@@ -45,7 +49,8 @@ func run(namespace, metricsAddress string) error {
 		LeaderElection:          true,
 		LeaderElectionID:        "delivery.demo.crdcache.dev",
 		LeaderElectionNamespace: namespace,
-		// Nothing is left to do when the manager has ended, so another replica need not wait for the lease to expire.
+		// Nothing is left to do when the manager has ended, so another replica need not wait for the lease to
+		// expire.
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: metricsAddress},
 	})
@@ -65,7 +70,8 @@ func runSharded(namespace, metricsAddress string) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := delivery.NewShardedManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: metricsAddress}}, member)
+	mgr, err := delivery.NewShardedManager(config,
+		ctrl.Options{Metrics: metricsserver.Options{BindAddress: metricsAddress}}, member)
 	if err != nil {
 		return err
 	}

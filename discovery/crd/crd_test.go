@@ -105,7 +105,8 @@ func TestFromUnstructured(t *testing.T) {
 	if !ok {
 		t.Fatal("no v1")
 	}
-	if diff := cmp.Diff([]Column{{Name: "Ready", Type: "string", JSONPath: ".status.ready", Priority: 1}}, v.Columns); diff != "" {
+	if diff := cmp.Diff([]Column{{Name: "Ready", Type: "string", JSONPath: ".status.ready", Priority: 1}},
+		v.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{".spec.color"}, v.SelectableFields); diff != "" {
@@ -176,22 +177,34 @@ func TestRead(t *testing.T) {
 		want []string
 		err  string // contained in the error
 	}{
-		"one":                {text: widget, want: []string{"widgets"}},
-		"two documents":      {text: widget + "---\n" + second, want: []string{"widgets", "gadgets"}},
-		"other objects":      {text: "# comment\n---\n" + other + "---\n" + widget, want: []string{"widgets"}},
-		"json":               {text: string(asJSON), want: []string{"widgets"}},
-		"json objects":       {text: string(asJSON) + "\n" + string(asJSON), want: []string{"widgets", "widgets"}},
-		"list":               {text: "apiVersion: v1\nkind: List\nitems:\n-\n" + indented, want: []string{"widgets"}},
-		"typed list":         {text: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[` + strings.Replace(string(asJSON), `"kind":"CustomResourceDefinition",`, "", 1) + `]}`, want: []string{"widgets"}},
-		"nothing":            {text: other, err: "f.yaml: no CustomResourceDefinition found"},
-		"empty":              {text: "", err: "no CustomResourceDefinition found"},
-		"bad second":         {text: widget + "---\n\tx: [", want: []string{"widgets"}, err: "f.yaml: document 2: "},
-		"not an object":      {text: "- 1\n- 2\n", err: "document 1: not a Kubernetes object"},
-		"v1beta1":            {text: strings.Replace(widget, "k8s.io/v1", "k8s.io/v1beta1", 1), err: "v1beta1 was removed"},
-		"no kind":            {text: strings.Replace(widget, "kind: Widget, shortNames: [wd], categories", "categories", 1), want: []string{"widgets"}},
-		"no group, no scope": {text: strings.NewReplacer("group: example.com", "", "scope: Namespaced", "scope: Galaxy").Replace(widget), err: "spec.group is missing\nspec.scope is \"Galaxy\""},
-		"twice":              {text: strings.Replace(widget, "name: v2", "name: v1", 1), err: `spec.versions has "v1" twice`},
-		"bad list item":      {text: "kind: List\nitems: [{kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, spec: 7}]\n", err: "document 1, item 1: "},
+		"one":           {text: widget, want: []string{"widgets"}},
+		"two documents": {text: widget + "---\n" + second, want: []string{"widgets", "gadgets"}},
+		"other objects": {text: "# comment\n---\n" + other + "---\n" + widget,
+			want: []string{"widgets"}},
+		"json": {text: string(asJSON), want: []string{"widgets"}},
+		"json objects": {text: string(asJSON) + "\n" + string(asJSON),
+			want: []string{"widgets", "widgets"}},
+		"list": {text: "apiVersion: v1\nkind: List\nitems:\n-\n" + indented,
+			want: []string{"widgets"}},
+		"typed list": {
+			text: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[` +
+				strings.Replace(string(asJSON), `"kind":"CustomResourceDefinition",`, "", 1) + `]}`,
+			want: []string{"widgets"}},
+		"nothing": {text: other, err: "f.yaml: no CustomResourceDefinition found"},
+		"empty":   {text: "", err: "no CustomResourceDefinition found"},
+		"bad second": {text: widget + "---\n\tx: [", want: []string{"widgets"},
+			err: "f.yaml: document 2: "},
+		"not an object": {text: "- 1\n- 2\n", err: "document 1: not a Kubernetes object"},
+		"v1beta1": {text: strings.Replace(widget, "k8s.io/v1", "k8s.io/v1beta1", 1),
+			err: "v1beta1 was removed"},
+		"no kind": {text: strings.Replace(widget, "kind: Widget, shortNames: [wd], categories",
+			"categories", 1), want: []string{"widgets"}},
+		"no group, no scope": {text: strings.NewReplacer("group: example.com", "", "scope: Namespaced",
+			"scope: Galaxy").Replace(widget), err: "spec.group is missing\nspec.scope is \"Galaxy\""},
+		"twice": {text: strings.Replace(widget, "name: v2", "name: v1", 1),
+			err: `spec.versions has "v1" twice`},
+		"bad list item": {
+			text: "kind: List\nitems: [{kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, spec: 7}]\n", err: "document 1, item 1: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +216,8 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			if tt.err == "" && err != nil || tt.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}
 		})
@@ -237,7 +251,8 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"versions":[null,{}],"names":[]}}`))
+	f.Add([]byte(
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"versions":[null,{}],"names":[]}}`))
 	f.Add([]byte(`{"spec":{"versions":{"a":1}},"status":{"conditions":[1]}}`))
 	f.Add([]byte(`kind: List` + "\n" + `items: [null, 1, {kind: CustomResourceDefinition}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -256,7 +271,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || fullErr != nil {
 			return
 		}
-		if summary.GroupResource() != full.GroupResource() || summary.Namespaced != full.Namespaced || len(summary.Versions) != len(full.Versions) {
+		if summary.GroupResource() != full.GroupResource() || summary.Namespaced != full.Namespaced ||
+			len(summary.Versions) != len(full.Versions) {
 			t.Errorf("summary %+v, full %+v", summary, full)
 		}
 	})

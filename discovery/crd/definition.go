@@ -9,7 +9,8 @@ import (
 )
 
 // GVR is where an API server serves CustomResourceDefinitions.
-var GVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var GVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Definition is a CustomResourceDefinition, without what crdcache has no use for.
 type Definition struct {

@@ -59,11 +59,11 @@ func ReadFile(path string) ([]*Definition, error) {
 	return Read(f, path)
 }
 
-// Read returns the definitions in YAML or JSON, compressed by gzip or zstd or not: any number of documents, each an
-// object or a List of objects. Objects that are not CustomResourceDefinitions are passed over, for files often hold the
-// rest of a program too; a definition of the removed v1beta1 is an error. All that can be read is returned together with
-// the joined errors, each a *DocumentError that names the source as file. Without any definition and error, the error is
-// ErrNone.
+// Read returns the definitions in YAML or JSON, compressed by gzip or zstd or not: any number of documents,
+// each an object or a List of objects. Objects that are not CustomResourceDefinitions are passed over, for
+// files often hold the rest of a program too; a definition of the removed v1beta1 is an error. All that can
+// be read is returned together with the joined errors, each a *DocumentError that names the source as file.
+// Without any definition and error, the error is ErrNone.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error
@@ -73,7 +73,8 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 			out = append(out, d)
 		}
 		if err != nil {
-			problems = append(problems, &DocumentError{File: file, Line: e.Line, Document: e.Document, Item: e.Item, Err: err})
+			problems = append(problems, &DocumentError{File: file, Line: e.Line, Document: e.Document,
+				Item: e.Item, Err: err})
 		}
 		return true
 	})

@@ -73,9 +73,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	err = v.Save(persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true, func(w persistence.Writer) error {
-		return w.Put("web/a", []byte(`{"kind":"Widget"}`))
-	})
+	err = v.Save(persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
+		func(w persistence.Writer) error {
+			return w.Put("web/a", []byte(`{"kind":"Widget"}`))
+		})
 	if err != nil {
 		fmt.Println(err)
 		return

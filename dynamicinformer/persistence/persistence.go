@@ -39,10 +39,10 @@ type BlockView interface {
 	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
 	// do not fit into blocks.
 	SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error
-	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole
-	// content, in order; json is nil for a deleted object, and valid until changed returns. Then it
-	// calls block for each block: head is valid until block returns. bodies returns the bodies; it may
-	// be called later, and concurrently with any other method. size is the memory that bodies retains, in bytes.
+	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole content, in
+	// order; json is nil for a deleted object, and valid until changed returns. Then it calls block for each
+	// block: head is valid until block returns. bodies returns the bodies; it may be called later, and
+	// concurrently with any other method. size is the memory that bodies retains, in bytes.
 	LoadBlocks(
 		changed func(key string, json []byte) error,
 		block func(head []byte, bodies func() ([]byte, error), size int) error,

@@ -116,10 +116,12 @@ func TestTypedReads(t *testing.T) {
 				t.Errorf("read (-want +got):\n%s", diff)
 			}
 			var misfit *ConversionError
-			if !errors.As(err, &misfit) || misfit.Key != "web/odd" || misfit.GVR != widgets || misfit.Type != reflect.TypeFor[gizmo]() {
+			if !errors.As(err, &misfit) || misfit.Key != "web/odd" || misfit.GVR != widgets ||
+				misfit.Type != reflect.TypeFor[gizmo]() {
 				t.Errorf("the error is %#v", err)
 			}
-			if text := err.Error(); !strings.HasPrefix(text, "widgets.v1.example.com web/odd does not fit typed.gizmo: ") || strings.Contains(text, "\n") {
+			if text := err.Error(); !strings.HasPrefix(text,
+				"widgets.v1.example.com web/odd does not fit typed.gizmo: ") || strings.Contains(text, "\n") {
 				t.Errorf("the text is %q", text)
 			}
 		})
@@ -176,7 +178,8 @@ func TestMayAlias(t *testing.T) {
 		value any
 		want  bool
 	}{
-		{gizmo{}, true}, {metav1.ObjectMeta{}, false}, {map[string]any{}, true}, {[]map[string]string{}, false},
+		{gizmo{}, true}, {metav1.ObjectMeta{}, false}, {map[string]any{}, true}, {[]map[string]string{},
+			false},
 		{recursive{}, false}, {struct{ P *[]any }{}, true}, {hidden{}, false}, {struct{ A [1]any }{}, true},
 	} {
 		for range 2 { // found, and remembered
@@ -198,7 +201,8 @@ func TestStrict(t *testing.T) {
 		t.Errorf("without Strict: %+v, %v", p, err)
 	}
 	var misfit *ConversionError
-	if _, err := As[partial](i, Strict()).Get("web", "a"); !errors.As(err, &misfit) || !runtime.IsStrictDecodingError(misfit.Err) {
+	if _, err := As[partial](i, Strict()).Get("web", "a"); !errors.As(err, &misfit) ||
+		!runtime.IsStrictDecodingError(misfit.Err) {
 		t.Errorf("with Strict, the error is %v", err)
 	}
 }
@@ -240,7 +244,8 @@ type grumpy struct{}
 func (*grumpy) UnmarshalJSON([]byte) error { panic("no") }
 
 func TestTypedHandler(t *testing.T) {
-	objects := As[gizmo](informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("odd", "large")))
+	objects := As[gizmo](informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)),
+		sized("odd", "large")))
 	events := make(chan string, 10)
 	registration, err := objects.AddEventHandler(Handler[gizmo]{
 		OnAdd: func(g *gizmo, initial bool) {
@@ -300,7 +305,8 @@ func TestTypedHandler(t *testing.T) {
 	adapter.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/a"})
 	adapter.OnDeparted(one)
 	want := []string{
-		"add a", "error", "update a", "update from a misfit a", "error", "delete a", "lost a", "error", "departed a",
+		"add a", "error", "update a", "update from a misfit a", "error", "delete a", "lost a",
+		"error", "departed a",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -355,7 +361,8 @@ func BenchmarkTyped(b *testing.B) {
 
 // TestTypedAllDecodesOneAtATime: what has not been yielded yet has not been decoded either.
 func TestTypedAllDecodesOneAtATime(t *testing.T) {
-	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)), sized("c", int64(3)))
+	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
+		sized("c", int64(3)))
 	decoded := func() (n int) {
 		for _, object := range i.Snapshot().AllStored {
 			if object.(dynamicinformer.PackedObject).Decoded() != nil {

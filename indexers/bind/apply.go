@@ -7,11 +7,12 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Apply takes another config over, as a whole or not at all: what it needs is prepared first, and an error of that
-// changes nothing. Informers of resources of which nothing but indexes differs stay: indexes are added, removed and
-// replaced while they run, and queriers that were made before know the old ones until the new ones are complete. Where
-// anything else differs, another informer takes the place of the one there was when it has synced; until then the old
-// one answers, as the config said before, and Pending says what waits, from when, and why. Options.Apply of package reload may call it.
+// Apply takes another config over, as a whole or not at all: what it needs is prepared first, and an error of
+// that changes nothing. Informers of resources of which nothing but indexes differs stay: indexes are added,
+// removed and replaced while they run, and queriers that were made before know the old ones until the new
+// ones are complete. Where anything else differs, another informer takes the place of the one there was when
+// it has synced; until then the old one answers, as the config said before, and Pending says what waits, from
+// when, and why. Options.Apply of package reload may call it.
 func (b *Binding) Apply(config *indexers.Config) error {
 	b.work.Lock()
 	defer b.work.Unlock()
@@ -104,7 +105,8 @@ func (b *Binding) changed(p *plan, at place, s slot, r *indexers.Resource) (slot
 
 // difference is what differs between two resources of one name.
 func difference(old, new *indexers.Resource) indexers.Change {
-	changes := indexers.Diff(&indexers.Config{Resources: []*indexers.Resource{old}}, &indexers.Config{Resources: []*indexers.Resource{new}})
+	changes := indexers.Diff(&indexers.Config{Resources: []*indexers.Resource{old}},
+		&indexers.Config{Resources: []*indexers.Resource{new}})
 	if len(changes) == 0 {
 		return indexers.Change{Name: new.Name, Old: old, New: new}
 	}

@@ -29,8 +29,8 @@ type Binding struct {
 	kinds  map[schema.GroupResource]kind
 	closed bool // under work
 
-	// graph follows the references between the targets, which are its members; nil until somebody asks for it. It is
-	// written under both locks and read under either; members are under work.
+	// graph follows the references between the targets, which are its members; nil until somebody asks for
+	// it. It is written under both locks and read under either; members are under work.
 	graph   *references.Graph
 	members map[place]membership
 
@@ -58,8 +58,8 @@ type place struct {
 // ErrClosed is returned for what a binding is asked after Close.
 var ErrClosed = errors.New("bind: the binding has been closed")
 
-// New binds a config to a factory. Nothing is followed before Resolve or Follow says which types there are. It
-// fails when the options lack what the config asks for.
+// New binds a config to a factory. Nothing is followed before Resolve or Follow says which types there are.
+// It fails when the options lack what the config asks for.
 func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
 	b := &Binding{factory: factory, options: options, kinds: map[schema.GroupResource]kind{}}
 	b.mu.config, b.mu.slots = config, map[place]slot{}
@@ -91,9 +91,9 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	return b.unresolved()
 }
 
-// Follow binds what the config means among the types that a tracker knows: before it returns those of now, which are all
-// once the tracker has synced, and then each that comes later. The returned func ends that; what is bound stays. The
-// tracker must run.
+// Follow binds what the config means among the types that a tracker knows: before it returns those of now,
+// which are all once the tracker has synced, and then each that comes later. The returned func ends that;
+// what is bound stays. The tracker must run.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
 	b.report(b.learn(kindsOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
@@ -169,8 +169,8 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	return errors.Join(errs...)
 }
 
-// outdated makes what is to take the place of a slot whose version is no longer served, where the config leaves the
-// version open and another one is; else it gives nil.
+// outdated makes what is to take the place of a slot whose version is no longer served, where the config
+// leaves the version open and another one is; else it gives nil.
 func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error) {
 	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
 		return nil, nil
@@ -194,8 +194,8 @@ func (b *Binding) publish(config *indexers.Config, slots map[place]slot) {
 	b.followReferences()
 }
 
-// missing makes the target of a resource among objects of a type, if there should be one and is none yet; else it
-// gives nil.
+// missing makes the target of a resource among objects of a type, if there should be one and is none yet;
+// else it gives nil.
 func (b *Binding) missing(slots map[place]slot, r *indexers.Resource, k kind) (*Target, error) {
 	if _, ok := slots[place{r.Name, k.GroupResource}]; ok || !means(r, k) {
 		return nil, nil
@@ -223,11 +223,13 @@ func (b *Binding) unresolved() error {
 		if r.Optional || len(b.targetsOf(r.Name)) > 0 {
 			continue
 		}
-		message := fmt.Sprintf("the server has no type that fits %s", schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
+		message := fmt.Sprintf("the server has no type that fits %s",
+			schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
 		hint := "install its CRD, correct the name, or write optional: true"
 		for _, k := range b.kinds {
 			if r.Match.Matches(k.Group, k.Resource, k.kind) {
-				message = fmt.Sprintf("%s cannot be listed and watched in version %q", k.GroupResource, r.Match.Version)
+				message = fmt.Sprintf("%s cannot be listed and watched in version %q", k.GroupResource,
+					r.Match.Version)
 				hint = "the versions that can are " + strings.Join(k.versions, ", ")
 			}
 		}
@@ -239,8 +241,8 @@ func (b *Binding) unresolved() error {
 	return nil
 }
 
-// Config returns the config that is bound. A target may still answer as the one before says, which its Resource is: see
-// Pending.
+// Config returns the config that is bound. A target may still answer as the one before says, which its
+// Resource is: see Pending.
 func (b *Binding) Config() *indexers.Config { return b.config() }
 
 // Targets returns what is bound, in the order of the names of resources, and of the types for one of them.
@@ -257,7 +259,8 @@ func (b *Binding) targetsOf(resource string) []*Target {
 		}
 	}
 	slices.SortFunc(out, func(x, y *Target) int {
-		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name), strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
+		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name),
+			strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
 	})
 	return out
 }
@@ -266,7 +269,8 @@ func (b *Binding) targetsOf(resource string) []*Target {
 type TargetError struct {
 	// Resource is the name that was asked for.
 	Resource string
-	// Types are those that it stands for; none while no such type exists, or when the config has no such name.
+	// Types are those that it stands for; none while no such type exists, or when the config has no such
+	// name.
 	Types []schema.GroupVersionResource
 	// Known are the names that the config has.
 	Known []string
@@ -276,16 +280,20 @@ type TargetError struct {
 func (e *TargetError) Error() string {
 	switch {
 	case !slices.Contains(e.Known, e.Resource):
-		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource, strings.Join(e.Known, ", "))
+		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource,
+			strings.Join(e.Known, ", "))
 	case len(e.Types) == 0:
-		return fmt.Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed and discovery has found it", e.Resource)
+		return fmt.
+			Sprintf(
+				"bind: resource %q: no such type is known yet; it is bound once its CRD is installed and discovery has found it", e.Resource)
 	}
-	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets", e.Resource, len(e.Types))
+	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets",
+		e.Resource, len(e.Types))
 }
 
-// Querier answers queries over a resource that stands for exactly one type: once References has been called, also about
-// references. It may be kept: when another target takes the place of the one there is, with the same indexes at least, it
-// answers from that one. The error is a *TargetError.
+// Querier answers queries over a resource that stands for exactly one type: once References has been called,
+// also about references. It may be kept: when another target takes the place of the one there is, with the
+// same indexes at least, it answers from that one. The error is a *TargetError.
 func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	t, err := b.Target(resource)
 	if err != nil {

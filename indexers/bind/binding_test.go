@@ -73,21 +73,24 @@ func TestApply(t *testing.T) {
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if !finds(b, "widgets", "size>5", "home/lamp", "home/table") || !finds(b, "widgets", "color=lamp", "home/lamp") {
+	if !finds(b, "widgets", "size>5", "home/lamp", "home/table") ||
+		!finds(b, "widgets", "color=lamp", "home/lamp") {
 		t.Error("the new indexes are not there")
 	}
 	second, err := b.Target("widgets")
 	if err != nil || second.Informer != first.Informer {
 		t.Errorf("another informer, %v", err)
 	}
-	if stats := second.Stats(); len(stats) != 2 || stats[0].Index != "color" || stats[0].Matched != 3 || stats[1].Matched != 3 {
+	if stats := second.Stats(); len(stats) != 2 || stats[0].Index != "color" || stats[0].Matched != 3 ||
+		stats[1].Matched != 3 {
 		t.Errorf("got %+v", stats)
 	}
 
 	if err := b.Apply(parse(t, "  # the same\n"+widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if same, err := b.Target("widgets"); err != nil || same.Informer != first.Informer || same.Resource != b.Config().Resources[0] {
+	if same, err := b.Target("widgets"); err != nil || same.Informer != first.Informer ||
+		same.Resource != b.Config().Resources[0] {
 		t.Errorf("got %+v, %v", same, err)
 	}
 
@@ -119,13 +122,15 @@ func TestApplyLessAndWrong(t *testing.T) {
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
 	wrong := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
-	if err := b.Apply(wrong); err == nil || !strings.Contains(err.Error(), "needs a compression") || b.Config() == wrong {
+	if err := b.Apply(wrong); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
+		b.Config() == wrong {
 		t.Errorf("got %v", err)
 	}
 	if _, err := bind.New(s.factory, wrong, bind.Options{}); err == nil {
 		t.Error("a config that lacks something is bound")
 	}
-	if err := b.Apply(parse(t, strings.Replace(widgetsBySize, "{name: color, path: .metadata.name}, ", "", 1))); err != nil {
+	if err := b.Apply(parse(t, strings.Replace(widgetsBySize, "{name: color, path: .metadata.name}, ", "",
+		1))); err != nil {
 		t.Fatal(err)
 	}
 	querier, err := b.Querier("widgets")
@@ -133,7 +138,8 @@ func TestApplyLessAndWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unknown *query.UnknownIndexError
-	if _, err := querier.ByIndex("color", "lamp"); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"namespace", "size"}) {
+	if _, err := querier.ByIndex("color", "lamp"); !errors.As(err, &unknown) ||
+		!slices.Equal(unknown.Known, []string{"namespace", "size"}) {
 		t.Errorf("got %v", err)
 	}
 	b.Close()
@@ -177,7 +183,8 @@ func TestResolve(t *testing.T) {
 	}
 	s.eventually("the rest", func() bool { return finds(b, "widgets", "color=blue", "home/table") })
 	var missing *bind.TargetError
-	if _, err := b.Querier("widgest"); !errors.As(err, &missing) || !strings.Contains(err.Error(), `no resource "widgest"`) {
+	if _, err := b.Querier("widgest"); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), `no resource "widgest"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := b.Target(""); err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// mounted is a folder as a ConfigMap is mounted: links to files through ..data, which leads to a folder with a version of
-// them all.
+// mounted is a folder as a ConfigMap is mounted: links to files through ..data, which leads to a folder with
+// a version of them all.
 type mounted struct {
 	*testing.T
 	dir      string
@@ -46,27 +46,32 @@ func (m *mounted) swap(files map[string]string) {
 	m.must(os.RemoveAll(filepath.Join(m.dir, before)))
 }
 
-// A binding follows the files of a ConfigMap, of which a resource moves from one to another, and a file that editors replace.
+// A binding follows the files of a ConfigMap, of which a resource moves from one to another, and a file that
+// editors replace.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newScene(t)
 	m := &mounted{T: t, dir: t.TempDir()}
 	local := filepath.Join(t.TempDir(), "local.yaml")
 	head := func(name string) string {
-		return "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: " + name + "}\nspec:\n  resources:\n"
+		return "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: " + name +
+			"}\nspec:\n  resources:\n"
 	}
 	definitions := "  - name: definitions\n    match: {group: apiextensions.k8s.io, kind: CustomResourceDefinition}\n    optional: true\n"
 	third := func(index string) {
 		t.Helper()
-		text := head("third") + strings.NewReplacer("name: widgets", "name: third", "color, path", index+", path").Replace(widgetsByColor)
+		text := head("third") + strings.NewReplacer("name: widgets", "name: third", "color, path",
+			index+", path").Replace(widgetsByColor)
 		m.must(os.WriteFile(local+".new", []byte(text), 0o600))
 		m.must(os.Rename(local+".new", local))
 	}
 	third("color")
-	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor, "second.yaml": head("second") + definitions})
+	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
+		"second.yaml": head("second") + definitions})
 
 	var b *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
-		Files: []string{filepath.Join(m.dir, "first.yaml"), filepath.Join(m.dir, "second.yaml"), local}, Quiet: time.Millisecond, Poll: -1,
+		Files: []string{filepath.Join(m.dir, "first.yaml"), filepath.Join(m.dir, "second.yaml"),
+			local}, Quiet: time.Millisecond, Poll: -1,
 		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {
@@ -87,13 +92,20 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	target, err := b.Target("widgets")
 	m.must(err)
 
-	m.swap(map[string]string{"first.yaml": head("first") + definitions, "second.yaml": head("second") + widgetsBySize})
+	m.swap(map[string]string{"first.yaml": head("first") + definitions, "second.yaml": head("second") +
+		widgetsBySize})
 	s.eventually("swapped", func() bool { return finds(b, "widgets", "color=lamp && size>5", "home/lamp") })
-	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer || len(b.Pending()) > 0 {
+	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer ||
+		len(b.Pending()) > 0 {
 		t.Errorf("what moves to another file gets another informer: %v", err)
 	}
 	third("colour")
-	s.eventually("replaced", func() bool { return finds(b, "third", "colour=red", "home/chair", "home/lamp") })
-	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor, "second.yaml": head("second") + definitions})
-	s.eventually("swapped back", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("replaced", func() bool {
+		return finds(b, "third", "colour=red", "home/chair",
+			"home/lamp")
+	})
+	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
+		"second.yaml": head("second") + definitions})
+	s.eventually("swapped back",
+		func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
 }

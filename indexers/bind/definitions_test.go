@@ -24,7 +24,8 @@ func TestDefinitions(t *testing.T) {
 	if _, err := parse(t, widgetsBySize).Check(definitions); err != nil {
 		t.Error(err)
 	}
-	if _, err := parse(t, strings.Replace(widgetsBySize, ".spec.size", ".spec.sice", 1)).Check(definitions); err == nil || !strings.Contains(err.Error(), "did you mean .spec.size?") {
+	if _, err := parse(t, strings.Replace(widgetsBySize, ".spec.size", ".spec.sice",
+		1)).Check(definitions); err == nil || !strings.Contains(err.Error(), "did you mean .spec.size?") {
 		t.Errorf("got %v", err)
 	}
 	gone, cancel := context.WithCancel(s.ctx)

@@ -30,7 +30,8 @@ spec:
 // cluster serves a type and some objects, without a cluster.
 func cluster() *readapi.Storage {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
-	namespaces := readapi.Type{Names: crd.Names{Plural: "namespaces", Kind: "Namespace"}, Versions: []readapi.Version{{Name: "v1"}}}
+	namespaces := readapi.Type{Names: crd.Names{Plural: "namespaces", Kind: "Namespace"},
+		Versions: []readapi.Version{{Name: "v1"}}}
 	if err := storage.SetType(namespaces); err != nil {
 		panic(err)
 	}
@@ -51,7 +52,9 @@ func definition(group, plural, kind string) string {
 }
 
 func widget(name, color string, size int) string {
-	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
+	return fmt.
+		Sprintf(
+			`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
 }
 
 func apply(storage *readapi.Storage, text string) {

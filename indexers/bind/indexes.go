@@ -18,8 +18,8 @@ type bound struct {
 	functions *indexers.Functions
 }
 
-// owned are functions under the names that their indexes have in an informer. Informers are shared, so those are
-// names of the owner: that of the resource comes first.
+// owned are functions under the names that their indexes have in an informer. Informers are shared, so those
+// are names of the owner: that of the resource comes first.
 type owned struct {
 	*indexers.Functions
 	names []string
@@ -47,7 +47,8 @@ func (o *owned) Dropped(name string) uint64 {
 }
 
 // addIndexes adds indexes of a resource to an informer, under names that nothing has there.
-func addIndexes(handle *dynamicinformer.Handle, resource string, indexes []*indexers.Index) (map[string]bound, error) {
+func addIndexes(handle *dynamicinformer.Handle, resource string,
+	indexes []*indexers.Index) (map[string]bound, error) {
 	out := map[string]bound{}
 	if len(indexes) == 0 {
 		return out, nil

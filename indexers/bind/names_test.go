@@ -11,12 +11,15 @@ import (
 
 var widgetsResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 
-// Bindings of one informer whose resources and indexes have the same names do not notice: in the informer the later ones have
-// a number, with which they can be changed, counted and removed as any other.
+// Bindings of one informer whose resources and indexes have the same names do not notice: in the informer the
+// later ones have a number, with which they can be changed, counted and removed as any other.
 func TestNumberedNames(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(first, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool {
+		return finds(first, "widgets", "color=red", "home/chair",
+			"home/lamp")
+	})
 	second, third := s.follow(parse(t, widgetsByColor)), s.follow(parse(t, widgetsByColor))
 	target, err := third.Target("widgets")
 	if err != nil {
@@ -45,7 +48,8 @@ func TestNumberedNames(t *testing.T) {
 	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if !finds(second, "widgets", "color=lamp", "home/lamp") || !finds(second, "widgets", "size>5", "home/lamp", "home/table") || !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
+	if !finds(second, "widgets", "color=lamp", "home/lamp") || !finds(second, "widgets", "size>5",
+		"home/lamp", "home/table") || !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("a change of the second is wrong, or changes the third")
 	}
 	if err := second.Apply(parse(t, widgetsByColor)); err != nil {

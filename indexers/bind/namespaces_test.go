@@ -18,17 +18,20 @@ const widgetsOfTeams = `  - name: widgets
     indexes: [{name: color, path: .spec.color}]
 `
 
-// A pattern follows each namespace where the type may not be read in all of them, and queriers that were there before
-// answer from what has come since.
+// A pattern follows each namespace where the type may not be read in all of them, and queriers that were
+// there before answer from what has come since.
 func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector := faults.New(server)
-		injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not in all namespaces")})
+		injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
+			Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+				"not in all namespaces")})
 		return injector
 	})
 	settle := func(namespace string) {
 		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
-		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
+		apply(s.storage, fmt.Sprintf(
+			`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
 	}
 	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
 		settle(namespace)
@@ -58,14 +61,16 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
     namespaces: {include: [prod, "team-*"]}
 `
 
-// What may not be read is not missing: a reference into a namespace that the config means, but the server does not show, is
-// unknown, and dangles once its namespace may be read and the target is not there.
+// What may not be read is not missing: a reference into a namespace that the config means, but the server
+// does not show, is unknown, and dangles once its namespace may be read and the target is not there.
 func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 	var injector *faults.Injector
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)
 		for _, path := range []string{"/apis/example.com/v1/gadgets", "/api/v1/namespaces"} {
-			injector.Add(faults.Fault{Match: faults.Match{Path: path}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not in all namespaces")})
+			injector.Add(faults.Fault{Match: faults.Match{Path: path},
+				Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+					"not in all namespaces")})
 		}
 		return injector
 	})
@@ -73,9 +78,11 @@ func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 	for _, namespace := range []string{"prod", "team-a"} {
 		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		for _, color := range []string{"red", "green"} {
-			apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
+			apply(s.storage, fmt.Sprintf(
+				`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
 		}
-		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
+		apply(s.storage, fmt.Sprintf(
+			`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
 	}
 	b := s.follow(parse(t, widgetsAndGadgetsOfTeams))
 	graph, err := b.References()

@@ -11,17 +11,18 @@ import (
 
 // Options adjust a Binding. The zero value is usable.
 type Options struct {
-	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package storage/s2
-	// has one.
+	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package
+	// storage/s2 has one.
 	Compression dynamicinformer.Compression
 	// OnError is told of types that turned up later and could not be bound. Default: nobody is.
 	OnError func(error)
 }
 
-// ResourceOptions gives the options of an informer for a resource, without its indexes. What the config leaves
-// open is not set.
+// ResourceOptions gives the options of an informer for a resource, without its indexes. What the config
+// leaves open is not set.
 func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
-	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces), Prune: prune(r.EffectivePrune())}
+	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces),
+		Prune: prune(r.EffectivePrune())}
 	fail := func(err error) (dynamicinformer.ResourceOptions, error) {
 		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
@@ -32,7 +33,10 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		switch out.Storage.Mode {
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
-				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
+				return fail(
+					fmt.
+						Errorf(
+							"storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
 			}
 			out.Storage.Compression = o.Compression
 		}
@@ -46,7 +50,8 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 
 // namespaces says by names what can be said so: then nothing beyond them is asked for.
 func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
-	patterns := strings.Contains(strings.Join(append(n.Include[:len(n.Include):len(n.Include)], n.Exclude...), " "), "*")
+	patterns := strings.Contains(strings.Join(append(n.Include[:len(n.Include):len(n.Include)], n.Exclude...),
+		" "), "*")
 	switch {
 	case n.All():
 		return dynamicinformer.Namespaces{}
@@ -83,7 +88,8 @@ func field(p *jsonpath.Path) []dynamicinformer.PruneStep {
 	var steps []dynamicinformer.PruneStep
 	for _, step := range p.Steps() {
 		selector := step.Selectors[0]
-		steps = append(steps, dynamicinformer.PruneStep{Key: selector.Name, Each: selector.Kind == jsonpath.SelectElements})
+		steps = append(steps, dynamicinformer.PruneStep{Key: selector.Name,
+			Each: selector.Kind == jsonpath.SelectElements})
 	}
 	return steps
 }

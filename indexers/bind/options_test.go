@@ -27,17 +27,21 @@ func TestResourceOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPrune := dynamicinformer.Prune{
-		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
+		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
+			dynamicinformer.PruneLastApplied},
 		Fields: [][]dynamicinformer.PruneStep{
-			{{Key: "status"}, {Key: "conditions"}, {Each: true}, {Key: "message"}}, {{Key: "metadata"}, {Key: "labels"}, {Key: `a"']b/c.d`}},
+			{{Key: "status"}, {Key: "conditions"}, {Each: true}, {Key: "message"}}, {{Key: "metadata"},
+				{Key: "labels"}, {Key: `a"']b/c.d`}},
 		},
 		Annotations: []string{"example.io/blob"},
 	}
 	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {
 		t.Errorf("prune (-want +got):\n%s", diff)
 	}
-	text := []string{got.Storage.Mode.String(), got.Namespaces.String(), got.LabelSelector.String(), got.FieldSelector.String(), got.Versions.String()}
-	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x", "preferred"}, text); diff != "" {
+	text := []string{got.Storage.Mode.String(), got.Namespaces.String(), got.LabelSelector.String(),
+		got.FieldSelector.String(), got.Versions.String()}
+	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x",
+		"preferred"}, text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Storage.Compression == nil {
@@ -55,7 +59,8 @@ func TestNamespacesOfTheOptions(t *testing.T) {
 		"{include: [a], exclude: [a]}":           "matching a except a",
 		"{include: ['team-*'], exclude: [x, y]}": "matching team-* except x,y",
 	} {
-		config := parse(t, "  - name: w\n    match: {group: example.com, kind: Widget}\n    namespaces: "+text+"\n")
+		config := parse(t, "  - name: w\n    match: {group: example.com, kind: Widget}\n    namespaces: "+
+			text+"\n")
 		got, err := bind.Options{}.ResourceOptions(config.Resources[0])
 		if err != nil || got.Namespaces.String() != want {
 			t.Errorf("%s: %s, %v", text, got.Namespaces, err)

@@ -13,8 +13,9 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Pending is a change of a resource that waits until its informer has synced. The target that there was answers until then,
-// as the config before said: for ever, where the server never gives what the new one asks for.
+// Pending is a change of a resource that waits until its informer has synced. The target that there was
+// answers until then, as the config before said: for ever, where the server never gives what the new one asks
+// for.
 type Pending struct {
 	// Resource is what the config says now.
 	Resource *indexers.Resource
@@ -28,11 +29,13 @@ type Pending struct {
 
 // String says what waits, from when, and for what.
 func (p Pending) String() string {
-	return fmt.Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s", p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
+	return fmt.
+		Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s",
+			p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
 }
 
-// Pending gives the changes that wait, in the order of the names of resources, and of the types for one of them. It is empty
-// when all targets answer as Config says.
+// Pending gives the changes that wait, in the order of the names of resources, and of the types for one of
+// them. It is empty when all targets answer as Config says.
 func (b *Binding) Pending() []Pending {
 	b.mu.Lock()
 	var waiting []*Target
@@ -47,7 +50,8 @@ func (b *Binding) Pending() []Pending {
 		out[i] = Pending{t.Resource, t.GVR, t.since, t.Informer.Status()}
 	}
 	slices.SortFunc(out, func(x, y Pending) int {
-		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name), strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
+		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name),
+			strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
 	})
 	return out
 }

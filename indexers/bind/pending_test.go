@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// A change whose informer the server refuses waits, says from when and why, and takes over once that is granted.
+// A change whose informer the server refuses waits, says from when and why, and takes over once that is
+// granted.
 func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	var injector *faults.Injector
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
@@ -28,7 +29,8 @@ func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	if got := b.Pending(); len(got) > 0 {
 		t.Errorf("nothing was applied, and %v wait", got)
 	}
-	injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
+	injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
+		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
 	before := time.Now()
 	next := parse(t, widgetsDecoded)
 	if err := b.Apply(next); err != nil {
@@ -40,14 +42,17 @@ func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 		return len(waiting) == 1 && waiting[0].Status.Reason == status.ReasonForbidden
 	})
 	p := waiting[0]
-	if p.Resource != next.Resources[0] || p.GVR.Resource != "widgets" || p.Since.Before(before) || p.Since.After(time.Now()) {
+	if p.Resource != next.Resources[0] || p.GVR.Resource != "widgets" || p.Since.Before(before) ||
+		p.Since.After(time.Now()) {
 		t.Errorf("got %+v", p)
 	}
-	if text := p.String(); !strings.Contains(text, `resource "widgets": what was applied at 2`) || !strings.Contains(text, "Forbidden") {
+	if text := p.String(); !strings.Contains(text, `resource "widgets": what was applied at 2`) ||
+		!strings.Contains(text, "Forbidden") {
 		t.Errorf("it says %q", text)
 	}
 	target, err := b.Target("widgets")
-	if err != nil || b.Config() != next || target.Resource == next.Resources[0] || !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+	if err != nil || b.Config() != next || target.Resource == next.Resources[0] ||
+		!finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("the target before does not answer: %v", err)
 	}
 	injector.Clear()
@@ -60,8 +65,8 @@ func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	})
 }
 
-// A querier that is kept answers from whatever has taken the place of its target, and no query meets one that has just
-// been given up.
+// A querier that is kept answers from whatever has taken the place of its target, and no query meets one that
+// has just been given up.
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -73,7 +78,8 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	red := func() ([]string, error) {
 		return querier.Keys(s.ctx, query.Eq("color", "red"), query.Options{})
 	}
-	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{", "[{name: size, path: .spec.size}, {", 1)} {
+	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{",
+		"[{name: size, path: .spec.size}, {", 1)} {
 		if err := b.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,12 @@ type membership struct {
 	typ    references.Type
 }
 
-// References returns the graph of the references between the objects of all targets: those that the config declares, and
-// those to owners. It follows the binding from the first call on: targets that come and go, and configs that are applied.
-// A type that no target follows is unknown to it, so that references to it do not dangle: to check what refers to it, give
-// it a resource of its own, which needs no index. Unchecked of the graph names such types, with the reason, and queries
-// for what dangles warn of them. Close of the binding closes the graph.
+// References returns the graph of the references between the objects of all targets: those that the config
+// declares, and those to owners. It follows the binding from the first call on: targets that come and go, and
+// configs that are applied. A type that no target follows is unknown to it, so that references to it do not
+// dangle: to check what refers to it, give it a resource of its own, which needs no index. Unchecked of the
+// graph names such types, with the reason, and queries for what dangles warn of them. Close of the binding
+// closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
 	b.work.Lock()
 	defer b.work.Unlock()
@@ -42,7 +43,8 @@ func (b *Binding) unfollowed(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.kinds {
-		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" && k.Resource == t.Resource) {
+		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" &&
+			k.Resource == t.Resource) {
 			return "no resource of the config means " + k.GroupResource.String()
 		}
 	}
@@ -97,7 +99,8 @@ func (b *Binding) followReferences() {
 // same reports whether the graph need not be told of a membership.
 func (m membership) same(next membership) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
-		(m.target.Resource == next.target.Resource || !difference(m.target.Resource, next.target.Resource).References)
+		(m.target.Resource == next.target.Resource ||
+			!difference(m.target.Resource, next.target.Resource).References)
 }
 
 // replaced ends a membership when another has taken its place, so that nothing dangles between.

@@ -47,7 +47,8 @@ func TestReferences(t *testing.T) {
 		t.Errorf("references to a type that nobody follows dangle: %v", graph.Dangling())
 	}
 	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
-	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red", "home/table Gadget.example.com home/blue")
+	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red",
+		"home/table Gadget.example.com home/blue")
 	red := `{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: home, name: red}}`
 	apply(s.storage, red)
 	dangling("home/table Gadget.example.com home/blue")
@@ -56,12 +57,14 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{"dangling(gadget)": "home/table", "refersTo(gadgets.example.com, home/red) && color=red": "home/chair home/lamp"} {
+	for text, want := range map[string]string{"dangling(gadget)": "home/table",
+		"refersTo(gadgets.example.com, home/red) && color=red": "home/chair home/lamp"} {
 		q, err := query.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if keys, err := querier.Keys(s.ctx, q, query.Options{}); err != nil || strings.Join(keys, " ") != want {
+		if keys, err := querier.Keys(s.ctx, q, query.Options{}); err != nil ||
+			strings.Join(keys, " ") != want {
 			t.Errorf("%s: %v, %v", text, keys, err)
 		}
 	}
@@ -79,12 +82,14 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:", "    storage: {mode: object}\n    match:"))); err != nil {
+	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:",
+		"    storage: {mode: object}\n    match:"))); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("replaced", func() bool {
 		target, err := b.Target("gadgets")
-		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Members == 2 && graph.Stats().Synced == 2
+		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Members == 2 &&
+			graph.Stats().Synced == 2
 	})
 	mu.Lock()
 	if events > 0 {
@@ -93,11 +98,14 @@ func TestReferences(t *testing.T) {
 	mu.Unlock()
 	subscription.Stop()
 
-	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, ".spec.color}}]", ".metadata.name}}]"))); err != nil {
+	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, ".spec.color}}]",
+		".metadata.name}}]"))); err != nil {
 		t.Fatal(err)
 	}
-	dangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp", "home/table Gadget.example.com home/table")
-	if err := b.Apply(parse(t, gadgetsAndWidgets[strings.Index(gadgetsAndWidgets, "  - name: gadgets"):])); err != nil {
+	dangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp",
+		"home/table Gadget.example.com home/table")
+	if err := b.Apply(parse(t,
+		gadgetsAndWidgets[strings.Index(gadgetsAndWidgets, "  - name: gadgets"):])); err != nil {
 		t.Fatal(err)
 	}
 	dangling()

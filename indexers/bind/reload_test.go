@@ -45,12 +45,14 @@ func (y *busy) again(do func() error) {
 // reload changes the config until enough has happened beside it.
 func (y *busy) reload(configs ...*indexers.Config) {
 	defer close(y.done)
-	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load()) < 10; round++ {
+	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(),
+		y.subscribed.Load()) < 10; round++ {
 		if err := y.b.Apply(configs[round%len(configs)]); err != nil {
 			y.Error(err)
 		}
 		if y.ctx.Err() != nil {
-			y.Errorf("%d writes, %d queries, %d reads, %d subscriptions", y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load())
+			y.Errorf("%d writes, %d queries, %d reads, %d subscriptions", y.written.Load(), y.queried.Load(),
+				y.read.Load(), y.subscribed.Load())
 			return
 		}
 	}
@@ -136,7 +138,8 @@ func TestReloadsWhileReading(t *testing.T) {
 	for _, do := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
 		y.again(do)
 	}
-	y.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded), parse(t, widgetsByColor+anyExample))
+	y.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
+		parse(t, widgetsByColor+anyExample))
 	y.wg.Wait()
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
@@ -144,7 +147,8 @@ func TestReloadsWhileReading(t *testing.T) {
 	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
 }
 
-// A querier outlives changes of an index: each query uses either the old declaration or the new one, and none fails.
+// A querier outlives changes of an index: each query uses either the old declaration or the new one, and none
+// fails.
 func TestRedefiningAnIndexFailsNoQuery(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -156,12 +160,14 @@ func TestRedefiningAnIndexFailsNoQuery(t *testing.T) {
 	y := &busy{scene: s, b: b, done: make(chan struct{})}
 	for range 2 {
 		y.again(func() error {
-			_, err := querier.Keys(s.ctx, query.And(query.Exists("color"), query.Not(query.Eq("color", "red"))), query.Options{})
+			_, err := querier.Keys(s.ctx,
+				query.And(query.Exists("color"), query.Not(query.Eq("color", "red"))), query.Options{})
 			y.queried.Add(1)
 			return err
 		})
 	}
-	configs := []*indexers.Config{parse(t, strings.Replace(widgetsByColor, "path: .spec.color", "path: .metadata.name", 1)), parse(t, widgetsByColor)}
+	configs := []*indexers.Config{parse(t, strings.Replace(widgetsByColor, "path: .spec.color",
+		"path: .metadata.name", 1)), parse(t, widgetsByColor)}
 	for round := 0; round < 60 || y.queried.Load() < 200; round++ {
 		if err := b.Apply(configs[round%2]); err != nil {
 			t.Error(err)

@@ -80,7 +80,8 @@ func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene
 			t.Error(err)
 		}
 	})
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server, Types: tracker.Types(), Linger: -1})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server,
+		Types: tracker.Types(), Linger: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,8 +113,8 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	}
 }
 
-// While an informer with another storage or prune lists, the one there was answers; then queriers of the old one say
-// that they are stale.
+// While an informer with another storage or prune lists, the one there was answers; then queriers of the old
+// one say that they are stale.
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var held atomic.Bool
 	let := make(chan struct{})
@@ -138,9 +138,11 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	}
 	querier := old.Querier()
 	held.Store(true)
-	pruned := strings.Replace(widgetsByColor, "indexes:", "prune: {presets: [managedFields]}\n    indexes:", 1)
+	pruned := strings.Replace(widgetsByColor, "indexes:",
+		"prune: {presets: [managedFields]}\n    indexes:", 1)
 	// The second replaces the first before that has synced; the third is the first again, with another index.
-	for _, text := range []string{widgetsDecoded, pruned, strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
+	for _, text := range []string{widgetsDecoded, pruned,
+		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
 		if err := b.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
@@ -149,10 +151,12 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 		}
 	}
 	close(let)
-	s.eventually("the next one takes over", func() bool { return finds(b, "widgets", "size=12", "home/table") })
+	s.eventually("the next one takes over",
+		func() bool { return finds(b, "widgets", "size=12", "home/table") })
 	s.eventually("the old one ends", old.Informer.IsStopped)
 	s.eventually("its querier is stale", func() bool { return querier.Stamp().Stale })
-	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().View) == 0 || next.Querier().Stamp().Stale {
+	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().View) == 0 ||
+		next.Querier().Stamp().Stale {
 		t.Errorf("the next one is stale: %v", err)
 	}
 }
@@ -175,15 +179,20 @@ func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
 	}
 	s.eventually("settled", func() bool {
 		target, err := b.Target("widgets")
-		return err == nil && target.Resource.Storage.Mode == "" && finds(b, "widgets", "color=red", "home/chair", "home/lamp")
+		return err == nil && target.Resource.Storage.Mode == "" &&
+			finds(b, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 }
 
-// A binding that goes takes its own indexes with it, and not one of another that has got a name which it had before.
+// A binding that goes takes its own indexes with it, and not one of another that has got a name which it had
+// before.
 func TestCloseLeavesNamesThatOthersHaveTakenOver(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(first, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool {
+		return finds(first, "widgets", "color=red", "home/chair",
+			"home/lamp")
+	})
 	if err := first.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}

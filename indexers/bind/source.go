@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Source is what [query.New] takes: the content of the informer, with the indexes of the resource under the names that
-// the config gives them.
+// Source is what [query.New] takes: the content of the informer, with the indexes of the resource under the
+// names that the config gives them.
 func (t *Target) Source() query.Source { return source{query.ForInformer(t.Informer), t.indexes} }
 
 // following is the source of a target, and then of the target that has taken its place.
@@ -19,9 +19,9 @@ type following struct {
 	target  *Target
 }
 
-// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken its place.
-// So a snapshot is complete if its target is still in place after the snapshot has been taken. Later queries use the
-// indexes as the next target declares them.
+// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken
+// its place. So a snapshot is complete if its target is still in place after the snapshot has been taken.
+// Later queries use the indexes as the next target declares them.
 func (f *following) Snapshot() query.Snapshot {
 	for t := f.serving(); ; {
 		snapshot := t.Source().Snapshot()
@@ -37,7 +37,8 @@ func (f *following) Snapshot() query.Snapshot {
 func (f *following) serving() *Target {
 	f.binding.mu.Lock()
 	defer f.binding.mu.Unlock()
-	if now := f.binding.mu.slots[place{f.target.Resource.Name, f.target.GVR.GroupResource()}].serving; now != nil {
+	if now := f.binding.mu.slots[place{f.target.Resource.Name,
+		f.target.GVR.GroupResource()}].serving; now != nil {
 		return now
 	}
 	return f.target
@@ -55,8 +56,8 @@ func (d declared) Declared() []*indexers.Index { return d.indexes }
 // Dropped returns the number of values that an index has left out for a limit.
 func (d declared) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
 
-// source shows the indexes of one resource under their own names. Informers are shared, also by resources of a config
-// whose indexes have the same names.
+// source shows the indexes of one resource under their own names. Informers are shared, also by resources of
+// a config whose indexes have the same names.
 type source struct {
 	query.Source
 	indexes map[string]bound
@@ -90,7 +91,8 @@ func (s snapshot) Index(name string) (query.Index, bool) {
 // IndexNames implements query.Snapshot.
 func (s snapshot) IndexNames() []string {
 	there := s.Snapshot.IndexNames()
-	names := slices.DeleteFunc([]string{cache.NamespaceIndex}, func(name string) bool { return !slices.Contains(there, name) })
+	names := slices.DeleteFunc([]string{cache.NamespaceIndex},
+		func(name string) bool { return !slices.Contains(there, name) })
 	for name, index := range s.indexes {
 		if slices.Contains(there, index.name) {
 			names = append(names, name)

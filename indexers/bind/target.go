@@ -19,8 +19,9 @@ type Target struct {
 	Resource *indexers.Resource
 	// GVR is the type that was asked for.
 	GVR schema.GroupVersionResource
-	// Informer follows it. After the resource or the binding is gone it may be stopped at any time. It may be shared:
-	// in it an index is called by the name of the resource, a slash and its own; Source knows it by its own alone.
+	// Informer follows it. After the resource or the binding is gone it may be stopped at any time. It may be
+	// shared: in it an index is called by the name of the resource, a slash and its own; Source knows it by
+	// its own alone.
 	Informer *dynamicinformer.Informer
 
 	handle *dynamicinformer.Handle
@@ -47,7 +48,8 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes, since: time.Now(), dropped: make(chan struct{})}, nil
+	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes,
+		since: time.Now(), dropped: make(chan struct{})}, nil
 }
 
 // drop gives the target up.
@@ -56,9 +58,10 @@ func (t *Target) drop() {
 	t.handle.Release()
 }
 
-// reindexed adds the indexes that a change asks for, and returns what the target is with them and without those that
-// it removes. Those are there until clean removes them, and undo removes those that were added.
-func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, clean func(), err error) {
+// reindexed adds the indexes that a change asks for, and returns what the target is with them and without
+// those that it removes. Those are there until clean removes them, and undo removes those that were added.
+func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, clean func(),
+	err error) {
 	added, err := addIndexes(t.handle, to.Name, c.Added)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", to.Name, err)
@@ -81,8 +84,8 @@ func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Targe
 // Querier answers queries over the target.
 func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resource.Indexes...) }
 
-// Duplicates gives the values that more than one object has, the most frequent first, of each index that the config
-// declares unique, by its name. Indexes without such values are left out.
+// Duplicates gives the values that more than one object has, the most frequent first, of each index that the
+// config declares unique, by its name. Indexes without such values are left out.
 func (t *Target) Duplicates(ctx context.Context) (map[string][]query.ValueCount, error) {
 	querier := t.Querier()
 	out := map[string][]query.ValueCount{}

@@ -28,7 +28,8 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 		if !ok {
 			i = len(all)
 			at[gr] = i
-			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind, namespaced: r.Scope == discovery.Namespaced})
+			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind,
+				namespaced: r.Scope == discovery.Namespaced})
 		}
 		if r.Watchable() {
 			all[i].versions = append(all[i].versions, r.GVR.Version)

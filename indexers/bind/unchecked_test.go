@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// References to a type that the server lacks, that no resource means, or that is gone neither dangle nor count as fine: the
-// graph names the types with the reason.
+// References to a type that the server lacks, that no resource means, or that is gone neither dangle nor
+// count as fine: the graph names the types with the reason.
 func TestUncheckedTypesAreNamed(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
@@ -31,13 +31,15 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 			return slices.Equal(got, want) && len(want) == 0 == (len(graph.Dangling()) > 0)
 		})
 	}
-	unchecked("not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
+	unchecked(
+		"not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
 	querier, err := b.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan, err := querier.Explain(query.Dangling("gadget"), query.Options{})
-	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "discovery knows no such type") {
+	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0],
+		"discovery knows no such type") {
 		t.Errorf("%v, %v", plan, err)
 	}
 	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
@@ -53,8 +55,10 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 	for range 3 { // those that dangle now
 		events = append(events, <-heard)
 	}
-	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "gadgets.example.com")
-	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
+	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io",
+		Resource: "customresourcedefinitions"}, "", "gadgets.example.com")
+	unchecked(
+		"gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
 		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
 			t.Errorf("told of %+v after %v", e, events)
@@ -63,8 +67,10 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
 	unchecked("back")
 
-	if err := b.Apply(parse(t, gadgetsAndWidgets[:strings.Index(gadgetsAndWidgets, "  - name: gadgets")])); err != nil {
+	if err := b.Apply(parse(t,
+		gadgetsAndWidgets[:strings.Index(gadgetsAndWidgets, "  - name: gadgets")])); err != nil {
 		t.Fatal(err)
 	}
-	unchecked("not in the config", "3 references to Gadget.example.com are not checked: no resource of the config means gadgets.example.com")
+	unchecked("not in the config",
+		"3 references to Gadget.example.com are not checked: no resource of the config means gadgets.example.com")
 }

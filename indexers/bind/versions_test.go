@@ -14,15 +14,18 @@ func TestVersionThatIsNoLongerServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(s.storage, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,", "name: v2,", 1))
+	apply(s.storage, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
+		"name: v2,", 1))
 	s.eventually("v2", func() bool {
 		target, err := b.Target("widgets")
-		return err == nil && target.GVR.Version == "v2" && finds(b, "widgets", "color=red", "home/chair", "home/lamp") && graph.Stats().Members == 1 && graph.Stats().Synced == 1
+		return err == nil && target.GVR.Version == "v2" && finds(b, "widgets", "color=red", "home/chair",
+			"home/lamp") && graph.Stats().Members == 1 && graph.Stats().Synced == 1
 	})
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if target, err := b.Target("widgets"); err != nil || target.GVR.Version != "v2" || !finds(b, "widgets", "size=12", "home/table") {
+	if target, err := b.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
+		!finds(b, "widgets", "size=12", "home/table") {
 		t.Errorf("after Apply: %v, %v", target, err)
 	}
 }

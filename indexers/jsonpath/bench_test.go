@@ -39,7 +39,8 @@ func BenchmarkMap(b *testing.B) {
 	for i := range objects {
 		objects[i] = decoded(b, certificate)
 	}
-	for _, bc := range []struct{ name, expr string }{{"field", fieldPath}, {"list", listPath}, {"filter", filterPath}} {
+	for _, bc := range []struct{ name, expr string }{{"field", fieldPath}, {"list", listPath},
+		{"filter", filterPath}} {
 		b.Run(bc.name, func(b *testing.B) {
 			p := jsonpath.MustCompile(bc.expr)
 			b.ReportAllocs()

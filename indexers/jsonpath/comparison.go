@@ -12,8 +12,9 @@ type Comparison struct {
 	Offset, End int
 }
 
-// Comparisons gives each comparison of a path with a literal, in the order in which they are written, for instance to
-// check them against a schema. Those in filters within the paths are not among them: they are those of the filters.
+// Comparisons gives each comparison of a path with a literal, in the order in which they are written, for
+// instance to check them against a schema. Those in filters within the paths are not among them: they are
+// those of the filters.
 func (f *Filter) Comparisons() []Comparison {
 	return f.cond.comparisons(nil)
 }
@@ -30,13 +31,15 @@ func (c *condition) comparisons(dst []Comparison) []Comparison {
 		path, literal, op = literal, path, mirrored[op]
 	}
 	return append(dst, Comparison{
-		Path: cloneSteps(path.steps), Op: compareOps[op], Literal: literal.lit.value(), Offset: literal.from, End: literal.to,
+		Path: cloneSteps(path.steps), Op: compareOps[op], Literal: literal.lit.value(), Offset: literal.from,
+		End: literal.to,
 	})
 }
 
 // mirrored operators say the same with the sides exchanged.
 var mirrored = [...]compareOp{
-	opEqual: opEqual, opNotEqual: opNotEqual, opLess: opGreater, opLessEqual: opGreaterEqual, opGreater: opLess, opGreaterEqual: opLessEqual,
+	opEqual: opEqual, opNotEqual: opNotEqual, opLess: opGreater, opLessEqual: opGreaterEqual,
+	opGreater: opLess, opGreaterEqual: opLessEqual,
 }
 
 // value gives a literal as decoding JSON does.

@@ -18,7 +18,8 @@ func TestComparisons(t *testing.T) {
 		{`@.a == "x"`, []string{`a == "x" at "x"`}},
 		{`'x' < @.a`, []string{`a > "x" at 'x'`}},
 		{`-1.5>=@.a`, []string{`a <= -1.5 at -1.5`}},
-		{`@.a == null || !(@.b != true && +3 >  @.c)`, []string{`a == <nil> at null`, `b != true at true`, `c < 3 at +3`}},
+		{`@.a == null || !(@.b != true && +3 >  @.c)`, []string{`a == <nil> at null`, `b != true at true`,
+			`c < 3 at +3`}},
 		{`@.a == @.b || @.c || !@.d || 1 == 2`, nil},
 		{`@.a[?(@.b == 1)]`, nil}, // of the filter within
 		{`("é" <= @.a)`, []string{`a >= "é" at "é"`}},
@@ -35,7 +36,8 @@ func TestComparisons(t *testing.T) {
 			if s, ok := c.Literal.(string); ok {
 				literal = fmt.Sprintf("%q", s)
 			}
-			got = append(got, fmt.Sprintf("%s %s %s at %s", c.Path[0].Selectors[0].Name, c.Op, literal, test.condition[c.Offset:c.End]))
+			got = append(got, fmt.Sprintf("%s %s %s at %s", c.Path[0].Selectors[0].Name, c.Op, literal,
+				test.condition[c.Offset:c.End]))
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.condition, diff)

@@ -13,11 +13,13 @@ func TestConcurrentUse(t *testing.T) {
 	obj, doc := decoded(t, certificate), []byte(certificate)
 	var paths []*jsonpath.Path
 	var exprs []jsonpath.Expr
-	for _, e := range append([]string{"..name", "$.metadata.*", ".spec.dnsNames[::-1]", ".status.conditions[?(@.reason)]['type','status']"}, eightPaths...) {
+	for _, e := range append([]string{"..name", "$.metadata.*", ".spec.dnsNames[::-1]",
+		".status.conditions[?(@.reason)]['type','status']"}, eightPaths...) {
 		p := jsonpath.MustCompile(e)
 		paths, exprs = append(paths, p), append(exprs, p)
 	}
-	filter := jsonpath.MustCompileFilter(`@.status.conditions[?(@..type && @.status=="Nowhere")] || @.kind=="Certificate"`)
+	filter := jsonpath.MustCompileFilter(
+		`@.status.conditions[?(@..type && @.status=="Nowhere")] || @.kind=="Certificate"`)
 	exprs = append(exprs, filter)
 	set := jsonpath.NewSet(exprs...)
 	want := make([]int, len(exprs))

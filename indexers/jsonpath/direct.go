@@ -48,7 +48,8 @@ func leadingNames(o *op) (names []string, rest *op) {
 }
 
 func newTest(c *condition) test {
-	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath && c.right.lit.kind == KindString {
+	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath &&
+		c.right.lit.kind == KindString {
 		if names, rest := leadingNames(c.left.prog); rest == nil {
 			return test{names: names, text: c.right.lit.s, equals: true}
 		}

@@ -54,7 +54,8 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 
 	// In a set, the path must not be disturbed by its neighbours, whether they want little of the
 	// document or all of it.
-	for _, neighbour := range []*jsonpath.Path{jsonpath.FromSegments("nowhere"), jsonpath.MustCompile("$..*")} {
+	for _, neighbour := range []*jsonpath.Path{jsonpath.FromSegments("nowhere"),
+		jsonpath.MustCompile("$..*")} {
 		set := jsonpath.NewSet(neighbour, p, jsonpath.MustCompile("$[*].a"), p)
 		found := map[int][]any{}
 		if err := set.FindJSON(doc, func(i int, v jsonpath.Value) bool {
@@ -134,7 +135,8 @@ func TestPaths(t *testing.T) {
 		{"union of keys in the order written", ".metadata.labels['b','a']", issuer, `["2","1"]`},
 		{"union with a missing key", ".metadata.labels['zz','a']", issuer, `["1"]`},
 		{"union of indexes", ".spec.dnsNames[2,0,-1,9]", issuer, `["c.example","a.example","c.example"]`},
-		{"union of all kinds", ".spec.dnsNames[0, -1:, ?(@=='b.example'), *]", issuer, `["a.example","c.example","b.example","a.example","b.example","c.example"]`},
+		{"union of all kinds", ".spec.dnsNames[0, -1:, ?(@=='b.example'), *]", issuer,
+			`["a.example","c.example","b.example","a.example","b.example","c.example"]`},
 		{"filter", `.status.conditions[?(@.type=="Ready")].status`, issuer, `["True"]`},
 		{"filter without parentheses", `.status.conditions[?@.type=="Ready"].status`, issuer, `["True"]`},
 		{"filter with blanks", ".status.conditions[ ? ( @.type == 'Ready' ) ] .status", issuer, `["True"]`},
@@ -147,8 +149,10 @@ func TestPaths(t *testing.T) {
 		{"recursion by key", "..a", `{"z":{"a":1},"a":{"a":2},"b":[{"a":3}]}`, `[{"a":2},2,3,1]`},
 		{"recursion with brackets", `..["a","b"]`, `{"b":1,"c":{"a":2,"b":3}}`, `[1,2,3]`},
 		{"recursion with an index", "..[0]", `{"a":[[1,2],3]}`, `[[1,2],1]`},
-		{"recursion with a filter", "..[?(@.a)]", `[{"a":1,"b":[{"a":2}]}]`, `[{"a":1,"b":[{"a":2}]},{"a":2}]`},
-		{"recursion in each of two filters", "[?(@..b)][?(@..c)]", `{"a":{"x":{"b":{"c":1}}}}`, `[{"b":{"c":1}}]`},
+		{"recursion with a filter", "..[?(@.a)]", `[{"a":1,"b":[{"a":2}]}]`,
+			`[{"a":1,"b":[{"a":2}]},{"a":2}]`},
+		{"recursion in each of two filters", "[?(@..b)][?(@..c)]", `{"a":{"x":{"b":{"c":1}}}}`,
+			`[{"b":{"c":1}}]`},
 		{"everything", "$..*", `{"b":[1,{"c":2}],"a":0}`, `[0,[1,{"c":2}],1,{"c":2},2]`},
 		{"a digit is a key", ".a.0", `{"a":{"0":"x"}}`, `["x"]`},
 		{"an empty key", `$[""]['']`, `{"":{"":1}}`, `[1]`},
@@ -253,7 +257,8 @@ func TestFromSegments(t *testing.T) {
 func TestStopAndReenter(t *testing.T) {
 	doc := []byte(`{"a":[{"x":1,"y":[1,2]},{"x":2,"y":[3]}],"b":{"x":3},"c":[]}`)
 	obj := decoded(t, string(doc))
-	for _, expr := range []string{"..x", "$.*", ".a[*].y[*]", ".a[::-1]", ".a[?(@.y[*])].x", "..*", "$['a','b']", ".a[?(@.y[?(@>1)])]..*"} {
+	for _, expr := range []string{"..x", "$.*", ".a[*].y[*]", ".a[::-1]", ".a[?(@.y[*])].x", "..*",
+		"$['a','b']", ".a[?(@.y[?(@>1)])]..*"} {
 		p := jsonpath.MustCompile(expr)
 		all := p.Append(nil, obj)
 		for n := 1; n <= len(all); n++ {
@@ -297,7 +302,8 @@ func TestCallbackPanics(t *testing.T) {
 func TestForeignGoValues(t *testing.T) {
 	type foreign struct{ X int }
 	obj := map[string]any{
-		"s": foreign{1}, "strings": []string{"a"}, "labels": map[string]string{"a": "b"}, "n": 7, "nilMap": map[string]any(nil),
+		"s": foreign{1}, "strings": []string{"a"}, "labels": map[string]string{"a": "b"}, "n": 7,
+		"nilMap": map[string]any(nil),
 	}
 	tests := []struct {
 		path string

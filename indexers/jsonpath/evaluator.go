@@ -40,7 +40,8 @@ func (ev *evaluator) space() *scratch {
 // release gives the scratch space back. It may be in any state, since a callback may have panicked.
 func (ev *evaluator) release() {
 	s := ev.scratch
-	if s == nil || cap(s.tape.entries) > keepScratch || cap(s.stack) > keepScratch || cap(s.keys) > keepScratch || cap(s.order) > keepScratch {
+	if s == nil || cap(s.tape.entries) > keepScratch || cap(s.stack) > keepScratch ||
+		cap(s.keys) > keepScratch || cap(s.order) > keepScratch {
 		return
 	}
 	s.popTo(0)
@@ -104,7 +105,8 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 		return false
 	}
 	for i := base; i < top; i++ {
-		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) && !ev.descend(s.stack[i], o, depth+1, yield) {
+		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) &&
+			!ev.descend(s.stack[i], o, depth+1, yield) {
 			return false
 		}
 	}

@@ -81,8 +81,8 @@ func (f *Filter) Operands() [][]Step {
 	return paths
 }
 
-// Existences gives the steps of each path that is only asked whether it leads to anything, which also null and false do,
-// in the order in which they are written. They are among the Operands, and a copy too.
+// Existences gives the steps of each path that is only asked whether it leads to anything, which also null
+// and false do, in the order in which they are written. They are among the Operands, and a copy too.
 func (f *Filter) Existences() [][]Step {
 	var paths [][]Step
 	for _, steps := range f.cond.existences(nil) {

@@ -24,7 +24,8 @@ func dotted(s Step, d Dialect) bool {
 		return true
 	}
 	sel := s.Selectors[0]
-	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName && plainName(sel.Name, d))
+	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
+		plainName(sel.Name, d))
 }
 
 // plainName tells whether a name is written without quotes. In the kubectl dialect quotes do not
@@ -46,7 +47,8 @@ func plainName(name string, d Dialect) bool {
 
 func formatStep(b *strings.Builder, s Step, d Dialect) {
 	sel := s.Selectors[0]
-	if len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName && plainName(sel.Name, d)) {
+	if len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
+		plainName(sel.Name, d)) {
 		b.WriteByte('.')
 		if s.Recursive {
 			b.WriteByte('.')

@@ -55,7 +55,8 @@ func checkError(t *testing.T, expr string, err error) {
 	if !errors.As(err, &e) {
 		t.Fatalf("%q: %v is not an Error", expr, err)
 	}
-	if e.Expr != expr || e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(expr) || e.Code == "" || e.Message == "" {
+	if e.Expr != expr || e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(expr) || e.Code == "" ||
+		e.Message == "" {
 		t.Fatalf("%q: %+v", expr, e.Diagnostic)
 	}
 	if lines := strings.Split(e.Caret(), "\n"); len(lines) != 2 || !strings.Contains(lines[1], "^") {
@@ -65,10 +66,18 @@ func checkError(t *testing.T, expr string, err error) {
 
 // jsonDocuments are valid and broken documents, for the comparison with sigs.k8s.io/json.
 var jsonDocuments = []string{
-	``, ` `, `null`, ` true `, `tru`, `truex`, `nul`, `false,`, `{}`, `[]`, `{`, `[`, `}`, `]`, `{]`, `[}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":1}}`, `[1,]`, `[,1]`, `[1 2]`, `[1]]`, "[1]\x00", "\ufeff{}",
-	`0`, `-0`, `00`, `01`, `-`, `-a`, `+1`, `1.`, `.1`, `1.0`, `1e`, `1e+`, `1e+5`, `1E-5`, `1e5.5`, `0e0`, `-0.0`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`, `1e308`, `1e309`, `-1e999`, `1e-999`, `[1e999]`, `{"a":{"b":-1e400}}`, `0x1`, `1_000`, `Infinity`, `NaN`,
-	`"`, `"a`, `"a\"`, `"\`, `"\u`, `"\u12"`, `"\u123g"`, `"\u00e9"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ud83d\u0041"`, `"\ude00\ud83d"`, `"\ud83d\ud83d\ude00"`, `"\x"`, `"\'"`, `"\/\b\f\n\r\t\\\""`, "\"a\nb\"", "\"\x7f\"", "\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"é\xe9\"", "\"12345678\x1f\"", "\"1234567\\\"8\"", `"12345678\"9"`,
-	`{"a":1,"a":2}`, `{"a":{"x":1},"a":{"y":2}}`, `{"a":1,"\u0061":2}`, `{"a":2,"b":[{"a":1,"a":null}]}`, "{\"\xff\":1,\"\xfe\":2,\"\ufffd\":3}", `{"\ud800":1,"�":2}`, `{"":1,"":2}`,
+	``, ` `, `null`, ` true `, `tru`, `truex`, `nul`, `false,`, `{}`, `[]`, `{`, `[`, `}`, `]`, `{]`, `[}`,
+	`{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":1}}`, `[1,]`, `[,1]`,
+	`[1 2]`, `[1]]`, "[1]\x00", "\ufeff{}",
+	`0`, `-0`, `00`, `01`, `-`, `-a`, `+1`, `1.`, `.1`, `1.0`, `1e`, `1e+`, `1e+5`, `1E-5`, `1e5.5`, `0e0`,
+	`-0.0`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`,
+	`1e308`, `1e309`, `-1e999`, `1e-999`, `[1e999]`, `{"a":{"b":-1e400}}`, `0x1`, `1_000`, `Infinity`, `NaN`,
+	`"`, `"a`, `"a\"`, `"\`, `"\u`, `"\u12"`, `"\u123g"`, `"\u00e9"`, `"\ud83d\ude00"`, `"\ud83d"`,
+	`"\ud83d\u0041"`, `"\ude00\ud83d"`, `"\ud83d\ud83d\ude00"`, `"\x"`, `"\'"`, `"\/\b\f\n\r\t\\\""`,
+	"\"a\nb\"", "\"\x7f\"", "\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"é\xe9\"", "\"12345678\x1f\"",
+	"\"1234567\\\"8\"", `"12345678\"9"`,
+	`{"a":1,"a":2}`, `{"a":{"x":1},"a":{"y":2}}`, `{"a":1,"\u0061":2}`, `{"a":2,"b":[{"a":1,"a":null}]}`,
+	"{\"\xff\":1,\"\xfe\":2,\"\ufffd\":3}", `{"\ud800":1,"�":2}`, `{"":1,"":2}`,
 	` { "a" : [ 1 , { "b" : null } , [ ] , { } ] } `, "\t\r\n[\v]", certificate,
 }
 
@@ -104,7 +113,8 @@ func sameJSON(t *testing.T, doc []byte) {
 		t.Fatalf("%q (-sigs.k8s.io/json +we):\n%s", doc, diff)
 	}
 	if text, isString := want.(string); isString {
-		if got, _ := v.Text(); string(got) != text || v.String() != text || string(v.AppendText([]byte("x"))) != "x"+text {
+		if got, _ := v.Text(); string(got) != text || v.String() != text ||
+			string(v.AppendText([]byte("x"))) != "x"+text {
 			t.Fatalf("%q: the text is %q", doc, got)
 		}
 	}

@@ -78,7 +78,8 @@ func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
 }
 
 func TestLongPath(t *testing.T) {
-	if n := count(t, jsonpath.MustCompile(strings.Repeat(".a", 8000)), nested(`{"a":`, "1", "}", 8000)); n != 1 {
+	if n := count(t, jsonpath.MustCompile(strings.Repeat(".a", 8000)),
+		nested(`{"a":`, "1", "}", 8000)); n != 1 {
 		t.Errorf("found %d values", n)
 	}
 	if n := count(t, jsonpath.MustCompile(strings.Repeat("[*]", 5000)), nested("[", "1", "]", 5000)); n != 1 {
@@ -88,7 +89,8 @@ func TestLongPath(t *testing.T) {
 
 // What was written to a document after the fact must not make a value panic.
 func TestOverwrittenDocument(t *testing.T) {
-	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`, `1234567890123456789012`, `true`, `null`, `"\ud83d"`} {
+	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`,
+		`1234567890123456789012`, `true`, `null`, `"\ud83d"`} {
 		for _, c := range []byte("\\u\xff\"[]{}0-.e\x00") {
 			doc := []byte(text)
 			v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)

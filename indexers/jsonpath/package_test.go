@@ -31,7 +31,8 @@ func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 			if spec.Path.Value == `"github.com/crdcache/crdcache/internal/jsontext"` {
 				continue
 			}
-			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` || spec.Path.Value == `"reflect"` {
+			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` ||
+				spec.Path.Value == `"reflect"` {
 				t.Errorf("%s imports %s", file, spec.Path.Value)
 			}
 		}

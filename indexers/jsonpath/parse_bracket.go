@@ -30,7 +30,8 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 			step.End = p.pos
 			return step, nil
 		}
-		return Step{}, p.fail(CodeBracket, p.pos, p.hereEnd(), `expected "," or "]"`, "unexpected %s in brackets", p.here())
+		return Step{}, p.fail(CodeBracket, p.pos, p.hereEnd(), `expected "," or "]"`,
+			"unexpected %s in brackets", p.here())
 	}
 }
 
@@ -46,7 +47,8 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	case p.done():
 		return s, p.unclosed(open)
 	case p.quoted && strings.IndexByte(`'"?`, c) >= 0:
-		return s, p.fail(CodeBracket, from, from+1, "write it outside the quotes", "unexpected %s inside a quoted key", p.here())
+		return s, p.fail(CodeBracket, from, from+1, "write it outside the quotes",
+			"unexpected %s inside a quoted key", p.here())
 	case c == '\'' || c == '"':
 		s, err = p.parseQuotedKey()
 	case c == '*':
@@ -57,11 +59,14 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	case c == '-' || c == ':' || isDigit(c):
 		s, err = p.parseIndexOrSlice()
 	case c == ']' || c == ',':
-		return s, p.fail(CodeBracket, from, from+1, "write [*] for every element", "a selector is missing in brackets")
+		return s, p.fail(CodeBracket, from, from+1, "write [*] for every element",
+			"a selector is missing in brackets")
 	case c == '(':
-		return s, p.fail(CodeFunction, from, from+1, "write [-1] for the last element, [?(...)] for a filter", "script expressions are not supported")
+		return s, p.fail(CodeFunction, from, from+1, "write [-1] for the last element, [?(...)] for a filter",
+			"script expressions are not supported")
 	case c == '@' || c == '.' || c == '$' || c == '!':
-		return s, p.fail(CodeBracket, from, from+1, "write a filter as [?(...)]", "unexpected %s in brackets", p.here())
+		return s, p.fail(CodeBracket, from, from+1, "write a filter as [?(...)]",
+			"unexpected %s in brackets", p.here())
 	case startsName(c):
 		return s, p.unquotedKey(open)
 	default:
@@ -78,14 +83,15 @@ func (p *parser) unquotedKey(open int) error {
 	}
 	name := strings.TrimRight(p.src[p.pos:to], " \t\r\n")
 	hint := "write ['" + strings.Trim(name, typographicQuotes) + "']"
-	if before := strings.TrimRight(p.src[:open], " \t\r\n"); conditionType(name) || strings.HasSuffix(before, "onditions") {
+	if before := strings.TrimRight(p.src[:open], " \t\r\n"); conditionType(name) ||
+		strings.HasSuffix(before, "onditions") {
 		hint = `write [?(@.type=="` + name + `")] for the element of that type, or ['` + name + `'] for a key`
 	}
 	return p.fail(CodeBracket, p.pos, p.pos+len(name), hint, "a key in brackets needs quotes")
 }
 
-// conditionType tells whether a name looks like the types of conditions do, such as Ready: elements of lists are not
-// found by them alone.
+// conditionType tells whether a name looks like the types of conditions do, such as Ready: elements of lists
+// are not found by them alone.
 func conditionType(name string) bool {
 	for i := range len(name) {
 		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i])) {
@@ -109,7 +115,8 @@ func (p *parser) parseQuotedKey() (Selector, error) {
 	// So does \., which is a dot within the key in kubectl too.
 	if text := p.src[from+1 : p.pos-1]; p.src[from] == '\'' {
 		if keys := splitKey(text); len(keys) > 1 || text == "*" {
-			p.warn(CodeOneKey, from, p.pos, "kubectl reads "+strings.Join(keys, " → "), "['%s'] is read as one key", text)
+			p.warn(CodeOneKey, from, p.pos, "kubectl reads "+strings.Join(keys, " → "),
+				"['%s'] is read as one key", text)
 		}
 	}
 	return Selector{Kind: SelectName, Name: name}, nil
@@ -166,11 +173,13 @@ func (p *parser) parseQuotedSteps() ([]Step, error) {
 	switch c := p.peek(); {
 	case c == '*':
 		p.pos++
-		first = Step{false, []Selector{{Kind: SelectMembers, Offset: p.pos - 1, End: p.pos}}, p.pos - 1, p.pos}
+		first = Step{false, []Selector{{Kind: SelectMembers, Offset: p.pos - 1, End: p.pos}},
+			p.pos - 1, p.pos}
 	case startsName(c):
 		first, err = p.parseNameStep(p.pos, false)
 	default:
-		return nil, p.fail(CodeName, p.pos, p.hereEnd(), "", "a quoted kubectl path cannot start with %s", p.here())
+		return nil, p.fail(CodeName, p.pos, p.hereEnd(), "", "a quoted kubectl path cannot start with %s",
+			p.here())
 	}
 	if err != nil {
 		return nil, err
@@ -206,7 +215,8 @@ func (p *parser) parseIndexOrSlice() (Selector, error) {
 			return Selector{}, err
 		}
 		if has && step == 0 {
-			return Selector{}, p.fail(CodeIndex, at, p.pos, "leave it out for every element", "a step of 0 selects nothing")
+			return Selector{}, p.fail(CodeIndex, at, p.pos, "leave it out for every element",
+				"a step of 0 selects nothing")
 		}
 		if has {
 			s.Step = step
@@ -235,7 +245,8 @@ func (p *parser) parseBound() (n int, has bool, err error) {
 	case p.src[digits] == '0' && p.pos > digits+1:
 		return 0, false, p.fail(CodeIndex, from, p.pos, "", "%s starts with a zero", text)
 	case p.peek() == '.' || p.peek() != ':' && startsName(p.peek()):
-		return 0, false, p.fail(CodeIndex, from, p.hereEnd(), "quote it as ['...'] if it is a key", "an index is a whole number")
+		return 0, false, p.fail(CodeIndex, from, p.hereEnd(), "quote it as ['...'] if it is a key",
+			"an index is a whole number")
 	}
 	n, err = strconv.Atoi(text)
 	if errors.Is(err, strconv.ErrRange) {

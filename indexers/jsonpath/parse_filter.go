@@ -34,7 +34,9 @@ func (p *parser) parseCondition() (*condition, error) {
 	}
 	switch from := p.pos; p.peek() {
 	case '[', '?', '{':
-		return nil, p.fail(CodeOperand, from, from+1, `write it without {} and [?()], as in @.spec.paused == true`, "a condition cannot start with %s", p.here())
+		return nil, p.fail(CodeOperand, from, from+1,
+			`write it without {} and [?()], as in @.spec.paused == true`, "a condition cannot start with %s",
+			p.here())
 	}
 	c, err := p.parseOr()
 	if err != nil {
@@ -52,7 +54,8 @@ func (p *parser) parseOr() (*condition, error) { return p.parseChain(condOr, "||
 func (p *parser) parseAnd() (*condition, error) { return p.parseChain(condAnd, "&&", p.parseUnary) }
 
 // parseChain reads one or more conditions with the operator between them.
-func (p *parser) parseChain(kind condKind, operator string, next func() (*condition, error)) (*condition, error) {
+func (p *parser) parseChain(kind condKind, operator string,
+	next func() (*condition, error)) (*condition, error) {
 	first, err := next()
 	if err != nil {
 		return nil, err
@@ -112,7 +115,8 @@ func (p *parser) parseNot() (*condition, error) {
 		return nil, err
 	}
 	if bare && arg.kind == condCompare {
-		return nil, p.fail(CodeLogical, from, from+1, "write !(... "+compareOps[arg.op]+" ...)", `"!" before a comparison needs parentheses`)
+		return nil, p.fail(CodeLogical, from, from+1, "write !(... "+compareOps[arg.op]+" ...)",
+			`"!" before a comparison needs parentheses`)
 	}
 	return &condition{kind: condNot, args: []*condition{arg}}, nil
 }
@@ -158,7 +162,8 @@ func (p *parser) parseComparison() (*condition, error) {
 	case !found && left.isPath:
 		return &condition{kind: condExists, left: left}, nil
 	case !found:
-		return nil, p.fail(CodeOperand, leftAt, leftEnd, "compare it with a path", "a literal is not a condition")
+		return nil, p.fail(CodeOperand, leftAt, leftEnd, "compare it with a path",
+			"a literal is not a condition")
 	}
 	if err := p.checkSingular(left, leftAt, leftEnd, op); err != nil {
 		return nil, err
@@ -184,7 +189,8 @@ func (p *parser) checkSingular(o operand, from, to int, op compareOp) error {
 	}
 	text := p.src[from:to]
 	hint := `ask whether one of them matches, as in [?(@.list[?(@ ` + compareOps[op] + ` "x")])]`
-	return p.fail(CodeManyValues, from, to, hint, `%q compares single values, and %s can give many`, compareOps[op], text)
+	return p.fail(CodeManyValues, from, to, hint, `%q compares single values, and %s can give many`,
+		compareOps[op], text)
 }
 
 // wrongOperators are what people write by habit, and what it is called here.
@@ -218,7 +224,8 @@ func (p *parser) parseOperator() (op compareOp, found bool, err error) {
 }
 
 // wrongWords are words of other languages where an operator is expected.
-var wrongWords = map[string]string{"and": "&&", "or": "||", "AND": "&&", "OR": "||", "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">="}
+var wrongWords = map[string]string{"and": "&&", "or": "||", "AND": "&&", "OR": "||", "eq": "==", "ne": "!=",
+	"lt": "<", "gt": ">", "le": "<=", "ge": ">="}
 
 // unexpectedInFilter explains what stands after a complete condition.
 func (p *parser) unexpectedInFilter() error {
@@ -232,17 +239,21 @@ func (p *parser) unexpectedInFilter() error {
 	}
 	switch c := p.peek(); {
 	case c == '&' || c == '|':
-		return p.fail(CodeLogical, from, from+1, `use "`+strings.Repeat(string(c), 2)+`"`, `%q is not a logical operator`, string(c))
+		return p.fail(CodeLogical, from, from+1, `use "`+strings.Repeat(string(c), 2)+`"`,
+			`%q is not a logical operator`, string(c))
 	case strings.IndexByte("=!<>~", c) >= 0 && c != 0:
-		return p.fail(CodeComparison, from, from+1, "join two comparisons with &&", "a comparison of a comparison")
+		return p.fail(CodeComparison, from, from+1, "join two comparisons with &&",
+			"a comparison of a comparison")
 	case c == '(':
 		return p.fail(CodeFunction, from, from+1, "", "functions are not supported")
 	case c == ')':
 		return p.fail(CodeUnexpected, from, from+1, `there is no "(" before it`, "unexpected %s", p.here())
 	case p.depth == 0 && (c == ']' || c == '}'):
-		return p.fail(CodeUnexpected, from, from+1, "a condition is written without [?()] and {}", "unexpected %s", p.here())
+		return p.fail(CodeUnexpected, from, from+1, "a condition is written without [?()] and {}",
+			"unexpected %s", p.here())
 	case c == '}' || p.done():
 		return p.fail(CodeUnclosed, from, from, `add "]"`, "the filter is never closed")
 	}
-	return p.fail(CodeLogical, from, p.hereEnd(), "write && or || between two conditions", "unexpected %s in a filter", p.here())
+	return p.fail(CodeLogical, from, p.hereEnd(), "write && or || between two conditions",
+		"unexpected %s in a filter", p.here())
 }

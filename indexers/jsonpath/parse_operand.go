@@ -15,13 +15,16 @@ func (p *parser) parseOperand() (operand, error) {
 	from := p.pos
 	switch c := p.peek(); {
 	case p.done() || c == ')' || c == ']':
-		return operand{}, p.fail(CodeOperand, from, from, `write a path such as @.name, or a literal`, "a value is missing before %s", p.here())
+		return operand{}, p.fail(CodeOperand, from, from, `write a path such as @.name, or a literal`,
+			"a value is missing before %s", p.here())
 	case c == '.' && isDigit(p.peekAt(1)):
-		return operand{}, p.fail(CodeNumber, from, from+2, `write 0.5, or @.5 for a key`, "a number cannot start with a point")
+		return operand{}, p.fail(CodeNumber, from, from+2, `write 0.5, or @.5 for a key`,
+			"a number cannot start with a point")
 	case c == '@' || c == '.':
 		return p.parseRelative()
 	case c == '$':
-		return operand{}, p.fail(CodeRootInFilter, from, from+1, `start the path with "@"`, `"$" is not available in a filter`)
+		return operand{}, p.fail(CodeRootInFilter, from, from+1, `start the path with "@"`,
+			`"$" is not available in a filter`)
 	case c == '"' || c == '\'':
 		s, err := p.parseString(literalString)
 		return operand{lit: scalar{kind: KindString, s: s}}, err
@@ -30,10 +33,12 @@ func (p *parser) parseOperand() (operand, error) {
 	case isLetter(c) || c == '_' || c >= utf8.RuneSelf:
 		return p.parseWord()
 	case c == '[' || c == '*':
-		return operand{}, p.fail(CodeOperand, from, from+1, `start the path with "@"`, "a value cannot start with %s", p.here())
+		return operand{}, p.fail(CodeOperand, from, from+1, `start the path with "@"`,
+			"a value cannot start with %s", p.here())
 	}
 	if op, found, err := p.parseOperator(); found || err != nil {
-		return operand{}, p.fail(CodeOperand, from, max(p.pos, from+1), "", `%q needs a value on its left`, compareOps[op])
+		return operand{}, p.fail(CodeOperand, from, max(p.pos, from+1), "", `%q needs a value on its left`,
+			compareOps[op])
 	}
 	return operand{}, p.fail(CodeOperand, from, p.hereEnd(), "", "a value cannot start with %s", p.here())
 }
@@ -45,7 +50,8 @@ func (p *parser) parseRelative() (operand, error) {
 	if p.peek() == '@' {
 		p.pos++
 		if !p.done() && startsName(p.peek()) {
-			return operand{}, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "@."`, `%s directly after "@"`, p.here())
+			return operand{}, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "@."`,
+				`%s directly after "@"`, p.here())
 		}
 	}
 	steps, err := p.parseSteps(nil)
@@ -64,12 +70,14 @@ func pathOperand(steps []Step) operand {
 
 func (p *parser) parseWord() (operand, error) {
 	from := p.pos
-	for !p.done() && (isLetter(p.peek()) || isDigit(p.peek()) || p.peek() == '_' || p.peek() == '-' || p.peek() >= utf8.RuneSelf) {
+	for !p.done() && (isLetter(p.peek()) || isDigit(p.peek()) || p.peek() == '_' || p.peek() == '-' ||
+		p.peek() >= utf8.RuneSelf) {
 		p.pos++
 	}
 	word := p.src[from:p.pos]
 	if p.peek() == '(' {
-		return operand{}, p.fail(CodeFunction, from, p.pos, "", "functions such as %s() are not supported", word)
+		return operand{}, p.fail(CodeFunction, from, p.pos, "",
+			"functions such as %s() are not supported", word)
 	}
 	plain := strings.Trim(word, typographicQuotes)
 	hint := `quote a string as "` + plain + `", start a path as @.` + plain
@@ -102,7 +110,8 @@ func (p *parser) parseNumber() (operand, error) {
 	text := p.src[from:p.pos]
 	digits := strings.TrimPrefix(text, "+")
 	if end, _ := jsontext.Number([]byte(digits), 0); end != len(digits) {
-		return operand{}, p.fail(CodeNumber, from, p.pos, "write it as in JSON, for example -1, 2.5 or 1e3", "%s is not a number", text)
+		return operand{}, p.fail(CodeNumber, from, p.pos, "write it as in JSON, for example -1, 2.5 or 1e3",
+			"%s is not a number", text)
 	}
 	if !strings.Contains(digits, ".") {
 		if i, err := strconv.ParseInt(digits, 10, 64); err == nil {
@@ -137,7 +146,8 @@ func (p *parser) parseString(what string) (string, error) {
 			p.pos++
 			return b.String(), nil
 		case c < ' ':
-			return "", p.fail(CodeString, p.pos, p.pos+1, `write \n, \t or \u00XX`, "a control character in %s", what)
+			return "", p.fail(CodeString, p.pos, p.pos+1, `write \n, \t or \u00XX`,
+				"a control character in %s", what)
 		case c == '\\':
 			r, err := p.parseEscape(what)
 			if err != nil {
@@ -158,7 +168,8 @@ func (p *parser) parseEscape(what string) (rune, error) {
 	if c == 'u' {
 		r, ok := jsontext.CodeUnit(p.src[:p.end], from+2)
 		if !ok {
-			return 0, p.fail(CodeString, from, min(from+6, p.end), `four hexadecimal digits must follow "\u"`, "a broken escape in %s", what)
+			return 0, p.fail(CodeString, from, min(from+6, p.end), `four hexadecimal digits must follow "\u"`,
+				"a broken escape in %s", what)
 		}
 		p.pos += 6
 		if !utf16.IsSurrogate(r) {
@@ -172,7 +183,8 @@ func (p *parser) parseEscape(what string) (rune, error) {
 				}
 			}
 		}
-		return 0, p.fail(CodeString, from, p.pos, "a pair of them makes one character", "half a surrogate pair in %s", what)
+		return 0, p.fail(CodeString, from, p.pos, "a pair of them makes one character",
+			"half a surrogate pair in %s", what)
 	}
 	if i := strings.IndexByte(`bfnrt/\'"`, c); i >= 0 && c != 0 {
 		p.pos += 2

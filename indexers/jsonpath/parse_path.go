@@ -18,7 +18,8 @@ func (p *parser) parsePath() ([]Step, error) {
 	}
 	open := p.pos
 	if p.has("{{") {
-		return nil, p.fail(CodeUnexpected, open, open+2, "write one pair of braces, or none", `"{{" belongs to Go templates`)
+		return nil, p.fail(CodeUnexpected, open, open+2, "write one pair of braces, or none",
+			`"{{" belongs to Go templates`)
 	}
 	p.pos++
 	p.skipBlanks()
@@ -26,7 +27,8 @@ func (p *parser) parsePath() ([]Step, error) {
 		return nil, err
 	}
 	if p.peek() == '}' {
-		return nil, p.fail(CodeEmpty, open, p.pos+1, `write "{$}" for the whole object`, "the braces are empty")
+		return nil, p.fail(CodeEmpty, open, p.pos+1, `write "{$}" for the whole object`,
+			"the braces are empty")
 	}
 	steps, err := p.parseRooted()
 	if err != nil {
@@ -58,14 +60,16 @@ func (p *parser) parseBare() ([]Step, error) {
 		err = p.unexpected()
 	}
 	// "Name: {.metadata.name}" is a kubectl template, whatever the first complaint about it is.
-	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace && !isExpression(p.src[start:start+brace]) {
-		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else", "text outside the braces")
+	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace &&
+		!isExpression(p.src[start:start+brace]) {
+		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else",
+			"text outside the braces")
 	}
 	return nil, err
 }
 
-// isExpression tells whether what stands before a brace is the beginning of an expression rather than the text of a
-// template: it begins like a path, and the brace is in a filter.
+// isExpression tells whether what stands before a brace is the beginning of an expression rather than the
+// text of a template: it begins like a path, and the brace is in a filter.
 func isExpression(before string) bool {
 	return strings.ContainsAny(before[:1], "$@.[") && strings.Contains(before, "[?")
 }
@@ -78,7 +82,8 @@ func (p *parser) parseAfterBraces() error {
 	case p.peek() == '{':
 		return p.fail(CodeManyTemplates, p.pos, p.pos+1, "give each path on its own", "more than one {...}")
 	}
-	return p.fail(CodeLiteralText, p.pos, p.end, "a path is one {...} and nothing else", "text outside the braces")
+	return p.fail(CodeLiteralText, p.pos, p.end, "a path is one {...} and nothing else",
+		"text outside the braces")
 }
 
 // rejectRange recognises kubectl's loop keywords: "range " anywhere, "end" only where it cannot be
@@ -90,7 +95,8 @@ func (p *parser) rejectRange(braces bool) error {
 	if !loop && !(word == "end" && braces && (isBlank(next) || next == '}')) {
 		return nil
 	}
-	return p.fail(CodeRange, p.pos, p.pos+len(word), "use [*] to visit every element", "%s is not supported", word)
+	return p.fail(CodeRange, p.pos, p.pos+len(word), "use [*] to visit every element",
+		"%s is not supported", word)
 }
 
 // parseRooted reads an optional "$" or "@" and the steps after it. The first name may stand without
@@ -101,11 +107,13 @@ func (p *parser) parseRooted() ([]Step, error) {
 		p.rooted = c == '$'
 		p.pos++
 		if !p.done() && startsName(p.peek()) {
-			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`, `%s directly after %q`, p.here(), string(c))
+			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`,
+				`%s directly after %q`, p.here(), string(c))
 		}
 		return p.parseSteps(nil)
 	case c == '.' && (p.pos+1 == p.end || isBlank(p.peekAt(1)) || p.peekAt(1) == '}'):
-		return nil, p.fail(CodeName, p.pos, p.pos+1, `write "$" for the whole object`, `"." alone names nothing`)
+		return nil, p.fail(CodeName, p.pos, p.pos+1, `write "$" for the whole object`,
+			`"." alone names nothing`)
 	case c == '.' || c == '[':
 		return p.parseSteps(nil)
 	case c == '*':
@@ -141,7 +149,9 @@ func (p *parser) parseSteps(steps []Step) ([]Step, error) {
 			return nil, err
 		}
 		if len(steps) > 0 && isFilter(steps[len(steps)-1]) && isFilter(step) && !step.Recursive {
-			p.warn(CodeFilterTwice, step.Offset, step.End, "use && for a second condition on the same elements", "a filter after a filter looks inside each element")
+			p.warn(CodeFilterTwice, step.Offset, step.End,
+				"use && for a second condition on the same elements",
+				"a filter after a filter looks inside each element")
 		}
 		steps = appendStep(steps, step)
 	}
@@ -168,7 +178,8 @@ func (p *parser) parseDot() (Step, error) {
 	if p.peek() == '.' {
 		recursive = true
 		p.pos++
-		p.warn(CodeRecursive, start, p.pos, "name the fields on the way where you can", `".." visits everything below, in every object`)
+		p.warn(CodeRecursive, start, p.pos, "name the fields on the way where you can",
+			`".." visits everything below, in every object`)
 		if p.peek() == '.' {
 			return Step{}, p.fail(CodeName, start, p.pos+1, `write ".." or "."`, `"..." is too many dots`)
 		}
@@ -184,7 +195,8 @@ func (p *parser) parseDot() (Step, error) {
 		if !p.done() && startsName(p.peek()) {
 			return Step{}, p.starInName(p.pos - 1)
 		}
-		return Step{recursive, []Selector{{Kind: SelectMembers, Offset: start, End: p.pos}}, start, p.pos}, nil
+		return Step{recursive, []Selector{{Kind: SelectMembers, Offset: start, End: p.pos}},
+			start, p.pos}, nil
 	case p.done() || !startsName(c):
 		dots, hint := ".", ""
 		if recursive {
@@ -217,7 +229,9 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 			break
 		}
 		if what := lookalike(p.src[p.pos:]); what != "" {
-			p.warn(CodeLookalike, p.pos, p.hereEnd(), "remove it, or put the name in brackets and plain quotes", "%s is read as part of a name", what)
+			p.warn(CodeLookalike, p.pos, p.hereEnd(),
+				"remove it, or put the name in brackets and plain quotes",
+				"%s is read as part of a name", what)
 		}
 		b.WriteByte(c)
 		p.pos++
@@ -229,7 +243,8 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 	if !escaped && isNumber(name) {
 		p.warn(CodeNumericKey, from, p.pos, "write ["+name+"] for an index", "%s is read as a key", name)
 	}
-	return Step{recursive, []Selector{{Kind: SelectName, Name: name, Offset: from, End: p.pos}}, start, p.pos}, nil
+	return Step{recursive, []Selector{{Kind: SelectName, Name: name, Offset: from, End: p.pos}},
+		start, p.pos}, nil
 }
 
 func (p *parser) starInName(at int) error {
@@ -293,7 +308,8 @@ func (p *parser) unexpected() error {
 	case isBlank(c):
 		hint = `write "\ " in a name`
 	case at > 0 && isBlank(p.src[at-1]):
-		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]", "text after the path")
+		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]",
+			"text after the path")
 	}
 	return p.fail(CodeUnexpected, at, to, hint, "unexpected %s", p.here())
 }

@@ -84,7 +84,8 @@ func (p *parser) hereEnd() int {
 func (p *parser) enter() error {
 	p.depth++
 	if p.depth > limitNesting {
-		return p.fail(CodeLimit, p.pos, p.hereEnd(), "", "filters and parentheses are nested more than %d deep", limitNesting)
+		return p.fail(CodeLimit, p.pos, p.hereEnd(), "",
+			"filters and parentheses are nested more than %d deep", limitNesting)
 	}
 	return nil
 }

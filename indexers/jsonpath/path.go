@@ -59,7 +59,8 @@ func FromSegments(keys ...string) *Path {
 }
 
 func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
-	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), one: singular(steps), warnings: notes}
+	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), one: singular(steps),
+		warnings: notes}
 	if names, rest := leadingNames(p.prog); rest == nil {
 		p.names = names
 	} else {
@@ -90,8 +91,8 @@ func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warn
 // indexes alone.
 func (p *Path) Singular() bool { return p.one }
 
-// Rooted tells whether the path was written with a $ at its beginning. Evaluating it makes no difference; callers
-// that evaluate paths within a part of an object may use it to let one begin at the whole object.
+// Rooted tells whether the path was written with a $ at its beginning. Evaluating it makes no difference;
+// callers that evaluate paths within a part of an object may use it to let one begin at the whole object.
 func (p *Path) Rooted() bool { return p.rooted }
 
 // Steps gives the parts of the path, for instance to check them against a schema. The result is a

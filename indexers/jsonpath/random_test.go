@@ -29,15 +29,18 @@ func (r random) key() string {
 	if r.kubectl || r.IntN(3) > 0 {
 		return r.of(`"a"`, `"b"`, `"c"`, `"k.x"`, `"a"`)
 	}
-	return r.of(`"a"`, `"b"`, `"c"`, `"k.x"`, `"\u0061"`, `""`, `"é"`, `"e\u0301"`, `"\ud83d\ude00"`, "\"\xff\"", `"\ud800"`, `"\ufffd"`, `"\"\\\/"`, `"0"`, `"*"`)
+	return r.of(`"a"`, `"b"`, `"c"`, `"k.x"`, `"\u0061"`, `""`, `"é"`, `"e\u0301"`, `"\ud83d\ude00"`,
+		"\"\xff\"", `"\ud800"`, `"\ufffd"`, `"\"\\\/"`, `"0"`, `"*"`)
 }
 
 func (r random) scalar() string {
 	if r.kubectl {
 		return r.of(`1`, `2`, `3`, `1.5`, `2.5`, `"x"`, `"y"`, `"long text"`, `true`, `false`, `null`)
 	}
-	return r.of(`1`, `-0`, `2`, `1.0`, `1.5`, `1e0`, `9007199254740993`, `9223372036854775808`, `-1e-7`, `123456789012345678901234567890`,
-		`"x"`, `"y"`, `"\u0078"`, "\"\xfe\xff\"", "\"é\"", `"\n\t\"\\\/\b\f\r"`, `"\ud83d\ude00"`, `"\udc00x"`, `""`, `true`, `false`, `null`)
+	return r.of(`1`, `-0`, `2`, `1.0`, `1.5`, `1e0`, `9007199254740993`, `9223372036854775808`, `-1e-7`,
+		`123456789012345678901234567890`,
+		`"x"`, `"y"`, `"\u0078"`, "\"\xfe\xff\"", "\"é\"", `"\n\t\"\\\/\b\f\r"`, `"\ud83d\ude00"`,
+		`"\udc00x"`, `""`, `true`, `false`, `null`)
 }
 
 // document writes a JSON value with blanks, escapes and duplicate keys.
@@ -93,7 +96,8 @@ func (r random) name() string {
 	if r.kubectl || r.IntN(3) > 0 {
 		return r.of(".a", ".b", ".c", `.k\.x`, "['a']", "['b']")
 	}
-	return r.of(".a", ".b", ".c", `.k\.x`, `["k.x"]`, `['a']`, `["\u0061"]`, `[""]`, `.é`, `["e\u0301"]`, `.😀`, `["�"]`, `["\"\\\/"]`, `.0`, `.\*`)
+	return r.of(".a", ".b", ".c", `.k\.x`, `["k.x"]`, `['a']`, `["\u0061"]`, `[""]`, `.é`, `["e\u0301"]`,
+		`.😀`, `["�"]`, `["\"\\\/"]`, `.0`, `.\*`)
 }
 
 // path gives a path without a root.
@@ -155,7 +159,8 @@ func (r random) kubectlStep(many *bool) string {
 		return "[?(@" + r.of(".a", ".b", ".a.b", `.k\.x`) + ")]"
 	default:
 		*many = true
-		return fmt.Sprintf("[?(@%s%s%s)]", r.of(".a", ".b", ".c.a", "", ".a[0]"), r.of("==", "!=", "<", "<=", ">", ">="),
+		return fmt.Sprintf("[?(@%s%s%s)]", r.of(".a", ".b", ".c.a", "", ".a[0]"),
+			r.of("==", "!=", "<", "<=", ">", ">="),
 			r.of(`"x"`, `'y'`, "1", "2", "1.5", "true", "@.b"))
 	}
 }
@@ -228,7 +233,8 @@ func (r random) anyCondition(depth int) string {
 		return s
 	}
 	literal := func() string {
-		return r.of("1", "1.0", "1e0", "-0.0", "9007199254740993", "9223372036854775808.0", "null", "true", `"x"`, `'\u0079'`, `"\ud83d\ude00"`, `"�x"`, `""`)
+		return r.of("1", "1.0", "1e0", "-0.0", "9007199254740993", "9223372036854775808.0", "null", "true",
+			`"x"`, `'\u0079'`, `"\ud83d\ude00"`, `"�x"`, `""`)
 	}
 	op := r.of(" == ", "!=", "<", " <= ", ">", ">=")
 	switch r.IntN(8) {

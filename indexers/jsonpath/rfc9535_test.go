@@ -84,7 +84,8 @@ func TestRFC9535(t *testing.T) {
 		{"an index at any depth", `$..[1].name`, shop, `["sencha"]`},
 		{"parents before children, elements in order", `$..*`, `[[[1]],[2]]`, `[[[1]],[2],[1],1,2]`},
 		{"from a node that is not there", `$.x..*`, shop, `[]`},
-		{"several selectors at any depth", `$..['name','bio']`, shop, `["assam",true,"sencha","rooibos",null]`},
+		{"several selectors at any depth", `$..['name','bio']`, shop,
+			`["assam",true,"sencha","rooibos",null]`},
 
 		// Filters: existence.
 		{"a member exists", `$.shop.tea[?@.bio].name`, shop, `["assam","rooibos"]`},
@@ -116,15 +117,20 @@ func TestRFC9535(t *testing.T) {
 		{"unequal kinds are unequal", `$[?@!=1]`, `[1,"1",null,1.0,2]`, `["1",null,2]`},
 		{"the literal may come first", `$[?1<@]`, mixed, `[2.0]`},
 		{"two literals", `$[?1==1.0]`, `[1]`, `[1]`},
-		{"two paths, compared in depth", `$[?@.l==@.r]`, pairs, `[{"l":1,"r":1},{"l":1,"r":1.0},{"l":null,"r":null},{"l":[1,2],"r":[1,2.0]},{"l":{"a":1,"b":2},"r":{"b":2,"a":1}},{"l":true,"r":true}]`},
+		{"two paths, compared in depth", `$[?@.l==@.r]`, pairs,
+			`[{"l":1,"r":1},{"l":1,"r":1.0},{"l":null,"r":null},{"l":[1,2],"r":[1,2.0]},{"l":{"a":1,"b":2},"r":{"b":2,"a":1}},{"l":true,"r":true}]`},
 		{"two paths, ordered", `$[?@.l<@.r]`, pairs, `[{"l":"a","r":"b"}]`},
-		{"containers equal themselves, so they are less or equal", `$[?@.l<=@.r].l`, `[{"l":[1],"r":[1]},{"l":[1],"r":[2]}]`, `[[1]]`},
+		{"containers equal themselves, so they are less or equal", `$[?@.l<=@.r].l`,
+			`[{"l":[1],"r":[1]},{"l":[1],"r":[2]}]`, `[[1]]`},
 		{"a path with an index", `$[?@[0]==1]`, `[[1,2],[2,1],{"0":1}]`, `[[1,2]]`},
 		{"a path with a negative index", `$[?@[-1]==1]`, `[[1,2],[2,1],[]]`, `[[2,1]]`},
-		{"a nested path", `$[?@.a['b'].c==1]`, `[{"a":{"b":{"c":1}}},{"a":{"b":1}}]`, `[{"a":{"b":{"c":1}}}]`},
-		{"a missing value compares as false; != differs from the RFC", `$[?@.a!="x"]`, `[{"a":"x"},{"a":"y"},{"b":1}]`, `[{"a":"y"}]`},
+		{"a nested path", `$[?@.a['b'].c==1]`, `[{"a":{"b":{"c":1}}},{"a":{"b":1}}]`,
+			`[{"a":{"b":{"c":1}}}]`},
+		{"a missing value compares as false; != differs from the RFC", `$[?@.a!="x"]`,
+			`[{"a":"x"},{"a":"y"},{"b":1}]`, `[{"a":"y"}]`},
 		{"two missing values; == differs from the RFC", `$[?@.a==@.b]`, `[{}]`, `[]`},
-		{"the RFC's reading of != is the negation of ==", `$[?!(@.a=="x")]`, `[{"a":"x"},{"a":"y"},{"b":1}]`, `[{"a":"y"},{"b":1}]`},
+		{"the RFC's reading of != is the negation of ==", `$[?!(@.a=="x")]`, `[{"a":"x"},{"a":"y"},{"b":1}]`,
+			`[{"a":"y"},{"b":1}]`},
 
 		// Filters: logic.
 		{"and", `$[?@>0 && @<2]`, mixed, `[1]`},
@@ -133,7 +139,8 @@ func TestRFC9535(t *testing.T) {
 		{"parentheses", `$[?(@==0 || @>0) && @<2]`, mixed, `[0,1]`},
 		{"not binds closest", `$[?!@.a && !@.b]`, `[{"a":1},{"b":1},{"c":1}]`, `[{"c":1}]`},
 		{"not of parentheses", `$[?!(@.a || @.b)]`, `[{"a":1},{"b":1},{"c":1}]`, `[{"c":1}]`},
-		{"a filter in a filter", `$[?@.x[?@.y>1]].n`, `[{"n":1,"x":[{"y":1}]},{"n":2,"x":[{"y":1},{"y":2}]}]`, `[2]`},
+		{"a filter in a filter", `$[?@.x[?@.y>1]].n`, `[{"n":1,"x":[{"y":1}]},{"n":2,"x":[{"y":1},{"y":2}]}]`,
+			`[2]`},
 		{"many filters in brackets", `$[?@==1,?@==0]`, mixed, `[1,0]`},
 	}
 	for _, tt := range tests {

@@ -91,7 +91,8 @@ func TestNestedNots(t *testing.T) {
 			}
 			return
 		}
-		if again, err := jsonpath.CompileFilter(filter.String()); err != nil || again.String() != filter.String() {
+		if again, err := jsonpath.CompileFilter(filter.String()); err != nil ||
+			again.String() != filter.String() {
 			t.Fatalf("%d: %v: %v", n, again, err)
 		}
 	}

@@ -88,7 +88,8 @@ func (s *scanner) value(i int, wanted *trie, depth int) int {
 		kind, end = KindNumber, s.number(i)
 	}
 	if end >= 0 {
-		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), skip: int32(len(s.entries) + 1), kind: kind, flags: flags})
+		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), skip: int32(len(s.entries) + 1),
+			kind: kind, flags: flags})
 	}
 	return end
 }
@@ -240,7 +241,8 @@ func (s *scanner) number(i int) int {
 	return end
 }
 
-// skip scans a value of which nothing is wanted, as most of a document is: managed fields alone are half of many.
+// skip scans a value of which nothing is wanted, as most of a document is: managed fields alone are half of
+// many.
 func (s *scanner) skip(i int, depth int) int {
 	end, deep := jsontext.Skip(s.raw, i, limitDocumentDepth-depth+1)
 	switch {

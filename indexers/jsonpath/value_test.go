@@ -29,9 +29,12 @@ func TestValue(t *testing.T) {
 		{`false`, view{Kind: "bool", String: "false", Bool: false, Any: false}},
 		{`12`, view{Kind: "number", String: "12", Int: int64(12), Float: 12.0, Any: int64(12)}},
 		{`-0`, view{Kind: "number", String: "-0", Int: int64(0), Float: 0.0, Any: int64(0)}},
-		{`-9223372036854775808`, view{Kind: "number", String: "-9223372036854775808", Int: int64(math.MinInt64), Float: -0x1p63, Any: int64(math.MinInt64)}},
-		{`9223372036854775808`, view{Kind: "number", String: "9223372036854775808", Float: 0x1p63, Any: 0x1p63}},
-		{`9007199254740993`, view{Kind: "number", String: "9007199254740993", Int: int64(9007199254740993), Float: 9007199254740992.0, Any: int64(9007199254740993)}},
+		{`-9223372036854775808`, view{Kind: "number", String: "-9223372036854775808",
+			Int: int64(math.MinInt64), Float: -0x1p63, Any: int64(math.MinInt64)}},
+		{`9223372036854775808`, view{Kind: "number", String: "9223372036854775808",
+			Float: 0x1p63, Any: 0x1p63}},
+		{`9007199254740993`, view{Kind: "number", String: "9007199254740993", Int: int64(9007199254740993),
+			Float: 9007199254740992.0, Any: int64(9007199254740993)}},
 		{`1.0`, view{Kind: "number", String: "1.0", Float: 1.0, Any: 1.0}},
 		{`1e2`, view{Kind: "number", String: "1e2", Float: 100.0, Any: 100.0}},
 		{`""`, view{Kind: "string", Any: ""}},
@@ -50,7 +53,8 @@ func TestValue(t *testing.T) {
 		got := view{Kind: v.Kind().String(), Raw: string(v.Raw()), String: v.String(), Any: v.Any()}
 		if text, ok := v.Text(); ok {
 			got.Text = string(text)
-			if again := string(v.AppendText(nil)); again != got.Text || string(v.AppendText([]byte("-"))) != "-"+got.Text {
+			if again := string(v.AppendText(nil)); again != got.Text ||
+				string(v.AppendText([]byte("-"))) != "-"+got.Text {
 				t.Errorf("%s: AppendText gives %q", tt.doc, again)
 			}
 		} else if string(v.AppendText([]byte("-"))) != "-"+tt.doc {
@@ -71,17 +75,21 @@ func TestValue(t *testing.T) {
 		}
 	}
 	var zero jsonpath.Value
-	if zero.Kind() != jsonpath.KindInvalid || zero.Kind().String() != "invalid" || zero.Any() != nil || zero.String() != "" || jsonpath.Kind(99).String() != "invalid" {
+	if zero.Kind() != jsonpath.KindInvalid || zero.Kind().String() != "invalid" || zero.Any() != nil ||
+		zero.String() != "" || jsonpath.Kind(99).String() != "invalid" {
 		t.Errorf("the zero value: %v %v", zero.Kind(), zero)
 	}
 }
 
 // Go values can hold numbers that JSON cannot.
 func TestNumbersBeyondJSON(t *testing.T) {
-	obj := map[string]any{"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "one": int64(1), "half": 0.5, "three": -2.5}
+	obj := map[string]any{"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "one": int64(1),
+		"half": 0.5, "three": -2.5}
 	for expr, want := range map[string]bool{
-		"@.nan==@.nan": false, "@.nan!=@.nan": true, "@.nan<=@.nan": false, "@.nan==1": false, "@.one!=@.nan": true, "@.one>@.nan": false,
-		"@.inf>9223372036854775807": true, "@.ninf<-9223372036854775808": true, "@.one<@.inf": true, "@.ninf<@.one": true, "@.inf==@.inf": true,
+		"@.nan==@.nan": false, "@.nan!=@.nan": true, "@.nan<=@.nan": false, "@.nan==1": false,
+		"@.one!=@.nan": true, "@.one>@.nan": false,
+		"@.inf>9223372036854775807": true, "@.ninf<-9223372036854775808": true, "@.one<@.inf": true,
+		"@.ninf<@.one": true, "@.inf==@.inf": true,
 		"@.half<@.one": true, "@.half>0": true, "@.three<-2": true, "@.three>-3": true, "-2>@.three": true,
 	} {
 		if got := jsonpath.MustCompileFilter(expr).Match(obj); got != want {
@@ -92,7 +100,8 @@ func TestNumbersBeyondJSON(t *testing.T) {
 
 // A set of many paths below one object looks members up in a map rather than one by one.
 func TestSetOfManyPaths(t *testing.T) {
-	doc := []byte(`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
+	doc := []byte(
+		`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
 	for n := range 14 {
 		var exprs []jsonpath.Expr
 		for i := range n {
@@ -125,7 +134,8 @@ func TestSetOfManyPaths(t *testing.T) {
 func TestSetStopsAndFails(t *testing.T) {
 	set := jsonpath.NewSet(jsonpath.MustCompile("$[*]"), jsonpath.MustCompile("$[0]"))
 	n := 0
-	if err := set.FindJSON([]byte(`[1,2,3]`), func(int, jsonpath.Value) bool { n++; return n < 2 }); err != nil || n != 2 {
+	if err := set.FindJSON([]byte(`[1,2,3]`),
+		func(int, jsonpath.Value) bool { n++; return n < 2 }); err != nil || n != 2 {
 		t.Errorf("called %d times, %v", n, err)
 	}
 	err := set.FindJSON([]byte(`[1,2,3`), func(int, jsonpath.Value) bool { t.Error("called"); return true })
@@ -191,7 +201,8 @@ func TestSteps(t *testing.T) {
 
 func TestSingular(t *testing.T) {
 	for expr, want := range map[string]bool{
-		"$": true, ".a.b[0]['c'][-1]": true, ".a[*]": false, ".*": false, "..a": false, "['a','b']": false, "[0:1]": false, "[?(@)]": false,
+		"$": true, ".a.b[0]['c'][-1]": true, ".a[*]": false, ".*": false, "..a": false, "['a','b']": false,
+		"[0:1]": false, "[?(@)]": false,
 	} {
 		if got := jsonpath.MustCompile(expr).Singular(); got != want {
 			t.Errorf("%s: %t", expr, got)

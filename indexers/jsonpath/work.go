@@ -6,15 +6,16 @@ import (
 	"math"
 )
 
-// limitWays is the number of ways in which the unions of an expression may lead to one value. Without a limit, each
-// [0,0] would double the results.
+// limitWays is the number of ways in which the unions of an expression may lead to one value. Without a
+// limit, each [0,0] would double the results.
 const limitWays = 16
 
-// work is the state of a check that evaluating an expression takes time in proportion to the size of the document and
-// the length of the expression. Parsing ends with this check, so evaluations need no budget and never fail.
+// work is the state of a check that evaluating an expression takes time in proportion to the size of the
+// document and the length of the expression. Parsing ends with this check, so evaluations need no budget and
+// never fail.
 //
-// Two kinds of steps could multiply the work: a second "..", which visits a value once for each value around it, and
-// unions that select one value several times. All other steps visit a value at most once.
+// Two kinds of steps could multiply the work: a second "..", which visits a value once for each value around
+// it, and unions that select one value several times. All other steps visit a value at most once.
 type work struct {
 	parser *parser
 	// ways is the number of ways to one value.
@@ -45,7 +46,8 @@ func (w work) path(steps []Step) (work, error) {
 
 func (w work) step(s Step) (work, error) {
 	if s.Recursive && w.recursive {
-		return w, w.parser.fail(CodeWork, s.Offset, s.End, "name the fields on the way to it, or give each part on its own",
+		return w, w.parser.fail(CodeWork, s.Offset, s.End,
+			"name the fields on the way to it, or give each part on its own",
 			`a second ".." visits everything many times`)
 	}
 	w.recursive = w.recursive || s.Recursive
@@ -77,7 +79,8 @@ func (w work) condition(c *condition) error {
 		}
 	}
 	if c.kind == condCompare && c.left.isPath && c.right.isPath && w.recursive {
-		return w.parser.fail(CodeWork, c.left.from, c.right.to, "compare with a literal, or name the fields on the way",
+		return w.parser.fail(CodeWork, c.left.from, c.right.to,
+			"compare with a literal, or name the fields on the way",
 			`a comparison of two paths after ".." reads everything many times`)
 	}
 	for _, o := range []*operand{&c.left, &c.right} {

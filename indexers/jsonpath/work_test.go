@@ -11,8 +11,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// mostVisits is the number of values that an evaluation may visit for each byte of the document and each byte of the
-// expression: as many as there are ways to a value, twice, because a step counts what it collects and what it visits.
+// mostVisits is the number of values that an evaluation may visit for each byte of the document and each byte
+// of the expression: as many as there are ways to a value, twice, because a step counts what it collects and
+// what it visits.
 const mostVisits = 32
 
 // visitsAreBounded fails if an expression that compiles visits more values than it may.
@@ -48,7 +49,8 @@ var costly = []struct {
 	{"$" + strings.Repeat("['a','a']", 12), nested(`{"a":`, "1", "}", 14)},
 	{"$" + strings.Repeat("..a", 6), nested(`{"a":`, "1", "}", 40)},
 	{"@..*..*..*", nested(`{"a":[`, "1", "]}", 40)},
-	{strings.Repeat("$..*[?(@..*", 1) + strings.Repeat("[?(@..*", 3) + strings.Repeat(")]", 4), nested("[", "1", "]", 40)},
+	{strings.Repeat("$..*[?(@..*", 1) + strings.Repeat("[?(@..*", 3) + strings.Repeat(")]", 4),
+		nested("[", "1", "]", 40)},
 	{"$..*[?(@==@.a)]", nested(`{"a":`, "1", "}", 40)},
 	{"..a", nested(`{"a":`, "1", "}", 400)},
 	{"$..*[?(@.a.a.a.a)]", nested(`{"a":`, "1", "}", 400)},
@@ -108,7 +110,8 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	const elements = 100_000
 	doc := []byte(`{"a":[` + strings.Repeat(`{"b":{"c":1}},`, elements-1) + `{"b":{"c":1},"d":2}]}`)
 	obj := decoded(t, string(doc))
-	for _, expr := range []string{".a[*].b", ".a[*].b.*", "..c", ".a[?(@.b)].b", ".a[::2]", ".a[*,0].b", ".a.*", `.a[?(@.none=="x")]`, ".a[?(@..none)]"} {
+	for _, expr := range []string{".a[*].b", ".a[*].b.*", "..c", ".a[?(@.b)].b", ".a[::2]", ".a[*,0].b",
+		".a.*", `.a[?(@.none=="x")]`, ".a[?(@..none)]"} {
 		p := jsonpath.MustCompile(expr)
 		found := 0
 		count := func() bool { found++; return true }
@@ -126,17 +129,21 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 			}
 			all := found
 			found = 0
-			if err := find(&ending{t.Context(), 3}); !errors.Is(err, context.Canceled) || all > 0 && found >= all/10 {
+			if err := find(&ending{t.Context(), 3}); !errors.Is(err, context.Canceled) || all > 0 &&
+				found >= all/10 {
 				t.Errorf("%s, %s: %v after %d of %d results", expr, form, err, found, all)
 			}
 		}
 	}
-	for _, text := range []string{"@.a[?(@.d==3)]", "!(@.a[?(@.d==3)])", "@..e || @.a", `@.a[?(@.d==2)] && @.a[?(@.d==2)]`} {
+	for _, text := range []string{"@.a[?(@.d==3)]", "!(@.a[?(@.d==3)])", "@..e || @.a",
+		`@.a[?(@.d==2)] && @.a[?(@.d==2)]`} {
 		f := jsonpath.MustCompileFilter(text)
-		if holds, err := f.MatchContext(&ending{t.Context(), 3}, obj); holds || !errors.Is(err, context.Canceled) {
+		if holds, err := f.MatchContext(&ending{t.Context(), 3}, obj); holds ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, %v", text, holds, err)
 		}
-		if holds, err := f.MatchJSONContext(&ending{t.Context(), 3}, doc); holds || !errors.Is(err, context.Canceled) {
+		if holds, err := f.MatchJSONContext(&ending{t.Context(), 3}, doc); holds ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s of JSON: %v, %v", text, holds, err)
 		}
 	}

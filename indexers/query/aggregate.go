@@ -11,9 +11,9 @@ import (
 
 // Aggregation says what is computed of the objects that a query holds for.
 type Aggregation struct {
-	// GroupBy are what objects are grouped by: names of indexes, or paths such as .spec.class. Without any, all objects
-	// are one group. An object with several values is in the groups of each; one without any is in that of
-	// [indexers.Null].
+	// GroupBy are what objects are grouped by: names of indexes, or paths such as .spec.class. Without any,
+	// all objects are one group. An object with several values is in the groups of each; one without any is
+	// in that of [indexers.Null].
 	GroupBy []string
 	// Measures are computed for each group, besides the number of its objects.
 	Measures []Measure
@@ -25,8 +25,9 @@ type Measure struct {
 	Function string
 	// Of is the name of an index or a path, as in GroupBy.
 	Of string
-	// As is the type of the values at a path, or in an index without a type: quantity, duration or number. By default it
-	// is the type of an index over the same path, or that of the schema; see [Querier.WithDefinition].
+	// As is the type of the values at a path, or in an index without a type: quantity, duration or number. By
+	// default it is the type of an index over the same path, or that of the schema; see
+	// [Querier.WithDefinition].
 	As string
 }
 
@@ -47,7 +48,8 @@ func ParseMeasure(text string) (Measure, error) {
 		m.Of, m.As = strings.TrimSpace(m.Of[:i]), m.Of[i+4:]
 	}
 	if !ok || !closed || m.Of == "" || !slices.Contains(functionNames, m.Function) {
-		return Measure{}, fmt.Errorf("%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
+		return Measure{}, fmt.Errorf(
+			"%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
 	}
 	return m, nil
 }
@@ -62,14 +64,15 @@ type Aggregated struct {
 	// Stamp says how recent this is, Plan how the objects were found.
 	Stamp Stamp
 	Plan  *Plan
-	// Groups are in the order of their values; those of indexes in the order of the index, and no value comes last.
+	// Groups are in the order of their values; those of indexes in the order of the index, and no value comes
+	// last.
 	Groups []Group
 }
 
 // Group is the objects with the same values. An object is in a group once.
 type Group struct {
-	// Values are those of Aggregation.GroupBy, in that order, as they are written in a query; [indexers.Null] stands for
-	// none.
+	// Values are those of Aggregation.GroupBy, in that order, as they are written in a query; [indexers.Null]
+	// stands for none.
 	Values []string `json:"values"`
 	// Count counts the objects.
 	Count int `json:"count"`
@@ -79,11 +82,11 @@ type Group struct {
 
 // Computed is a result of a [Measure].
 type Computed struct {
-	// Value is the result in the form of the type: a number, and for quantities their number without a unit, a
-	// duration, a time or text. It is empty when there are no values.
+	// Value is the result in the form of the type: a number, and for quantities their number without a unit,
+	// a duration, a time or text. It is empty when there are no values.
 	Value string `json:"value"`
-	// Values counts the values that it was computed of, and Skipped those that the function cannot take, such as text
-	// for a sum.
+	// Values counts the values that it was computed of, and Skipped those that the function cannot take, such
+	// as text for a sum.
 	Values  int `json:"values"`
 	Skipped int `json:"skipped,omitempty"`
 }
@@ -91,13 +94,16 @@ type Computed struct {
 // mostCombinations bounds the groups that one object is in.
 const mostCombinations = 10_000
 
-// Aggregate groups the objects that a query holds for and computes something of each group. Sums and averages are of
-// numbers, quantities and durations, and exact; min and max are in the order of the type of an index, and of paths and
-// indexes without a type numbers come before times and these before other text. An object counts once in a group. All its
-// values are computed with, equal ones as often as it has them. A text such as 30m, which may be a quantity or a duration,
-// is an error unless the type is known. Limit, Continue and the order do not matter.
-func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation, options Options) (*Aggregated, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now, Yield: options.Yield})
+// Aggregate groups the objects that a query holds for and computes something of each group. Sums and averages
+// are of numbers, quantities and durations, and exact; min and max are in the order of the type of an index,
+// and of paths and indexes without a type numbers come before times and these before other text. An object
+// counts once in a group. All its values are computed with, equal ones as often as it has them. A text such
+// as 30m, which may be a quantity or a duration, is an error unless the type is known. Limit, Continue and
+// the order do not matter.
+func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
+	options Options) (*Aggregated, error) {
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
+		Yield: options.Yield})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +242,8 @@ func (g *grouping) sorted() []Group {
 	slices.SortFunc(all, func(a, b *group) int { return slices.CompareFunc(a.at, b.at, cell.compare) })
 	out := make([]Group, len(all))
 	for i, one := range all {
-		out[i] = Group{Values: make([]string, len(one.at)), Count: one.count, Results: make([]Computed, len(g.measures))}
+		out[i] = Group{Values: make([]string, len(one.at)), Count: one.count,
+			Results: make([]Computed, len(g.measures))}
 		for n, c := range one.at {
 			out[i].Values[n] = c.value()
 		}

@@ -60,21 +60,39 @@ func TestAggregate(t *testing.T) {
 		ask    query.Aggregation
 		want   []string
 	}{
-		{"all objects are one group", query.All(), query.Aggregation{Measures: measures(t, "sum(weight)", "avg(weight)", "min(weight)", "max(.spec.size)")},
+		{"all objects are one group", query.All(), query.Aggregation{Measures: measures(t, "sum(weight)",
+			"avg(weight)", "min(weight)", "max(.spec.size)")},
 			[]string{`[] 4 27/4/0 6.75/4/0 -1/4/0 1Gi/3/0`}},
-		{"of nothing", query.Eq("team", "nobody"), query.Aggregation{Measures: measures(t, "sum(weight)", "max(weight)")}, []string{`[] 0 /0/0 /0/0`}},
-		{"no group of nothing", query.Eq("team", "nobody"), query.Aggregation{GroupBy: []string{"team"}}, []string{}},
-		{"by an index and a path, without a value last", query.All(), query.Aggregation{GroupBy: []string{"team", ".spec.class"}, Measures: measures(t, "sum(weight)")},
+		{"of nothing", query.Eq("team", "nobody"), query.Aggregation{Measures: measures(t, "sum(weight)",
+			"max(weight)")}, []string{`[] 0 /0/0 /0/0`}},
+		{"no group of nothing", query.Eq("team", "nobody"), query.Aggregation{GroupBy: []string{"team"}},
+			[]string{}},
+		{"by an index and a path, without a value last", query.All(),
+			query.Aggregation{GroupBy: []string{"team", ".spec.class"}, Measures: measures(t, "sum(weight)")},
 			[]string{`["core" "\x00"] 1 9/1/0`, `["edge" "gold"] 2 19/2/0`, `["edge" "silver"] 1 -1/1/0`}},
-		{"by numbers in their order", query.All(), query.Aggregation{GroupBy: []string{"weight"}}, []string{`["-1"] 1`, `["9"] 2`, `["10"] 1`}},
-		{"by a composite index", query.Eq("team", "edge"), query.Aggregation{GroupBy: []string{"ordered"}}, []string{`["gold/9"] 1`, `["gold/10"] 1`, `["silver/-1"] 1`}},
-		{"by namespace", query.All(), query.Aggregation{GroupBy: []string{"namespace"}}, []string{`["a"] 2`, `["a-b"] 1`, `["b"] 1`}},
-		{"quantities and fractions are exact", query.All(), query.Aggregation{Measures: measures(t, "sum(size)", "sum(.spec.size)", "sum(.spec.weights[*])", "avg(.spec.weights[*])", "avg(.spec.size)")},
-			[]string{`[] 4 1610612738/3/0 1610612738/3/0 12.4/12/0 1.0333333333333334/12/0 536870912.6666666/3/0`}},
-		{"what is no number is skipped", query.All(), query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl as duration)", "max(.spec.ttl as duration)", "max(.spec.class)")}, []string{`[] 4 /0/3 3h30m0s/3/1 2h/3/1 silver/3/0`}},
-		{"by equal values of a path, an object counts once", query.All(), query.Aggregation{GroupBy: []string{".spec.weights[*]", ".spec.class"}, Measures: measures(t, "sum(.spec.weights[*])")},
-			[]string{`["0" "gold"] 1 0.1/3/0`, `["0.1" "gold"] 2 2.2/6/0`, `["0.1" "silver"] 1 6.1/3/0`, `["0.1" "\x00"] 1 4.1/3/0`, `["1" "gold"] 1 2.1/3/0`, `["2" "\x00"] 1 4.1/3/0`, `["3" "silver"] 1 6.1/3/0`}},
-		{"of some by where", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"}, Measures: measures(t, "sum(weight)")}, []string{`["core"] 1 9/1/0`, `["edge"] 1 9/1/0`}},
+		{"by numbers in their order", query.All(), query.Aggregation{GroupBy: []string{"weight"}},
+			[]string{`["-1"] 1`, `["9"] 2`, `["10"] 1`}},
+		{"by a composite index", query.Eq("team", "edge"), query.Aggregation{GroupBy: []string{"ordered"}},
+			[]string{`["gold/9"] 1`, `["gold/10"] 1`, `["silver/-1"] 1`}},
+		{"by namespace", query.All(), query.Aggregation{GroupBy: []string{"namespace"}},
+			[]string{`["a"] 2`, `["a-b"] 1`, `["b"] 1`}},
+		{"quantities and fractions are exact", query.All(),
+			query.Aggregation{Measures: measures(t, "sum(size)", "sum(.spec.size)", "sum(.spec.weights[*])",
+				"avg(.spec.weights[*])", "avg(.spec.size)")},
+			[]string{
+				`[] 4 1610612738/3/0 1610612738/3/0 12.4/12/0 1.0333333333333334/12/0 536870912.6666666/3/0`}},
+		{"what is no number is skipped", query.All(),
+			query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl as duration)",
+				"max(.spec.ttl as duration)", "max(.spec.class)")},
+			[]string{`[] 4 /0/3 3h30m0s/3/1 2h/3/1 silver/3/0`}},
+		{"by equal values of a path, an object counts once", query.All(),
+			query.Aggregation{GroupBy: []string{".spec.weights[*]", ".spec.class"},
+				Measures: measures(t, "sum(.spec.weights[*])")},
+			[]string{`["0" "gold"] 1 0.1/3/0`, `["0.1" "gold"] 2 2.2/6/0`, `["0.1" "silver"] 1 6.1/3/0`,
+				`["0.1" "\x00"] 1 4.1/3/0`, `["1" "gold"] 1 2.1/3/0`, `["2" "\x00"] 1 4.1/3/0`,
+				`["3" "silver"] 1 6.1/3/0`}},
+		{"of some by where", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"},
+			Measures: measures(t, "sum(weight)")}, []string{`["core"] 1 9/1/0`, `["edge"] 1 9/1/0`}},
 	} {
 		got, err := querier.Aggregate(t.Context(), test.query, test.ask, query.Options{AllowScan: true})
 		if err != nil {
@@ -90,18 +108,22 @@ func TestAggregate(t *testing.T) {
 func TestAggregateErrors(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	var unknown *query.UnknownIndexError
-	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}}, query.Options{}); !errors.As(err, &unknown) {
+	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}},
+		query.Options{}); !errors.As(err, &unknown) {
 		t.Errorf("got %v", err)
 	}
 	for _, ask := range []query.Aggregation{
-		{GroupBy: []string{".spec["}}, {Measures: []query.Measure{{Function: "sum", Of: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Of: "weight"}}}, {Measures: []query.Measure{{Function: "sum"}}},
+		{GroupBy: []string{".spec["}}, {Measures: []query.Measure{{Function: "sum",
+			Of: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Of: "weight"}}},
+		{Measures: []query.Measure{{Function: "sum"}}},
 	} {
 		if _, err := querier.Aggregate(t.Context(), query.All(), ask, query.Options{}); err == nil {
 			t.Errorf("%+v is computed", ask)
 		}
 	}
 	var scan *query.ScanError
-	if _, err := querier.Aggregate(t.Context(), query.Missing("class"), query.Aggregation{}, query.Options{}); !errors.As(err, &scan) {
+	if _, err := querier.Aggregate(t.Context(), query.Missing("class"), query.Aggregation{},
+		query.Options{}); !errors.As(err, &scan) {
 		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{"", "weight", "sum", "sum(", "sum()", "count(weight)", "sum(a"} {
@@ -116,27 +138,34 @@ func TestAggregateErrors(t *testing.T) {
 	}
 	u.Object["spec"].(m)["list"] = many
 	by := query.Aggregation{GroupBy: []string{".spec.list[*]", ".spec.list[*]"}}
-	if _, err := stock(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil || !strings.Contains(err.Error(), "a/x has too many values") {
+	if _, err := stock(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "a/x has too many values") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Durations, times and days have functions of their own.
 func TestAggregateOfTypes(t *testing.T) {
-	f := oneIndex(t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
+	f := oneIndex(
+		t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
 	var objects []*unstructured.Unstructured
-	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"}, {"ttl": "1d", "at": "2026-01-01T00:00:00Z", "version": "1.9.0"}, {"ttl": "30m"}} {
-		objects = append(objects, &unstructured.Unstructured{Object: m{"metadata": m{"name": fmt.Sprint("x", i)}, "spec": spec}})
+	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"},
+		{"ttl": "1d", "at": "2026-01-01T00:00:00Z", "version": "1.9.0"}, {"ttl": "30m"}} {
+		objects = append(objects,
+			&unstructured.Unstructured{Object: m{"metadata": m{"name": fmt.Sprint("x", i)}, "spec": spec}})
 	}
 	for _, mode := range modes {
 		cached := newCache(t, mode, f)
 		put(t, cached, objects...)
 		querier := query.New(query.CacheSource{Informer: cached}, f.Indexes()...)
-		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, "sum(ttl)", "avg(ttl)", "min(ttl)", "max(ttl)", "min(at)", "max(version)")}, query.Options{})
+		got, err := querier.Aggregate(t.Context(), query.All(),
+			query.Aggregation{Measures: measures(t, "sum(ttl)", "avg(ttl)", "min(ttl)", "max(ttl)", "min(at)",
+				"max(version)")}, query.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"[] 3 25h30m0s/3/0 8h30m0s/3/0 30m0s/3/0 24h0m0s/3/0 2025-12-31T23:00:00Z/2/0 1.10.0/2/0"}
+		want := []string{
+			"[] 3 25h30m0s/3/0 8h30m0s/3/0 30m0s/3/0 24h0m0s/3/0 2025-12-31T23:00:00Z/2/0 1.10.0/2/0"}
 		if diff := gocmp.Diff(want, summarized(got)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", mode, diff)
 		}
@@ -154,10 +183,13 @@ func TestAggregateModel(t *testing.T) {
 		}
 		cached := newCache(t, dynamicinformer.StoragePacked, f)
 		put(t, cached, objects...)
-		for _, querier := range []*query.Querier{stock(t, objects...), query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
+		for _, querier := range []*query.Querier{stock(t, objects...),
+			query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
 			q, holds := randomQuery(random, 1)
-			by := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"}, {".metadata.labels.tier", "host"}}[random.IntN(6)]
-			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: by, Measures: measures(t, "sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
+			by := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"},
+				{".metadata.labels.tier", "host"}}[random.IntN(6)]
+			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: by, Measures: measures(t,
+				"sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
 			if err != nil {
 				t.Fatal(q, err)
 			}
@@ -209,7 +241,8 @@ func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []str
 	out := []string{}
 	for id, g := range groups {
 		show := func(sum, n int) string { return map[bool]string{true: strconv.Itoa(sum)}[n > 0] }
-		out = append(out, fmt.Sprintf("%s %d %s/%d/0 %s/%d/0", id, g.count, show(g.weight, g.weighed), g.weighed, show(g.weights, g.weighted), g.weighted))
+		out = append(out, fmt.Sprintf("%s %d %s/%d/0 %s/%d/0", id, g.count, show(g.weight, g.weighed),
+			g.weighed, show(g.weights, g.weighted), g.weighted))
 	}
 	slices.Sort(out)
 	return out
@@ -248,24 +281,30 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	return values
 }
 
-// Values are computed with as often as an object has them, in an index, too. Their type is that of an index over the same
-// path or that of the schema; without one, a text that may be of two types is an error with a remedy.
+// Values are computed with as often as an object has them, in an index, too. Their type is that of an index
+// over the same path or that of the schema; without one, a text that may be of two types is an error with a
+// remedy.
 func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
 	cpus := func(name string, values ...any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name}, "spec": m{"cpu": values, "max": values[0]}}}
+		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},
+			"spec": m{"cpu": values, "max": values[0]}}}
 	}
 	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
-	typed := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}, {name: few, path: '.spec.cpu[*]', type: quantity, maxValues: 1}")
+	typed := oneIndex(
+		t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}, {name: few, path: '.spec.cpu[*]', type: quantity, maxValues: 1}")
 	untyped := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
 	d := lampDefinition()
 	spec := d.Versions[0].Schema.Properties["spec"].Properties
 	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}
 	spec["max"] = &crd.Schema{Type: "string", Format: "duration"}
 	for _, mode := range modes {
-		ask := func(f *indexers.Functions, of func(*query.Querier) *query.Querier, texts ...string) (string, error) {
+		ask := func(f *indexers.Functions, of func(*query.Querier) *query.Querier,
+			texts ...string) (string, error) {
 			cached := newCache(t, mode, f)
 			put(t, cached, objects...)
-			got, err := of(query.New(query.CacheSource{Informer: cached}, f.Indexes()...)).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, texts...)}, query.Options{})
+			got, err := of(query.New(query.CacheSource{Informer: cached},
+				f.Indexes()...)).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t,
+				texts...)}, query.Options{})
 			if err != nil {
 				return "", err
 			}
@@ -279,10 +318,13 @@ func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
 			texts []string
 			want  string
 		}{
-			{typed, plain, []string{"sum(cpu)", "avg(cpu)", "sum(few)", "max(cpu)"}, "[] 2 2.75/5/0 0.55/5/0 2.75/5/0 1/4/0"},
+			{typed, plain, []string{"sum(cpu)", "avg(cpu)", "sum(few)", "max(cpu)"},
+				"[] 2 2.75/5/0 0.55/5/0 2.75/5/0 1/4/0"},
 			{typed, plain, []string{"sum(.spec.cpu[*])", "max(.spec.cpu[*])"}, "[] 2 2.75/5/0 1/5/0"},
-			{untyped, plain, []string{"sum(cpu as quantity)", "sum(.spec.cpu[*] as quantity)", "min(.spec.cpu[*] as duration)"}, "[] 2 2.75/5/0 2.75/5/0 250m/4/1"},
-			{untyped, withSchema, []string{"sum(.spec.cpu[*])", "sum(.spec.max)"}, "[] 2 2.75/5/0 500m0s/1/1"},
+			{untyped, plain, []string{"sum(cpu as quantity)", "sum(.spec.cpu[*] as quantity)",
+				"min(.spec.cpu[*] as duration)"}, "[] 2 2.75/5/0 2.75/5/0 250m/4/1"},
+			{untyped, withSchema, []string{"sum(.spec.cpu[*])", "sum(.spec.max)"},
+				"[] 2 2.75/5/0 500m0s/1/1"},
 		} {
 			got, err := ask(test.f, test.of, test.texts...)
 			if want := strings.ReplaceAll(test.want, "500m0s", "8h20m0s"); got != want || err != nil {
@@ -291,15 +333,19 @@ func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
 		}
 		for _, text := range []string{"sum(cpu)", "sum(.spec.cpu[*])", "min(.spec.cpu[*])"} {
 			got, err := ask(untyped, plain, text)
-			if err == nil || !strings.Contains(err.Error(), "500m may be a quantity or a duration; write "+strings.Replace(text, ")", " as quantity)", 1)) {
+			if err == nil || !strings.Contains(err.Error(), "500m may be a quantity or a duration; write "+
+				strings.Replace(text, ")", " as quantity)", 1)) {
 				t.Errorf("%v, %s: %s, %v", mode, text, got, err)
 			}
 		}
-		if got, err := ask(typed, plain, "sum(cpu as duration)"); err == nil || !strings.Contains(err.Error(), "have type quantity") {
+		if got, err := ask(typed, plain, "sum(cpu as duration)"); err == nil ||
+			!strings.Contains(err.Error(), "have type quantity") {
 			t.Errorf("%s, %v", got, err)
 		}
 	}
-	if _, err := stock(t, objects...).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil || !strings.Contains(err.Error(), "name a path") {
+	if _, err := stock(t, objects...).Aggregate(t.Context(), query.All(),
+		query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "name a path") {
 		t.Error(err)
 	}
 }

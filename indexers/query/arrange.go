@@ -46,8 +46,8 @@ func (x *execution) sortWork() int {
 	return x.candidateCount() * x.order[0].index.rereading()
 }
 
-// arrangement chooses the way that costs less: to sort what is found, or to go along the index until there are
-// enough. The latter is a guess, because what is found may be anywhere in the order.
+// arrangement chooses the way that costs less: to sort what is found, or to go along the index until there
+// are enough. The latter is a guess, because what is found may be anywhere in the order.
 func (x *execution) arrangement() arrangement {
 	if len(x.order) != 1 || x.order[0].index == nil {
 		return gathering
@@ -93,7 +93,8 @@ func (x *execution) emit(out *output, all []located) bool {
 	return x.err == nil
 }
 
-// places gives what an object is sorted by. Where many objects are found, an index is gone through for it once.
+// places gives what an object is sorted by. Where many objects are found, an index is gone through for it
+// once.
 func (x *execution) places() func(key string, item any) place {
 	of, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
 	for i, t := range x.order {

@@ -20,8 +20,11 @@ func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinforme
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	all := make([]any, n)
 	for i := range all {
-		text := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
-			i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).Format(time.RFC3339))
+		text := fmt.
+			Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
+				i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).
+					Format(time.RFC3339))
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON([]byte(text)); err != nil {
 			b.Fatal(err)
@@ -127,8 +130,9 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkSortFew finds 11 of 50,000 objects, in no order and in others, and gives their keys alone or reads them. What
-// an index of the config sorts by must cost little more than no order; a path has to be looked up in the objects.
+// BenchmarkSortFew finds 11 of 50,000 objects, in no order and in others, and gives their keys alone or reads
+// them. What an index of the config sorts by must cost little more than no order; a path has to be looked up
+// in the objects.
 func BenchmarkSortFew(b *testing.B) {
 	f := functions(b)
 	querier := query.New(query.CacheSource{Informer: many(b, 50_000, f)}, f.Indexes()...)
@@ -153,7 +157,8 @@ func BenchmarkSortFew(b *testing.B) {
 
 // BenchmarkMatch asks whether a query holds for one object, as a subscription does for each event.
 func BenchmarkMatch(b *testing.B) {
-	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")), functions(b).Indexes()...)
+	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")),
+		functions(b).Indexes()...)
 	if err != nil {
 		b.Fatal(err)
 	}

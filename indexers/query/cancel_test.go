@@ -19,7 +19,8 @@ func TestWorkWithinOneObjectEnds(t *testing.T) {
 	}
 	large.Object["spec"].(m)["list"] = list
 	large.Object["spec"].(m)["class"] = strings.Repeat("ab", 50_000) // too long for the index
-	for _, mode := range []dynamicinformer.StorageMode{dynamicinformer.StorageObject, dynamicinformer.StoragePacked} {
+	for _, mode := range []dynamicinformer.StorageMode{dynamicinformer.StorageObject,
+		dynamicinformer.StoragePacked} {
 		f := functions(t)
 		s := newCache(t, mode, f)
 		if err := s.GetIndexer().Replace([]any{large}, "1"); err != nil {
@@ -37,28 +38,33 @@ func TestWorkWithinOneObjectEnds(t *testing.T) {
 				return err
 			},
 			"sort": func(ctx context.Context) error {
-				_, err := querier.Query(ctx, query.All(), query.Options{SortBy: ".spec.list[*].n", AllowScan: true})
+				_, err := querier.Query(ctx, query.All(), query.Options{SortBy: ".spec.list[*].n",
+					AllowScan: true})
 				return err
 			},
 			"aggregate": func(ctx context.Context) error {
-				_, err := querier.Aggregate(ctx, query.All(), query.Aggregation{Measures: measures(t, "max(.spec.list[*].n)")}, options)
+				_, err := querier.Aggregate(ctx, query.All(),
+					query.Aggregation{Measures: measures(t, "max(.spec.list[*].n)")}, options)
 				return err
 			},
 		} {
 			if err := ask(t.Context()); err != nil {
 				t.Fatalf("%v, %s: %v", mode, name, err)
 			}
-			if err := ask(&impatient{Context: t.Context(), patience: 20}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := ask(&impatient{Context: t.Context(), patience: 20}); !errors.Is(err,
+				context.DeadlineExceeded) {
 				t.Errorf("%v, %s: %v", mode, name, err)
 			}
 		}
 	}
 }
 
-// TestRegularExpressionsAreBounded: a large program is refused, and the match of a long text ends with its context.
+// TestRegularExpressionsAreBounded: a large program is refused, and the match of a long text ends with its
+// context.
 func TestRegularExpressionsAreBounded(t *testing.T) {
 	querier := stock(t, someObjects()...)
-	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"), query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
+	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),
+		query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
 		t.Error(err)
 	}
 	namespace := strings.Repeat("n", 100_000) // of an index without a limit
@@ -67,7 +73,8 @@ func TestRegularExpressionsAreBounded(t *testing.T) {
 	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 		t.Error(n, err)
 	}
-	if _, err := querier.Count(&impatient{Context: t.Context(), patience: 20}, q, query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := querier.Count(&impatient{Context: t.Context(), patience: 20}, q,
+		query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }

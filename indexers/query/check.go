@@ -10,7 +10,8 @@ import (
 )
 
 // Check compares the conditions that a query has by [Where] with the schema of a version of a type; see
-// [indexers.CheckCondition]. The Source of each finding is the condition as it is written, and it has no File.
+// [indexers.CheckCondition]. The Source of each finding is the condition as it is written, and it has no
+// File.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var all []indexers.Diagnostic
 	for _, c := range conditions(q, nil) {
@@ -19,8 +20,8 @@ func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	return all
 }
 
-// Columns gives the paths that options sort by and an aggregation groups by or computes with, each once. A Querier
-// WithDefinition compares them with the schema.
+// Columns gives the paths that options sort by and an aggregation groups by or computes with, each once. A
+// Querier WithDefinition compares them with the schema.
 func Columns(options Options, a Aggregation) (paths []string) {
 	add := func(name string) {
 		if isPath(name) && !slices.Contains(paths, name) {
@@ -40,9 +41,10 @@ func Columns(options Options, a Aggregation) (paths []string) {
 	return paths
 }
 
-// WithDefinition returns a Querier over the same source that compares the conditions of queries, and the paths that are
-// sorted by, grouped or computed with, with the schema that a version of the type has: what does not fit, such as a
-// misspelt field, which leads to nothing, is a warning of the plan. Aggregations take the types of paths from it.
+// WithDefinition returns a Querier over the same source that compares the conditions of queries, and the
+// paths that are sorted by, grouped or computed with, with the schema that a version of the type has: what
+// does not fit, such as a misspelt field, which leads to nothing, is a warning of the plan. Aggregations take
+// the types of paths from it.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	with := *q
 	with.misfits = func(query Query, columns []string) (warnings []string) {
@@ -89,13 +91,14 @@ func conditions(q Query, dst []*condition) []*condition {
 	return dst
 }
 
-// FollowsReferences reports whether a query asks about references, so that it needs a Querier WithReferences. The types are
-// those of the objects that it asks for by [ReferredBy]: the graph has to follow them, too.
+// FollowsReferences reports whether a query asks about references, so that it needs a Querier WithReferences.
+// The types are those of the objects that it asks for by [ReferredBy]: the graph has to follow them, too.
 func FollowsReferences(q Query) (follows bool, types []references.Type) {
 	switch q := q.(type) {
 	case *linking:
 		if q.of == linkFrom {
-			types = append(types, references.Type{Group: q.object.Group, Resource: q.object.Resource, Kind: q.object.Kind})
+			types = append(types, references.Type{Group: q.object.Group, Resource: q.object.Resource,
+				Kind: q.object.Kind})
 		}
 		return true, types
 	case negation:

@@ -12,10 +12,12 @@ import (
 // lampDefinition is a type with a schema.
 func lampDefinition() *crd.Definition {
 	text := &crd.Schema{Type: "string"}
-	spec := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"color": text, "watts": {Type: "number"}}}
+	spec := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"color": text,
+		"watts": {Type: "number"}}}
 	return &crd.Definition{
 		Group: "example.com", Names: crd.Names{Plural: "lamps", Kind: "Lamp"},
-		Versions: []crd.Version{{Name: "v1", Served: true, Schema: &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"spec": spec}}}},
+		Versions: []crd.Version{{Name: "v1", Served: true, Schema: &crd.Schema{Type: "object",
+			Properties: map[string]*crd.Schema{"spec": spec}}}},
 	}
 }
 
@@ -34,12 +36,17 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 		want    []string
 	}{
 		{query.All(), query.Options{SortBy: ".spec.color, .spec.watts desc, name"}, query.Aggregation{}, nil},
-		{query.All(), query.Options{SortBy: ".metadata.labels['a,b'] desc"}, query.Aggregation{GroupBy: []string{"team", ".kind"}}, nil},
-		{query.All(), query.Options{SortBy: ".spec.colour desc, name"}, query.Aggregation{}, []string{misspelt}},
-		{query.Where(".spec.colour"), query.Options{SortBy: ".spec.colour"}, query.Aggregation{}, []string{misspelt}},
+		{query.All(), query.Options{SortBy: ".metadata.labels['a,b'] desc"},
+			query.Aggregation{GroupBy: []string{"team", ".kind"}}, nil},
+		{query.All(), query.Options{SortBy: ".spec.colour desc, name"}, query.Aggregation{},
+			[]string{misspelt}},
+		{query.Where(".spec.colour"), query.Options{SortBy: ".spec.colour"}, query.Aggregation{},
+			[]string{misspelt}},
 		{query.All(), query.Options{SortBy: ".spec"}, query.Aggregation{}, []string{container}},
-		{query.All(), query.Options{}, query.Aggregation{GroupBy: []string{".spec.colour", "team"}}, []string{misspelt}},
-		{query.All(), query.Options{}, query.Aggregation{Measures: measures(t, "sum(.spec.watts)", "max(.spec)")}, []string{container}},
+		{query.All(), query.Options{}, query.Aggregation{GroupBy: []string{".spec.colour", "team"}},
+			[]string{misspelt}},
+		{query.All(), query.Options{},
+			query.Aggregation{Measures: measures(t, "sum(.spec.watts)", "max(.spec)")}, []string{container}},
 	} {
 		test.options.AllowScan = true
 		for _, asked := range []*query.Querier{querier, blind} {
@@ -69,7 +76,8 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 // The conditions of a query are compared with the schema wherever they stand in it.
 func TestCheck(t *testing.T) {
 	lamps := lampDefinition()
-	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
+	parsed, err := query.Parse(
+		`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +93,8 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !query.LooksIntoObjects(asked) || query.LooksIntoObjects(query.And(query.Eq("room", "hall"), query.Label("a"))) {
+	if !query.LooksIntoObjects(asked) ||
+		query.LooksIntoObjects(query.And(query.Eq("room", "hall"), query.Label("a"))) {
 		t.Error("it is not known which query looks into objects")
 	}
 }

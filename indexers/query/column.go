@@ -57,7 +57,9 @@ func (x *execution) multiply(c *column) error {
 	case err != nil:
 		return err
 	case a.declared == nil:
-		return errors.New("the index has each value of an object once, and no config says where the values are; name a path instead")
+		return errors.
+			New(
+				"the index has each value of an object once, and no config says where the values are; name a path instead")
 	case a.single():
 		return nil
 	}
@@ -73,10 +75,12 @@ func (x *execution) multiply(c *column) error {
 	return nil
 }
 
-// typeAt returns the type of the values at a path: that of an index over the same path, or that of the schema.
+// typeAt returns the type of the values at a path: that of an index over the same path, or that of the
+// schema.
 func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	for _, name := range slices.Sorted(maps.Keys(x.schema)) {
-		if typ := x.schema[name].TypeAt(path); typ == sortkey.Quantity.String() || typ == sortkey.Duration.String() {
+		if typ := x.schema[name].TypeAt(path); typ == sortkey.Quantity.String() ||
+			typ == sortkey.Duration.String() {
 			found, _ := sortkey.Named(typ)
 			return found
 		}
@@ -141,7 +145,8 @@ func (c *column) take(as string) bool {
 	return true
 }
 
-// cellOf returns the cell of a value, in the order of the column's type; without a type, in the natural order.
+// cellOf returns the cell of a value, in the order of the column's type; without a type, in the natural
+// order.
 func (c *column) cellOf(text string) cell {
 	switch c.typ {
 	case sortkey.Any:
@@ -165,8 +170,8 @@ func naturalKey(text string) string {
 	return "3" + text
 }
 
-// keys gives the keys of objects in an index: where few are looked at, those of each; else by going through the index
-// once.
+// keys gives the keys of objects in an index: where few are looked at, those of each; else by going through
+// the index once.
 func (x *execution) keys(a access) func(object string, item any) []string {
 	if factor := a.rereading(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
 		return func(object string, item any) []string {
@@ -201,7 +206,8 @@ func (x *execution) measured(m Measure) (measuring, error) {
 		return measuring{}, err
 	}
 	if m.As != "" && c.typ.String() != m.As {
-		return measuring{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type", m, c.typ)
+		return measuring{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
+			m, c.typ)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
 		if err := x.multiply(&c); err != nil {
@@ -210,7 +216,8 @@ func (x *execution) measured(m Measure) (measuring, error) {
 		switch c.typ {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:
-			return measuring{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max", m.Of, m.Function, c.typ)
+			return measuring{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
+				m.Of, m.Function, c.typ)
 		}
 	}
 	return measuring{c, m.Function}, nil

@@ -25,7 +25,8 @@ func (c *compiler) compile(q Query) (cond, error) {
 	case junction:
 		return c.compileJunction(q)
 	case negation:
-		if j, ok := q.sub.(junction); ok { // a negated condition can lead to objects where a negated junction cannot
+		// a negated condition can lead to objects where a negated junction cannot
+		if j, ok := q.sub.(junction); ok {
 			return c.compileJunction(j.negated())
 		}
 		sub, err := c.compile(q.sub)
@@ -46,7 +47,8 @@ func (c *compiler) compile(q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelled{labelmatch.Compile(q.selector), q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
+		return labelled{labelmatch.Compile(q.selector), q.String(), c.meter,
+			func() []*keyed { return c.labelStarts(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
 		return body{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
@@ -94,8 +96,8 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 	return out, nil
 }
 
-// joinSpans makes one of several spans that have to hold for the same index, where an object has one value at most:
-// of several values, each could be in another of the spans.
+// joinSpans makes one of several spans that have to hold for the same index, where an object has one value at
+// most: of several values, each could be in another of the spans.
 func (c *compiler) joinSpans(subs []cond) []cond {
 	at := map[string]int{}
 	out := subs[:0:0]
@@ -112,7 +114,8 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 			continue
 		}
 		first := out[i].(*keyed)
-		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.and(k.span), query: first.query + " && " + k.query}
+		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.and(k.span),
+			query: first.query + " && " + k.query}
 		both.estimate(c.snapshot.Len())
 		out[i] = both
 	}

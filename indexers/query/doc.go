@@ -2,8 +2,8 @@
 //
 // # Usage
 //
-// A [Querier] answers queries over a [Source]; [ForIndexer] makes one of any indexer of client-go. Queries are
-// made by functions, or read from text by [Parse]:
+// A [Querier] answers queries over a [Source]; [ForIndexer] makes one of any indexer of client-go. Queries
+// are made by functions, or read from text by [Parse]:
 //
 //	querier := query.New(query.ForIndexer(informer.GetIndexer()), functions.Indexes()...)
 //	q := query.And(query.Eq("issuer", "letsencrypt"), query.Less("expiry", "2026-03-01T00:00:00Z"))
@@ -12,21 +12,21 @@
 //	for key, object := range result.All() { ... }
 //
 // [Querier.Values] gives the values of an index with the number of their objects, [Querier.Count] and
-// [Querier.Keys] cost no decoding, and [Querier.Explain] says how a query would be answered. [Subscribe] tells
-// about the objects of a query as they change. docs/query.md describes all of it with examples.
+// [Querier.Keys] cost no decoding, and [Querier.Explain] says how a query would be answered. [Subscribe]
+// tells about the objects of a query as they change. docs/query.md describes all of it with examples.
 //
 // # Planning
 //
-// The answer begins with the smallest set of objects that an index gives and that holds all that can fulfil the
-// query. Other conditions on indexes are tested next, then labels, and then conditions on the body, for which
-// objects are read. A query for which no index gives a set has to look at every object; it fails unless that is
-// allowed. The plan never changes what is found.
+// The answer begins with the smallest set of objects that an index gives and that holds all that can fulfil
+// the query. Other conditions on indexes are tested next, then labels, and then conditions on the body, for
+// which objects are read. A query for which no index gives a set has to look at every object; it fails unless
+// that is allowed. The plan never changes what is found.
 //
 // # Consistency
 //
-// A query looks at one snapshot of its source, with all its indexes, and the result carries its resource version
-// and time. Pages are separate queries: an object that is there all the time, with the same value to sort by,
-// comes exactly once.
+// A query looks at one snapshot of its source, with all its indexes, and the result carries its resource
+// version and time. Pages are separate queries: an object that is there all the time, with the same value to
+// sort by, comes exactly once.
 //
 // Results are ordered by namespace and name, or by an index, so that the same content gives the same result.
 // Not is relative to all objects of the source.

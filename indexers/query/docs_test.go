@@ -72,7 +72,8 @@ func TestDocumentedQueries(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		got, err := querier.Keys(t.Context(), q, query.Options{AllowScan: true, Now: time.Date(2025, 12, 31, 12, 0, 0, 0, time.UTC)})
+		got, err := querier.Keys(t.Context(), q,
+			query.Options{AllowScan: true, Now: time.Date(2025, 12, 31, 12, 0, 0, 0, time.UTC)})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-documented +found):\n%s", q, err, diff)
 		}
@@ -105,7 +106,8 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 	}
 
-	counted := regexp.MustCompile("`([^`]+)` finds (\\d+) objects? by (\\d+) tests").FindAllStringSubmatch(docs, -1)
+	counted := regexp.MustCompile("`([^`]+)` finds (\\d+) objects? by (\\d+) tests").
+		FindAllStringSubmatch(docs, -1)
 	if len(counted) != 2 {
 		t.Errorf("%d sentences count tests", len(counted))
 	}
@@ -145,7 +147,8 @@ func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	}
 	for _, row := range rows {
 		cells := strings.Split(strings.Trim(row, "|"), "|")
-		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: all(cells[0]), Measures: measures(t, all(cells[1])...)}, query.Options{})
+		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: all(cells[0]),
+			Measures: measures(t, all(cells[1])...)}, query.Options{})
 		if err != nil {
 			t.Error(row, err)
 			continue

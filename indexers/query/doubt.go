@@ -25,14 +25,17 @@ func (c *compiler) warn(format string, args ...any) {
 // doubt warns where the answer of an index may not be what a comparison means.
 func (c *compiler) doubt(index access, q *comparison) {
 	if d, ok := c.snapshot.(dropper); ok && d.Dropped(index.name) > 0 {
-		c.warn("index %q has left out values beyond its limits, so that objects may be missing; raise maxValues or maxValueBytes", index.name)
+		c.warn(
+			"index %q has left out values beyond its limits, so that objects may be missing; raise maxValues or maxValueBytes", index.name)
 	}
 	if index.declared == nil {
 		return
 	}
 	if q.op == opMatches {
 		if letter, ok := index.miscased(q.values[0].parts[0]); ok {
-			c.warn("index %q has its values in another case than %q of the expression, which is taken as it is; begin it with (?i)", index.name, letter)
+			c.
+				warn(
+					"index %q has its values in another case than %q of the expression, which is taken as it is; begin it with (?i)", index.name, letter)
 		}
 		return
 	}
@@ -42,15 +45,16 @@ func (c *compiler) doubt(index access, q *comparison) {
 				continue
 			}
 			if typ := comparedAsText(q.op, part); typ != "" {
-				c.warn("index %q has no type and compares %s as text; declare type: %s", index.name, part, typ)
+				c.warn("index %q has no type and compares %s as text; declare type: %s",
+					index.name, part, typ)
 				return
 			}
 		}
 	}
 }
 
-// comparedAsText gives the type that a value seems to be of, where it matters that it is compared as text: for an
-// order, 9 comes after 10; and even for equality, 1Gi is 1024Mi.
+// comparedAsText gives the type that a value seems to be of, where it matters that it is compared as text:
+// for an order, 9 comes after 10; and even for equality, 1Gi is 1024Mi.
 func comparedAsText(op operator, text string) string {
 	if text == "" || text == indexers.Null || op == opPrefix || op == opContains {
 		return ""

@@ -35,10 +35,12 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	}
 	snapshot := q.source.Snapshot()
 	x := &execution{
-		meter: &meter{ctx: ctx, yield: options.Yield, left: workBetweenChecks}, query: query, options: options,
+		meter: &meter{ctx: ctx, yield: options.Yield,
+			left: workBetweenChecks}, query: query, options: options,
 		snapshot: snapshot, schema: q.schemaOf(snapshot), misfits: q.misfits, types: q.types,
 	}
-	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
+	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now,
+		meter: x.meter}
 	if c.now.IsZero() {
 		c.now = time.Now()
 	}

@@ -23,17 +23,19 @@ type Plan struct {
 	// Checks are tested of each of them, in this order, and Bodies after that, each of which looks into the
 	// object.
 	Checks, Bodies []string
-	// Order is what the result is sorted by. Sort says how it comes into that order: by sorting what is found, or
-	// by going along an index. It is empty for the order of namespace and name alone.
+	// Order is what the result is sorted by. Sort says how it comes into that order: by sorting what is
+	// found, or by going along an index. It is empty for the order of namespace and name alone.
 	Order, Sort string
-	// Warnings say why the answer may not be what was meant: an index has left out values, or compares numbers as
-	// text, it is not known what dangles, or a path does not fit the schema of [Querier.WithDefinition].
+	// Warnings say why the answer may not be what was meant: an index has left out values, or compares
+	// numbers as text, it is not known what dangles, or a path does not fit the schema of
+	// [Querier.WithDefinition].
 	Warnings []string
-	// Notes say how the query is read where people may expect another reading, such as that of != without a value.
+	// Notes say how the query is read where people may expect another reading, such as that of != without a
+	// value.
 	Notes []string
-	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and another
-	// when these have left it, for the Bodies and its place in the result. Found is how many objects the result has.
-	// Both are 0 before the query has run.
+	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and
+	// another when these have left it, for the Bodies and its place in the result. Found is how many objects
+	// the result has. Both are 0 before the query has run.
 	Examined, Found int
 }
 
@@ -50,7 +52,9 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
 	if p.Shard != "" {
-		fmt.Fprintf(&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
+		fmt.
+			Fprintf(
+				&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
 	}
 	switch {
 	case p.Scan:
@@ -99,13 +103,17 @@ func notes(q Query, negated bool, dst []string) []string {
 		}
 	case negation:
 		if c, ok := q.sub.(*comparison); ok && c.op == opEqual && !negated {
-			dst = append(dst, fmt.Sprintf("%s also holds for objects without a value in %s; add && %s to leave them out", q, c.index, c.index))
+			dst = append(dst, fmt.Sprintf(
+				"%s also holds for objects without a value in %s; add && %s to leave them out", q,
+				c.index, c.index))
 		}
 		dst = notes(q.sub, !negated, dst)
 	case *condition:
 		filter, err := jsonpath.CompileFilter(q.text)
-		if err == nil && slices.ContainsFunc(filter.Comparisons(), func(c jsonpath.Comparison) bool { return c.Op == "!=" }) {
-			dst = append(dst, fmt.Sprintf("%s: != does not hold for objects without the value; write !(... == ...) to include them", q))
+		if err == nil && slices.ContainsFunc(filter.Comparisons(),
+			func(c jsonpath.Comparison) bool { return c.Op == "!=" }) {
+			dst = append(dst, fmt.Sprintf(
+				"%s: != does not hold for objects without the value; write !(... == ...) to include them", q))
 		}
 	}
 	return dst

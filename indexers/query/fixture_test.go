@@ -69,7 +69,8 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	if random.IntN(8) > 0 {
 		meta["namespace"] = pick("a", "a-b", "b", "c")
 	}
-	maybe(meta, "creationTimestamp", time.Date(2025, 6, 1, random.IntN(6), 0, 0, 0, time.UTC).Format(time.RFC3339))
+	maybe(meta, "creationTimestamp", time.Date(2025, 6, 1, random.IntN(6), 0, 0, 0,
+		time.UTC).Format(time.RFC3339))
 	labels := m{}
 	maybe(labels, "example.com/team", pick("edge", "payments", "core"))
 	maybe(labels, "tier", pick("web", "db"))
@@ -77,7 +78,8 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	maybe(spec, "class", pick("gold", "silver", "a/b", ""))
 	hosts, weights, conditions := []any{}, []any{}, []any{}
 	for range random.IntN(3) {
-		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x", "É/\\ö *", ""))
+		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x",
+			"É/\\ö *", ""))
 		weights = append(weights, int64(random.IntN(10)-3))
 		conditions = append(conditions, m{"type": pick("Ready", "Issuing"), "status": pick("True", "False")})
 	}
@@ -85,15 +87,19 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	maybe(spec, "weights", weights)
 	maybe(spec, "weight", int64(random.IntN(12)-2))
 	address := func() string {
-		return pick("10.0.0.1", "10.255.255.255", "11.0.0.0", "::ffff:10.1.2.3", "2001:db8::1", "2001:db9::", "0.0.0.0", "text")
+		return pick("10.0.0.1", "10.255.255.255", "11.0.0.0", "::ffff:10.1.2.3", "2001:db8::1", "2001:db9::",
+			"0.0.0.0", "text")
 	}
 	maybe(spec, "address", address())
-	maybe(spec, "network", pick("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "0.0.0.0/0", "11.0.0.0/8", "2001:db8::/48", "text"))
+	maybe(spec, "network", pick("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "0.0.0.0/0", "11.0.0.0/8",
+		"2001:db8::/48", "text"))
 	maybe(spec, "addresses", []any{address(), address()})
 	maybe(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
-	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0, time.UTC).Format(time.RFC3339))
+	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0,
+		time.UTC).Format(time.RFC3339))
 	maybe(status, "conditions", conditions)
-	return &unstructured.Unstructured{Object: m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": spec, "status": status}}
+	return &unstructured.Unstructured{Object: m{"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": meta, "spec": spec, "status": status}}
 }
 
 // key is the key of an object.

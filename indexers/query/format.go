@@ -123,8 +123,8 @@ func word(text string) string {
 	return quoted(text)
 }
 
-// String gives the value as it is written in a query. A single part in which a "/" or "\" stands for itself is
-// written between parentheses: without them it would be taken apart where the index is composite.
+// String gives the value as it is written in a query. A single part in which a "/" or "\" stands for itself
+// is written between parentheses: without them it would be taken apart where the index is composite.
 func (v value) String() string {
 	text := strings.Join(v.parts, "")
 	exact := false
@@ -153,7 +153,8 @@ func bare(text string) bool {
 }
 
 func isBare(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(`-._/:+@%~\#`, r) || r >= 0xa0 && r != 0xfffd
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+		strings.ContainsRune(`-._/:+@%~\#`, r) || r >= 0xa0 && r != 0xfffd
 }
 
 func quoted(text string) string {

@@ -11,11 +11,11 @@ import (
 )
 
 // ForIndexer makes a source of an indexer of client-go, such as informer.GetIndexer() gives. Such an indexer
-// has no snapshots: an object that is written while a query runs may be seen in part, and each query lists what
-// it looks at. The stamp has no resource version and no time.
+// has no snapshots: an object that is written while a query runs may be seen in part, and each query lists
+// what it looks at. The stamp has no resource version and no time.
 //
-// The functions, which may be left out, are those that the indexer has: so that a plan can warn of values that they
-// have left out.
+// The functions, which may be left out, are those that the indexer has: so that a plan can warn of values
+// that they have left out.
 func ForIndexer(indexer cache.Indexer, functions ...*indexers.Functions) Source {
 	return indexerSource{indexer, functions}
 }

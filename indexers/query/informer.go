@@ -27,14 +27,14 @@ func (s informerSource) Snapshot() Snapshot {
 	}}
 }
 
-// complete reports whether the content of an informer that has synced is complete in a state: it is not between
-// two generations.
+// complete reports whether the content of an informer that has synced is complete in a state: it is not
+// between two generations.
 func complete(state status.State) bool {
 	return state == status.Synced || state == status.Degraded || state == status.Stopped
 }
 
-// holds reports whether all that is wanted of a shard is there; nil: everything is followed. Ranges that are added to one
-// are listed while the informer stays synced.
+// holds reports whether all that is wanted of a shard is there; nil: everything is followed. Ranges that are
+// added to one are listed while the informer stays synced.
 func holds(shard *status.Shard) bool {
 	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
 }
@@ -58,7 +58,8 @@ func part(shard *status.Shard) string {
 	return b.String()
 }
 
-// informerSnapshot gives objects as they are kept, so that only those that a query has to look into are decoded.
+// informerSnapshot gives objects as they are kept, so that only those that a query has to look into are
+// decoded.
 type informerSnapshot struct {
 	*dynamicinformer.Snapshot
 	stamp Stamp

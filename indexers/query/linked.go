@@ -36,7 +36,8 @@ func (c *compiler) compileLinking(q *linking) (cond, error) {
 	if c.references == nil {
 		return nil, ErrNoReferences
 	}
-	if names := c.references.Names(); q.of != linkFrom && q.reference != "" && !slices.Contains(names, q.reference) {
+	if names := c.references.Names(); q.of != linkFrom && q.reference != "" &&
+		!slices.Contains(names, q.reference) {
 		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
 	}
 	l := &linked{snapshot: c.snapshot, query: q.String(), meter: c.meter}

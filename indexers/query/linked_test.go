@@ -18,7 +18,8 @@ import (
 // told passes objects on to a graph, as an informer does that has synced.
 type told struct{ cache.ResourceEventHandler }
 
-func (h *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (h *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+	error) {
 	h.ResourceEventHandler = handler
 	return h, nil
 }
@@ -48,7 +49,8 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *told) {
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
 	for _, m := range []references.Member{
 		{Type: widget, References: c.Resources[0].References, Informer: widgets},
-		{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true}, Informer: gadgets},
+		{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true},
+			Informer: gadgets},
 	} {
 		if _, err := graph.Add(m); err != nil {
 			t.Fatal(err)
@@ -58,7 +60,8 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *told) {
 		t.Fatal(err)
 	}
 	objects := []*unstructured.Unstructured{
-		simple("a/x", "edge", 1, "gold"), simple("a/y", "edge", 2, "silver"), simple("b/x", "edge", 3, "gold"), simple("b/y", "core", 4, "iron"), simple("b/z", "edge", 5, nil),
+		simple("a/x", "edge", 1, "gold"), simple("a/y", "edge", 2, "silver"), simple("b/x", "edge", 3,
+			"gold"), simple("b/y", "core", 4, "iron"), simple("b/z", "edge", 5, nil),
 	}
 	for _, u := range objects {
 		widgets.OnAdd(u, true)
@@ -147,10 +150,12 @@ func TestObjectsThatNobodyKnowsAreDoubted(t *testing.T) {
 func TestReferencesThatAreNotThere(t *testing.T) {
 	querier, _, _ := linkedStock(t)
 	var unknown *query.UnknownReferenceError
-	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {
+	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err,
+		&unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := stock(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err, query.ErrNoReferences) {
+	if _, err := stock(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err,
+		query.ErrNoReferences) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := query.NewMatcher(query.Not(query.Dangling(""))); !errors.Is(err, query.ErrNoReferences) {
@@ -169,7 +174,8 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 	t.Cleanup(graph.Close)
 	widgets := &told{}
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
-	if _, err := graph.Add(references.Member{Type: widget, References: c.Resources[0].References, Informer: widgets}); err != nil {
+	if _, err := graph.Add(references.Member{Type: widget, References: c.Resources[0].References,
+		Informer: widgets}); err != nil {
 		t.Fatal(err)
 	}
 	querier := stock(t).WithReferences(graph.View(widget))
@@ -189,14 +195,16 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 		t.Errorf("without a reference: %v", got)
 	}
 	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
-	want := []string{"dangling(gadget): 1 reference to Gadget.example.com is not checked: nobody follows them, so that they do not count as dangling"}
+	want := []string{
+		"dangling(gadget): 1 reference to Gadget.example.com is not checked: nobody follows them, so that they do not count as dangling"}
 	if diff := cmp.Diff(want, doubts("dangling(gadget)")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := doubts("dangling(owners)"); len(got) > 0 {
 		t.Errorf("of another reference: %v", got)
 	}
-	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true}, Informer: &told{}}); err != nil {
+	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets",
+		Kind: "Gadget", Namespaced: true}, Informer: &told{}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := graph.WaitForSync(t.Context()); err != nil {

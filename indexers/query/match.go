@@ -17,10 +17,11 @@ type Matcher struct {
 	clock  func() time.Time
 }
 
-// NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be more;
-// the index by namespace is always there. Errors are those of [Querier.Query]. What a query says about references cannot
-// be known of a single object and is an error, too; see references.Graph.Subscribe. Times relative to now are those of each
-// call of Match: that an object begins to match as time goes by is no event.
+// NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be
+// more; the index by namespace is always there. Errors are those of [Querier.Query]. What a query says about
+// references cannot be known of a single object and is an error, too; see references.Graph.Subscribe. Times
+// relative to now are those of each call of Match: that an object begins to match as time goes by is no
+// event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}
 	// An object without anything shows all that is wrong with the query.

@@ -5,8 +5,8 @@ import (
 	"context"
 )
 
-// meter counts the work of one query and asks now and then whether anybody still waits for the answer. A nil meter is
-// never full. It is not safe for concurrent use.
+// meter counts the work of one query and asks now and then whether anybody still waits for the answer. A nil
+// meter is never full. It is not safe for concurrent use.
 type meter struct {
 	ctx   context.Context
 	yield func(context.Context) error // Options.Yield
@@ -14,7 +14,8 @@ type meter struct {
 	err   error                       // of ctx
 }
 
-// workBetweenChecks is how many cheap steps, such as a look-up in an index, pass between two looks at the context.
+// workBetweenChecks is how many cheap steps, such as a look-up in an index, pass between two looks at the
+// context.
 const workBetweenChecks = 256
 
 // bodyWork is the work of looking into an object, which may be large: the context is asked each time.

@@ -44,7 +44,8 @@ func (p *parser) comparedByWord(index string) error {
 	}
 	p.at += len(word)
 	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n(")
-	if in, ok := strings.CutPrefix(rest, "in"); ok && strings.EqualFold(word, "not") && (in == "" || !isName(in[0])) {
+	if in, ok := strings.CutPrefix(rest, "in"); ok && strings.EqualFold(word, "not") &&
+		(in == "" || !isName(in[0])) {
 		p.at = len(p.text) - len(in)
 		rest = strings.TrimLeft(in, " \t\r\n(")
 	}
@@ -73,7 +74,9 @@ func (p *parser) negatedByWord(name string, start int) error {
 	if rest == "" || rest[0] != '(' && (!isName(rest[0]) || p.wordFollows("in", "and", "or")) {
 		return nil // an index of that name
 	}
-	return p.failAt(start, "%q cannot stand here; a negation is written !team, team!=edge or !(team=edge && tier=web)", name)
+	return p.
+		failAt(
+			start, "%q cannot stand here; a negation is written !team, team!=edge or !(team=edge && tier=web)", name)
 }
 
 // starred complains about a pattern such as prod*, of which the parser has read what is before the star.
@@ -89,7 +92,9 @@ func (p *parser) starred(c *comparison, text string) error {
 	case p.at == len(p.text) || !isBare(rune(p.text[p.at])):
 		return p.failAt(start, `"*" is no pattern; the beginning of a text is written %s^=%s`, c.index, text)
 	}
-	return p.failAt(start, `"*" is no pattern; what contains a text is written %s contains %s, and a regular expression %[1]s=~"^%[2]s"`, c.index, text)
+	return p.
+		failAt(
+			start, `"*" is no pattern; what contains a text is written %s contains %s, and a regular expression %[1]s=~"^%[2]s"`, c.index, text)
 }
 
 // peekName gives the word that comes next, without taking it.
@@ -119,8 +124,10 @@ func (p *parser) wordFollows(words ...string) bool {
 func (p *parser) foreignOperator(index string) error {
 	start := p.at
 	for text, hint := range map[string]string{
-		"<>": "inequality is written %s!=x", "!~": "a negation is written !(%s=~\"x\")", "===": "equality is written %s=x", "~": "a regular expression is written %s=~\"x\"",
-		"$=": "a regular expression is written %s=~\"x$\"", "*=": "what contains a text is written %s contains x",
+		"<>": "inequality is written %s!=x", "!~": "a negation is written !(%s=~\"x\")",
+		"===": "equality is written %s=x", "~": "a regular expression is written %s=~\"x\"",
+		"$=": "a regular expression is written %s=~\"x$\"",
+		"*=": "what contains a text is written %s contains x",
 	} {
 		if strings.HasPrefix(p.text[p.at:], text) {
 			p.at += len(text)

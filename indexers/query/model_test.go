@@ -43,7 +43,8 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	switch random.IntN(25) {
 	case 0:
 		team := pick("edge", "payments", "none")
-		return query.Eq("team", team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
+		return query.Eq("team", team),
+			func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
 	case 1:
 		return query.In("class", "gold", "a/b", "none"), func(u *unstructured.Unstructured) bool {
 			c, ok := text(u, "spec", "class")
@@ -55,11 +56,13 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			return !ok
 		}
 	case 3:
-		return query.Exists("host"), func(u *unstructured.Unstructured) bool { return len(list(u, "hosts")) > 0 }
+		return query.Exists("host"),
+			func(u *unstructured.Unstructured) bool { return len(list(u, "hosts")) > 0 }
 	case 4:
 		prefix := pick("www.", "w", "", "api.example.com", "zzz")
 		return query.Prefix("host", prefix), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) })
+			return slices.ContainsFunc(list(u, "hosts"),
+				func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) })
 		}
 	case 5, 6:
 		return randomComparison(random, "weight", func(u *unstructured.Unstructured) []int64 {
@@ -102,7 +105,10 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	case 12:
 		return query.Eq("condition", "Ready", "False"), func(u *unstructured.Unstructured) bool {
 			all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-			return slices.ContainsFunc(all, func(v any) bool { return v.(m)["type"] == "Ready" && v.(m)["status"] == "False" })
+			return slices.ContainsFunc(all, func(v any) bool {
+				return v.(m)["type"] == "Ready" &&
+					v.(m)["status"] == "False"
+			})
 		}
 	case 13:
 		return query.Label("tier in (web),example.com/team"), func(u *unstructured.Unstructured) bool {
@@ -110,12 +116,14 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		}
 	case 14:
 		team := pick("edge", "payments", "core", "none")
-		return query.Label("example.com/team=" + team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
+		return query.Label("example.com/team=" + team),
+			func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
 	case 15:
 		tier := pick("web", "db", "wax")
-		return query.Label("tier in (" + tier + ",none),example.com/team notin (core)"), func(u *unstructured.Unstructured) bool {
-			return u.GetLabels()["tier"] == tier && u.GetLabels()["example.com/team"] != "core"
-		}
+		return query.Label("tier in (" + tier + ",none),example.com/team notin (core)"),
+			func(u *unstructured.Unstructured) bool {
+				return u.GetLabels()["tier"] == tier && u.GetLabels()["example.com/team"] != "core"
+			}
 	case 16:
 		return query.Where("@.spec.weight >= 4"), func(u *unstructured.Unstructured) bool {
 			w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
@@ -124,15 +132,21 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	case 17, 18:
 		part := pick("example", ".", "EXAMPLE.", "", "/", "é/", "*", "\\ö")
 		return query.Contains("host", part), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return strings.Contains(strings.ToLower(v.(string)), strings.ToLower(part)) })
+			return slices.ContainsFunc(list(u, "hosts"),
+				func(v any) bool {
+					return strings.Contains(strings.ToLower(v.(string)),
+						strings.ToLower(part))
+				})
 		}
 	case 19:
 		expression := regexp.MustCompile(pick("^www[.]", "org$", ".", "^$", "é|x", `[/\\]`))
 		return query.Matches("host", expression.String()), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return expression.MatchString(strings.ToLower(v.(string))) })
+			return slices.ContainsFunc(list(u, "hosts"),
+				func(v any) bool { return expression.MatchString(strings.ToLower(v.(string))) })
 		}
 	case 20:
-		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "11.0.0.0/31", "10.200.0.0/9"))
+		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "2001:db8::/32",
+			"::/0", "11.0.0.0/31", "10.200.0.0/9"))
 		field := pick("address", "addresses")
 		text := prefix.String()
 		if random.IntN(4) == 0 && text == "10.0.0.0/8" {
@@ -149,7 +163,8 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			})
 		}
 	case 22:
-		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "2001::/16", "10.1.2.3/32"))
+		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "2001::/16",
+			"10.1.2.3/32"))
 		return query.Within("network", prefix.String()), func(u *unstructured.Unstructured) bool {
 			v, _ := text(u, "spec", "network")
 			narrow, err := netip.ParsePrefix(v)
@@ -171,7 +186,8 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 }
 
 // randomComparison compares integers, of which one has to fulfil it.
-func randomComparison(random *rand.Rand, index string, of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
+func randomComparison(random *rand.Rand, index string,
+	of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
 	bound := int64(random.IntN(14) - 4)
 	upper := bound + int64(random.IntN(4))
 	text := strconv.FormatInt(bound, 10)
@@ -188,7 +204,8 @@ func randomComparison(random *rand.Rand, index string, of func(*unstructured.Uns
 	case 3:
 		return query.AtLeast(index, text), some(func(w int64) bool { return w >= bound })
 	case 4:
-		return query.Range(index, text, strconv.FormatInt(upper, 10)), some(func(w int64) bool { return w >= bound && w < upper })
+		return query.Range(index, text, strconv.FormatInt(upper, 10)),
+			some(func(w int64) bool { return w >= bound && w < upper })
 	default:
 		return query.Eq(index, text), some(func(w int64) bool { return w == bound })
 	}
@@ -243,7 +260,8 @@ func cmpTuple(a, b, c, d string) int {
 }
 
 // checkModel compares random queries with a look at every object.
-func checkModel(t *testing.T, seed uint64, rounds, size int, make func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
+func checkModel(t *testing.T, seed uint64, rounds, size int,
+	make func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
 	full := 0
@@ -270,7 +288,8 @@ func checkModel(t *testing.T, seed uint64, rounds, size int, make func(testing.T
 	}
 }
 
-func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string, objects []*unstructured.Unstructured) {
+func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string,
+	objects []*unstructured.Unstructured) {
 	t.Helper()
 	ctx, scan := t.Context(), query.Options{AllowScan: true, Now: modelNow}
 	got, err := querier.Keys(ctx, q, scan)
@@ -289,18 +308,21 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 		t.Errorf("parsed, it gives %v, %v", got, err)
 	}
 	// Whether a scan is allowed changes nothing but whether there is an answer.
-	if got, err := querier.Keys(ctx, q, query.Options{Now: modelNow}); !isScan(err) && (err != nil || !slices.Equal(got, want)) {
+	if got, err := querier.Keys(ctx, q, query.Options{Now: modelNow}); !isScan(err) &&
+		(err != nil || !slices.Equal(got, want)) {
 		t.Errorf("without scans it gives %v, %v", got, err)
 	}
 	limit := 1 + random.IntN(7)
-	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit, Now: modelNow}); !slices.Equal(got, want) {
+	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit,
+		Now: modelNow}); !slices.Equal(got, want) {
 		t.Errorf("in pages of %d it gives %v, not %v", limit, got, want)
 	}
 	index, descending := orders[random.IntN(len(orders))], random.IntN(2) == 0
 	options := query.Options{AllowScan: true, SortBy: index, Descending: descending, Now: modelNow}
 	sorted, err := querier.Keys(ctx, q, options)
 	if want := sortedBy(want, objects, index, descending); err != nil || !slices.Equal(sorted, want) {
-		t.Errorf("by %s, descending %v: %v (-naive +query):\n%s", index, descending, err, cmp.Diff(want, sorted))
+		t.Errorf("by %s, descending %v: %v (-naive +query):\n%s", index, descending, err,
+			cmp.Diff(want, sorted))
 	}
 	options.Limit = limit
 	if got := pages(t, querier, q, options); !slices.Equal(got, sorted) {
@@ -309,7 +331,8 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 }
 
 // orders are what the model sorts by.
-var orders = []string{"weight", "host", "weights", "ordered", "name", "age", "weight, host desc", "namespace desc, age, weights", "age desc, name desc"}
+var orders = []string{"weight", "host", "weights", "ordered", "name", "age", "weight, host desc",
+	"namespace desc, age, weights", "age desc, name desc"}
 
 func isScan(err error) bool {
 	var scan *query.ScanError

@@ -8,7 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNarrow: the token of a query among some objects goes on with the same query where there are no others, and with no other one.
+// TestNarrow: the token of a query among some objects goes on with the same query where there are no others,
+// and with no other one.
 func TestNarrow(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	q := query.Exists("team")
@@ -16,7 +17,8 @@ func TestNarrow(t *testing.T) {
 	if err != nil || len(all) < 3 {
 		t.Fatal(all, err)
 	}
-	page, err := querier.Query(t.Context(), query.Narrow(query.Narrow(q, query.Label("example.com/team")), query.All()), query.Options{Limit: 1})
+	page, err := querier.Query(t.Context(), query.Narrow(query.Narrow(q, query.Label("example.com/team")),
+		query.All()), query.Options{Limit: 1})
 	if err != nil || page.Continue == "" {
 		t.Fatal(page, err)
 	}
@@ -24,7 +26,8 @@ func TestNarrow(t *testing.T) {
 	if err != nil || !slices.Equal(append(page.Keys(), rest...), all) {
 		t.Errorf("%v goes on with %v, %v, of %v", page.Keys(), rest, err, all)
 	}
-	if _, err := querier.Keys(t.Context(), query.And(q, query.All()), query.Options{Continue: page.Continue}); !errors.Is(err, query.ErrContinue) {
+	if _, err := querier.Keys(t.Context(), query.And(q, query.All()),
+		query.Options{Continue: page.Continue}); !errors.Is(err, query.ErrContinue) {
 		t.Errorf("another query goes on with it: %v", err)
 	}
 }

@@ -65,7 +65,8 @@ func TestExplainSaysWhatUnequalMeans(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan, err := querier.Explain(q, query.Options{})
-		if err != nil || !strings.Contains(plan.String(), want) || strings.Contains(plan.String(), "note ") != (want != "") {
+		if err != nil || !strings.Contains(plan.String(), want) ||
+			strings.Contains(plan.String(), "note ") != (want != "") {
 			t.Errorf("%s: %v\n%s", text, err, plan)
 		}
 	}

@@ -42,8 +42,8 @@ func labelsOf(item any) labels.Labels {
 	return labels.Set(nil)
 }
 
-// textsOf returns the texts, numbers and booleans that a path leads to in an item, as text. Once the meter's context has
-// ended, the result is incomplete.
+// textsOf returns the texts, numbers and booleans that a path leads to in an item, as text. Once the meter's
+// context has ended, the result is incomplete.
 func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 	ctx := m.context()
 	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
@@ -155,7 +155,8 @@ func (p *probe) decoded(u *unstructured.Unstructured) bool {
 	return !p.meter.failed(err) && match
 }
 
-// holds tests an item. One that cannot be read does not fit. Once the meter's context has ended, no item fits.
+// holds tests an item. One that cannot be read does not fit. Once the meter's context has ended, no item
+// fits.
 func (p *probe) holds(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {

@@ -113,8 +113,8 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 	return o, nil
 }
 
-// compileTerm reads the name of a sorted index, a path, or name, namespace or age, and a direction, which may be turned
-// around.
+// compileTerm reads the name of a sorted index, a path, or name, namespace or age, and a direction, which may
+// be turned around.
 func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && directions[direction] == 0 {
@@ -169,7 +169,8 @@ var builtin = map[string]func(key string, item any) sortValue{
 	"age": ageOf,
 }
 
-// IsBuiltinOrder reports whether objects of all types can be sorted by a name. No index of a config has such a name.
+// IsBuiltinOrder reports whether objects of all types can be sorted by a name. No index of a config has such
+// a name.
 func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
 
 // creation leads to the time of creation.

@@ -35,8 +35,8 @@ func splitTerms(text string) (terms []string) {
 	return append(terms, text[start:])
 }
 
-// splitDirection splits a term into a name or a path and its direction. Only the last word of a path can be one: a path
-// may have spaces.
+// splitDirection splits a term into a name or a path and its direction. Only the last word of a path can be
+// one: a path may have spaces.
 func splitDirection(text string) (name, direction string) {
 	if !isPath(text) {
 		name, direction, _ = strings.Cut(text, " ")
@@ -53,8 +53,8 @@ func splitDirection(text string) (name, direction string) {
 // directions are the words for them.
 var directions = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
-// ofPath gives what a path leads to first, in the order of the term: numbers and quantities come before times, and these
-// before other text, as in an aggregation.
+// ofPath gives what a path leads to first, in the order of the term: numbers and quantities come before
+// times, and these before other text, as in an aggregation.
 func (t *term) ofPath(m *meter) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {

@@ -19,7 +19,8 @@ func TestSplitTerms(t *testing.T) {
 		}
 	}
 	for text, want := range map[string][2]string{
-		"size desc": {"size", "desc"}, "size  up": {"size", "up"}, ".a desc": {".a", "desc"}, ".a['b desc']": {".a['b desc']", ""}, ".a[?(@.b == 1)] asc": {".a[?(@.b == 1)]", "asc"},
+		"size desc": {"size", "desc"}, "size  up": {"size", "up"}, ".a desc": {".a",
+			"desc"}, ".a['b desc']": {".a['b desc']", ""}, ".a[?(@.b == 1)] asc": {".a[?(@.b == 1)]", "asc"},
 	} {
 		if name, direction := splitDirection(text); name != want[0] || direction != want[1] {
 			t.Errorf("%s: got %q and %q, want %q", text, name, direction, want)

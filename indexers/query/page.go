@@ -16,16 +16,16 @@ type token struct {
 	set   bool
 }
 
-// wireToken is the form of a token. Values are bytes, because keys of indexes need not be text; null stands for an
-// object without one.
+// wireToken is the form of a token. Values are bytes, because keys of indexes need not be text; null stands
+// for an object without one.
 type wireToken struct {
 	Values []*[]byte `json:"v,omitempty"`
 	Key    string    `json:"k"`
 	Query  uint64    `json:"q"`
 }
 
-// sum tells queries apart: those of different texts, and those whose operands have no text. Among which objects they are asked
-// makes no difference.
+// sum tells queries apart: those of different texts, and those whose operands have no text. Among which
+// objects they are asked makes no difference.
 func sum(query Query, options Options) uint64 {
 	query = asked(query)
 	h := fnv.New64a()
@@ -61,7 +61,8 @@ func readToken(text string, query Query, options Options, terms int) (token, err
 	}
 	var w wireToken
 	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(data, &w) != nil || w.Query != sum(query, options) || len(w.Values) != terms {
+	if err != nil || json.Unmarshal(data, &w) != nil || w.Query != sum(query, options) ||
+		len(w.Values) != terms {
 		return token{}, ErrContinue
 	}
 	t := token{place: place{key: w.Key}, query: w.Query, set: true}

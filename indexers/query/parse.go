@@ -33,17 +33,18 @@ const (
 //	dangling(issuer)                         a reference that leads to nothing; dangling() for any
 //	refersTo(Issuer.cert-manager.io, prod/ca)   what refers to an object; referredBy the other way round
 //
-// These are joined by && (or a comma) and ||, negated by !, and grouped by parentheses; && binds closer than ||.
-// Values are bare words, or texts between double quotes with the escapes of JSON, or between single quotes
-// without any. A "/" joins the parts of a composite value, and a backslash takes it literally. The error is an
-// [*Error].
+// These are joined by && (or a comma) and ||, negated by !, and grouped by parentheses; && binds closer than
+// ||. Values are bare words, or texts between double quotes with the escapes of JSON, or between single
+// quotes without any. A "/" joins the parts of a composite value, and a backslash takes it literally. The
+// error is an [*Error].
 func Parse(text string) (Query, error) {
 	p := &parser{text: text}
 	switch {
 	case len(text) > mostBytes:
 		return nil, &Error{Text: text[:0], Err: fmt.Errorf("the query is longer than %d bytes", mostBytes)}
 	case !utf8.ValidString(text):
-		return nil, &Error{Text: strings.ToValidUTF8(text, "\ufffd"), Err: errors.New("the query is not UTF-8")}
+		return nil, &Error{Text: strings.ToValidUTF8(text, "\ufffd"),
+			Err: errors.New("the query is not UTF-8")}
 	}
 	q, err := p.or(0)
 	if err != nil {
@@ -100,7 +101,8 @@ func (p *parser) or(depth int) (Query, error) { return p.join(depth, p.and, true
 func (p *parser) and(depth int) (Query, error) { return p.join(depth, p.unary, false, "&&", ",") }
 
 // join reads operands between operators.
-func (p *parser) join(depth int, operand func(int) (Query, error), or bool, operators ...string) (Query, error) {
+func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
+	operators ...string) (Query, error) {
 	first, err := operand(depth)
 	if err != nil {
 		return nil, err
@@ -168,11 +170,13 @@ func (p *parser) name() (string, error) {
 }
 
 func isName(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_' || c == '-' || c == '/'
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_' ||
+		c == '-' || c == '/'
 }
 
 var comparisons = map[string]operator{
-	"=": opEqual, "==": opEqual, "!=": opEqual, "<": opLess, "<=": opAtMost, ">": opGreater, ">=": opAtLeast, "^=": opPrefix,
+	"=": opEqual, "==": opEqual, "!=": opEqual, "<": opLess, "<=": opAtMost, ">": opGreater, ">=": opAtLeast,
+	"^=": opPrefix,
 	"=~": opMatches,
 }
 
@@ -273,7 +277,8 @@ func (p *parser) in(c *comparison) error {
 		return p.unexpected(`expected "(" and the values, or "[" and a range`)
 	}
 	c.op = opIn
-	if _, empty := p.take(")"); empty && bracket == "(" { // none of no values, as In without values is written
+	// none of no values, as In without values is written
+	if _, empty := p.take(")"); empty && bracket == "(" {
 		return nil
 	}
 	for {
@@ -318,14 +323,15 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 	case !strings.HasPrefix(p.text[p.at:], "]"):
 		return p.unexpected(`expected "," or ")"`)
 	case bracket == "[" && len(c.values) == 2:
-		return p.unexpected(fmt.Sprintf("a range is written %s in [%s, %s), without its end; a list is written %s in (%s, %s)",
+		return p.unexpected(fmt.Sprintf(
+			"a range is written %s in [%s, %s), without its end; a list is written %s in (%s, %s)",
 			c.index, c.values[0], c.values[1], c.index, c.values[0], c.values[1]))
 	}
 	return p.unexpected(`a list is written in (a, b), and a range in [a, b)`)
 }
 
-// value reads a word or a text between quotes, or the parts of a value between parentheses, each of which stands for
-// itself.
+// value reads a word or a text between quotes, or the parts of a value between parentheses, each of which
+// stands for itself.
 func (p *parser) value() (value, error) {
 	p.blanks()
 	open := p.at

@@ -21,7 +21,8 @@ func (p *parser) function(name string, start int) (Query, error) {
 	case "dangling", "refersTo", "referredBy":
 		return p.linking(name, start)
 	default:
-		return nil, p.failAt(start, "there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
+		return nil, p.failAt(start,
+			"there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
 	}
 	p.at++
 	p.blanks()
@@ -41,7 +42,8 @@ func (p *parser) function(name string, start int) (Query, error) {
 		_, err := c.compile()
 		if wrong := (*jsonpath.Error)(nil); errors.As(err, &wrong) {
 			start, end := placeIn(written, wrong.Offset), placeIn(written, wrong.Offset+wrong.Length)
-			return nil, &Error{Text: p.text, Offset: from + start, Length: end - start, Err: conditionError{wrong}}
+			return nil, &Error{Text: p.text, Offset: from + start, Length: end - start,
+				Err: conditionError{wrong}}
 		}
 		return c, at.locate(err)
 	}
@@ -52,7 +54,8 @@ func (p *parser) function(name string, start int) (Query, error) {
 	return &labelling{selector: selector, text: text, at: at}, nil
 }
 
-// conditionError is an error of a condition within a query, without the place that it has in the condition alone.
+// conditionError is an error of a condition within a query, without the place that it has in the condition
+// alone.
 type conditionError struct{ of *jsonpath.Error }
 
 // Error returns the code, the message and the remedy.
@@ -78,12 +81,14 @@ func placeIn(literal string, offset int) int {
 			if literal[at+1] == 'u' {
 				size = 6
 			}
-			if size == 6 && at+12 < len(literal) && literal[at+6:at+8] == `\u` && utf16.IsSurrogate(codeUnit(literal[at+2:at+6])) {
+			if size == 6 && at+12 < len(literal) && literal[at+6:at+8] == `\u` &&
+				utf16.IsSurrogate(codeUnit(literal[at+2:at+6])) {
 				size = 12
 			}
 		}
 		var text string
-		_ = json.Unmarshal([]byte(`"`+literal[at:at+size]+`"`), &text) // it is part of a valid text, but maybe of a character
+		_ = json.Unmarshal([]byte(`"`+literal[at:at+size]+`"`),
+			&text) // it is part of a valid text, but maybe of a character
 		at, offset = at+size, offset-max(len(text), 1)
 	}
 	return at
@@ -94,8 +99,8 @@ func codeUnit(hex string) rune {
 	return rune(n)
 }
 
-// linking reads dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy of the same; the name of the reference
-// may be left out.
+// linking reads dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy of the same; the name of
+// the reference may be left out.
 func (p *parser) linking(name string, start int) (Query, error) {
 	p.at++
 	var arguments []string
@@ -117,11 +122,13 @@ func (p *parser) linking(name string, start int) (Query, error) {
 	l := &linking{at: mark{p.text, start, p.at}}
 	if name == "dangling" {
 		if len(arguments) > 1 {
-			return nil, p.failAt(start, "dangling takes the name of one reference, or nothing for all; join several by ||")
+			return nil, p.failAt(start,
+				"dangling takes the name of one reference, or nothing for all; join several by ||")
 		}
 	} else {
 		if len(arguments) < 2 || len(arguments) > 3 || arguments[0] == "" || arguments[1] == "" {
-			return nil, p.failAt(start, "%s takes a type, an object and perhaps the name of a reference, as in %s(Issuer.cert-manager.io, prod/ca)", name, name)
+			return nil, p.failAt(start,
+				"%s takes a type, an object and perhaps the name of a reference, as in %s(Issuer.cert-manager.io, prod/ca)", name, name)
 		}
 		l.of = linkTo
 		if name == "referredBy" {
@@ -136,7 +143,8 @@ func (p *parser) linking(name string, start int) (Query, error) {
 	return l, nil
 }
 
-// objectNamed reads a type and a key. A type that begins with a capital letter is a kind, another a plural name.
+// objectNamed reads a type and a key. A type that begins with a capital letter is a kind, another a plural
+// name.
 func objectNamed(typ, key string) references.Object {
 	var o references.Object
 	name, group, _ := strings.Cut(typ, ".")

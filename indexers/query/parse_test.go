@@ -31,28 +31,32 @@ func TestParse(t *testing.T) {
 		"index":                        query.Exists("index"),
 		"*":                            query.All(),
 		"!*":                           query.Or(),
-		"a=1 && b=2 || c=3":            query.Or(query.And(query.Eq("a", "1"), query.Eq("b", "2")), query.Eq("c", "3")),
-		"a=1, b=2":                     query.And(query.Eq("a", "1"), query.Eq("b", "2")),
-		"a=1 && (b=2 || c=3)":          query.And(query.Eq("a", "1"), query.Or(query.Eq("b", "2"), query.Eq("c", "3"))),
-		"!(a=1 || b)":                  query.Not(query.Or(query.Eq("a", "1"), query.Exists("b"))),
-		"a=prod/ca":                    query.Eq("a", "prod", "ca"),
-		`a=x\/y/z`:                     query.Eq("a", "x/y", "z"),
-		`label("app=web")`:             query.Label("app=web"),
-		`where('@.spec.x > 2')`:        query.Where("@.spec.x > 2"),
-		"where(.spec.paused)":          query.Where(".spec.paused"),
-		"label=x":                      query.Eq("label", "x"),
-		"namespace in (a, b)":          query.Namespace("a", "b"),
-		"a contains 'b c'":             query.Contains("a", "b c"),
-		`a =~ "^b.*$"`:                 query.Matches("a", "^b.*$"),
-		"a=~b":                         query.Matches("a", "b"),
-		"a='~b'":                       query.Eq("a", "~b"),
-		"a in 10.0.0.0/8":              query.Within("a", "10.0.0.0/8"),
-		"a in 2001:db8::/32":           query.Within("a", "2001:db8::/32"),
-		"a<now-14d":                    query.Less("a", "now-14d"),
-		"dangling()":                   query.Dangling(""),
-		"!dangling(issuer)":            query.Not(query.Dangling("issuer")),
-		"refersTo(Issuer.example.com, 'prod/ca')": query.RefersTo(references.Object{Group: "example.com", Kind: "Issuer", Namespace: "prod", Name: "ca", UID: "u"}, ""),
-		"referredBy(secrets, prod/ca, owners)":    query.ReferredBy(references.Object{Resource: "secrets", Namespace: "prod", Name: "ca"}, "owners"),
+		"a=1 && b=2 || c=3": query.Or(query.And(query.Eq("a", "1"), query.Eq("b", "2")),
+			query.Eq("c", "3")),
+		"a=1, b=2": query.And(query.Eq("a", "1"), query.Eq("b", "2")),
+		"a=1 && (b=2 || c=3)": query.And(query.Eq("a", "1"),
+			query.Or(query.Eq("b", "2"), query.Eq("c", "3"))),
+		"!(a=1 || b)":           query.Not(query.Or(query.Eq("a", "1"), query.Exists("b"))),
+		"a=prod/ca":             query.Eq("a", "prod", "ca"),
+		`a=x\/y/z`:              query.Eq("a", "x/y", "z"),
+		`label("app=web")`:      query.Label("app=web"),
+		`where('@.spec.x > 2')`: query.Where("@.spec.x > 2"),
+		"where(.spec.paused)":   query.Where(".spec.paused"),
+		"label=x":               query.Eq("label", "x"),
+		"namespace in (a, b)":   query.Namespace("a", "b"),
+		"a contains 'b c'":      query.Contains("a", "b c"),
+		`a =~ "^b.*$"`:          query.Matches("a", "^b.*$"),
+		"a=~b":                  query.Matches("a", "b"),
+		"a='~b'":                query.Eq("a", "~b"),
+		"a in 10.0.0.0/8":       query.Within("a", "10.0.0.0/8"),
+		"a in 2001:db8::/32":    query.Within("a", "2001:db8::/32"),
+		"a<now-14d":             query.Less("a", "now-14d"),
+		"dangling()":            query.Dangling(""),
+		"!dangling(issuer)":     query.Not(query.Dangling("issuer")),
+		"refersTo(Issuer.example.com, 'prod/ca')": query.RefersTo(references.Object{Group: "example.com",
+			Kind: "Issuer", Namespace: "prod", Name: "ca", UID: "u"}, ""),
+		"referredBy(secrets, prod/ca, owners)": query.ReferredBy(references.Object{Resource: "secrets",
+			Namespace: "prod", Name: "ca"}, "owners"),
 	} {
 		got, err := query.Parse(text)
 		if err != nil || got.String() != want.String() {
@@ -118,7 +122,8 @@ func checkPlace(t *testing.T, err error) {
 		t.Errorf("%T is no *Error", err)
 		return
 	}
-	if e.Offset < 0 || e.Offset+e.Length > len(e.Text) || !strings.Contains(e.Caret(), "^") || !utf8.ValidString(e.Error()) {
+	if e.Offset < 0 || e.Offset+e.Length > len(e.Text) || !strings.Contains(e.Caret(), "^") ||
+		!utf8.ValidString(e.Error()) {
 		t.Errorf("%+v is outside of its text", e)
 	}
 }
@@ -127,8 +132,10 @@ func checkPlace(t *testing.T, err error) {
 // text is parsed again.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		"a=1 && !(b in (x, 'y') || c>=2), label('x=y')", `a="\u0000" || where(".a[?(@.b==1)]")`, "!*", "a in [1, 2)",
-		`a=~"^b|c$" && d contains "e f"`, "a in 10.0.0.0/8 || !dangling(b) && refersTo(Kind.example.com, a/b)", "a<now+1h", "a=(b, 'c/d')",
+		"a=1 && !(b in (x, 'y') || c>=2), label('x=y')", `a="\u0000" || where(".a[?(@.b==1)]")`,
+		"!*", "a in [1, 2)",
+		`a=~"^b|c$" && d contains "e f"`,
+		"a in 10.0.0.0/8 || !dangling(b) && refersTo(Kind.example.com, a/b)", "a<now+1h", "a=(b, 'c/d')",
 		`a\=b`, "a^=x/\\/", "((((a))))", "a!=b", "é", "a=é\u2028",
 	} {
 		f.Add(text)

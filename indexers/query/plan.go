@@ -178,7 +178,10 @@ func (k *keyed) holds(object string, item any) bool {
 		_, ok := k.set[object]
 		return ok && k.meter.work(1)
 	}
-	return slices.ContainsFunc(k.exact, func(key string) bool { return k.meter.work(1) && k.index.Has(key, object) })
+	return slices.ContainsFunc(k.exact, func(key string) bool {
+		return k.meter.work(1) &&
+			k.index.Has(key, object)
+	})
 }
 
 func setOf(keys []string) map[string]struct{} {

@@ -32,13 +32,14 @@ type Querier struct {
 	types func(path string) string
 }
 
-// New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is
-// not described holds text. They may be more than the source has.
+// New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that
+// is not described holds text. They may be more than the source has.
 func New(source Source, indexes ...*indexers.Index) *Querier {
 	return &Querier{source: source, schema: newSchema(indexes), latest: &atomic.Pointer[declarations]{}}
 }
 
-// declaring is a snapshot that knows what its indexes hold. Its declarations take the place of those of [New].
+// declaring is a snapshot that knows what its indexes hold. Its declarations take the place of those of
+// [New].
 type declaring interface {
 	Declared() []*indexers.Index
 }
@@ -63,8 +64,9 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 	return latest.schema
 }
 
-// WithReferences returns a Querier over the same source that answers what a query says about references, too. The view
-// is of the type of the source's objects; it is of another moment than the source, but each query asks it once.
+// WithReferences returns a Querier over the same source that answers what a query says about references, too.
+// The view is of the type of the source's objects; it is of another moment than the source, but each query
+// asks it once.
 func (q *Querier) WithReferences(view *references.View) *Querier {
 	with := *q
 	with.references = view
@@ -74,11 +76,12 @@ func (q *Querier) WithReferences(view *references.View) *Querier {
 // Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
 // name, and no full scan.
 type Options struct {
-	// SortBy is the name of a sorted index, a path such as .spec.replicas, or one of name, namespace and age (the
-	// youngest first), or several of these with commas, the most important first. Each may be followed by asc or desc:
-	// "team, expiry desc". By a path, numbers and quantities come before times, and these before other text; it is
-	// looked up in each object that is found. An object with several values counts with the first in the order; those without any come last. Objects with the
-	// same values are in the order of namespace and name.
+	// SortBy is the name of a sorted index, a path such as .spec.replicas, or one of name, namespace and age
+	// (the youngest first), or several of these with commas, the most important first. Each may be followed
+	// by asc or desc: "team, expiry desc". By a path, numbers and quantities come before times, and these
+	// before other text; it is looked up in each object that is found. An object with several values counts
+	// with the first in the order; those without any come last. Objects with the same values are in the order
+	// of namespace and name.
 	SortBy string
 	// Descending turns the order of all values around. It needs SortBy.
 	Descending bool
@@ -90,13 +93,14 @@ type Options struct {
 	Now time.Time
 	// AllowScan lets a query look at every object when no index leads to fewer. [All] alone needs no leave.
 	AllowScan bool
-	// Yield is called between pieces of work, of a millisecond at most in the usual case. Its error ends the query.
-	// Default: nothing is called.
+	// Yield is called between pieces of work, of a millisecond at most in the usual case. Its error ends the
+	// query. Default: nothing is called.
 	Yield func(context.Context) error
 }
 
 // Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
-// [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
+// [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, that of ctx, and [Error]
+// around them for queries that were text.
 func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
 	x, err := q.prepare(ctx, query, options)
 	if err != nil {
@@ -107,7 +111,8 @@ func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Res
 
 // Count counts the objects that a query holds for; Limit, Continue and the order do not matter.
 func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now, Yield: options.Yield})
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
+		Yield: options.Yield})
 	if err != nil {
 		return 0, err
 	}
@@ -124,8 +129,8 @@ func (q *Querier) Explain(query Query, options Options) (*Plan, error) {
 	return x.plan, nil
 }
 
-// Get returns the object of a key: namespace/name, or the name of what has no namespace. It is shared and must
-// not be changed.
+// Get returns the object of a key: namespace/name, or the name of what has no namespace. It is shared and
+// must not be changed.
 func (q *Querier) Get(key string) (*unstructured.Unstructured, bool) {
 	item, ok := q.source.Snapshot().Get(key)
 	if !ok {
@@ -139,7 +144,8 @@ func (q *Querier) ByIndex(index string, parts ...string) (*Result, error) {
 	return q.Query(context.Background(), Eq(index, parts...), Options{})
 }
 
-// Range gives the objects with a value from one on and before another, in the order of the values; see [Range].
+// Range gives the objects with a value from one on and before another, in the order of the values; see
+// [Range].
 func (q *Querier) Range(index, from, to string) (*Result, error) {
 	return q.Query(context.Background(), Range(index, from, to), Options{SortBy: index})
 }
@@ -183,8 +189,8 @@ type entry struct {
 // Len counts the objects.
 func (r *Result) Len() int { return len(r.entries) }
 
-// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace. Keeping them keeps nothing
-// else in memory.
+// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace. Keeping them
+// keeps nothing else in memory.
 func (r *Result) Keys() []string {
 	keys := make([]string, len(r.entries))
 	for i, e := range r.entries {
@@ -205,8 +211,9 @@ func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 	}
 }
 
-// AllJSON calls read for each object in order, with its key and its JSON, which is good until read returns and must not be
-// changed, and returns the first error, its own or that of read. Where objects are kept as JSON nothing is decoded.
+// AllJSON calls read for each object in order, with its key and its JSON, which is good until read returns
+// and must not be changed, and returns the first error, its own or that of read. Where objects are kept as
+// JSON nothing is decoded.
 func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 	for _, e := range r.entries {
 		if o, ok := e.item.(dynamicinformer.PackedObject); ok {

@@ -43,9 +43,12 @@ func TestOrder(t *testing.T) {
 		want    []string
 	}{
 		{"by namespace and name", query.Options{}, []string{"a/x", "a/y", "a-b/x", "b/x"}},
-		{"by number, and then by key", query.Options{SortBy: "weight"}, []string{"a-b/x", "a/x", "a/y", "b/x"}},
-		{"the values turned around", query.Options{SortBy: "weight", Descending: true}, []string{"b/x", "a/x", "a/y", "a-b/x"}},
-		{"without a value last", query.Options{SortBy: "ordered", Descending: true}, []string{"a-b/x", "b/x", "a/y", "a/x"}},
+		{"by number, and then by key", query.Options{SortBy: "weight"},
+			[]string{"a-b/x", "a/x", "a/y", "b/x"}},
+		{"the values turned around", query.Options{SortBy: "weight", Descending: true},
+			[]string{"b/x", "a/x", "a/y", "a-b/x"}},
+		{"without a value last", query.Options{SortBy: "ordered", Descending: true},
+			[]string{"a-b/x", "b/x", "a/y", "a/x"}},
 		{"the first ones", query.Options{SortBy: "weight", Limit: 2}, []string{"a-b/x", "a/x"}},
 	} {
 		got, err := querier.Keys(t.Context(), query.All(), test.options)
@@ -59,8 +62,10 @@ func TestScansHaveToBeAllowed(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
-		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false, "label('example.com/team=edge')": true,
-		"label('example.com/team')": false, "!label('example.com/team=edge')": false, "label('tier=edge') || team=edge": true, "label('other=edge')": false,
+		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false,
+		"label('example.com/team=edge')": true,
+		"label('example.com/team')":      false, "!label('example.com/team=edge')": false,
+		"label('tier=edge') || team=edge": true, "label('other=edge')": false,
 		"where(.spec.weight)": false, "team=edge || where(.spec.weight)": false,
 	} {
 		q, err := query.Parse(text)
@@ -75,7 +80,8 @@ func TestScansHaveToBeAllowed(t *testing.T) {
 		if _, err := querier.Query(t.Context(), q, query.Options{AllowScan: true}); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if plan, err := querier.Explain(q, query.Options{}); err != nil || text != "*" && plan.Scan == allowed {
+		if plan, err := querier.Explain(q, query.Options{}); err != nil || text != "*" &&
+			plan.Scan == allowed {
 			t.Errorf("%s: %+v, %v", text, plan, err)
 		}
 	}
@@ -86,13 +92,15 @@ func TestLabelsBeginWithAnIndex(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
 		u := simple(fmt.Sprintf("ns/w%02d", i), []string{"edge", "payments"}[i/90], int64(i), "gold")
-		u.SetLabels(map[string]string{"example.com/team": u.GetLabels()["example.com/team"], "tier": []string{"web", "wax", "db"}[i%3]})
+		u.SetLabels(map[string]string{"example.com/team": u.GetLabels()["example.com/team"],
+			"tier": []string{"web", "wax", "db"}[i%3]})
 		objects = append(objects, u)
 	}
 	querier := stock(t, objects...)
 	for selector, want := range map[string][]query.Step{
-		"example.com/team=edge":                  {{Query: "short=edge", Objects: 90}},
-		"example.com/team=payments":              {{Query: "team=payments", Objects: 10}}, // too long for the other index
+		"example.com/team=edge": {{Query: "short=edge", Objects: 90}},
+		// too long for the other index
+		"example.com/team=payments":              {{Query: "team=payments", Objects: 10}},
 		"example.com/team in (payments, none)":   {{Query: "team in (none, payments)", Objects: 10}},
 		"tier=web":                               {{Query: "tier=W", Objects: 67}}, // which holds others, too
 		"tier in (web,wax),example.com/team==x":  {{Query: "short=x", Objects: 0}},
@@ -120,7 +128,8 @@ func TestLabelsBeginWithAnIndex(t *testing.T) {
 func TestExplain(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
-		objects = append(objects, simple(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90], int64(i), "gold"))
+		objects = append(objects, simple(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90],
+			int64(i), "gold"))
 	}
 	querier := stock(t, objects...)
 	q, err := query.Parse(`where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1`)
@@ -143,7 +152,8 @@ sort   along weight, all of it
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r, err := querier.Query(t.Context(), query.And(query.Eq("team", "core"), query.Namespace("ns1")), query.Options{})
+	r, err := querier.Query(t.Context(), query.And(query.Eq("team", "core"), query.Namespace("ns1")),
+		query.Options{})
 	if err != nil || r.Plan.Found != 5 || !strings.Contains(r.Plan.String(), "found  5 objects") {
 		t.Errorf("got %v, %v", r.Plan, err)
 	}
@@ -153,7 +163,8 @@ sort   along weight, all of it
 func TestBoundsAreJoined(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, joins := range map[string]bool{
-		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true, "weight>9 && weight<9": true, "weights>=0 && weights<10": false,
+		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true,
+		"weight>9 && weight<9": true, "weights>=0 && weights<10": false,
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
@@ -163,11 +174,13 @@ func TestBoundsAreJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if joined := strings.Contains(plan.String(), "weight>=0 && weight<10:") || strings.Contains(plan.String(), "weight>9 && weight<9:"); joined != joins {
+		if joined := strings.Contains(plan.String(), "weight>=0 && weight<10:") ||
+			strings.Contains(plan.String(), "weight>9 && weight<9:"); joined != joins {
 			t.Errorf("%s: %s", text, plan)
 		}
 	}
-	if keys, err := querier.Keys(t.Context(), query.And(query.AtLeast("weight", "0"), query.Less("weight", "10")), query.Options{}); err != nil || !slices.Equal(keys, []string{"a/x", "a/y"}) {
+	if keys, err := querier.Keys(t.Context(), query.And(query.AtLeast("weight", "0"), query.Less("weight",
+		"10")), query.Options{}); err != nil || !slices.Equal(keys, []string{"a/x", "a/y"}) {
 		t.Errorf("got %v, %v", keys, err)
 	}
 }
@@ -179,11 +192,16 @@ func TestValues(t *testing.T) {
 		query query.Query
 		want  []query.ValueCount
 	}{
-		{"team", query.All(), []query.ValueCount{{"core", []string{"core"}, 1}, {"edge", []string{"edge"}, 3}}},
-		{"weight", query.All(), []query.ValueCount{{"-1", []string{"-1"}, 1}, {"9", []string{"9"}, 2}, {"10", []string{"10"}, 1}}},
-		{"weight", query.Eq("team", "edge"), []query.ValueCount{{"-1", []string{"-1"}, 1}, {"9", []string{"9"}, 1}, {"10", []string{"10"}, 1}}},
-		{"class", query.All(), []query.ValueCount{{indexers.Null, []string{indexers.Null}, 1}, {"gold", []string{"gold"}, 2}, {"silver", []string{"silver"}, 1}}},
-		{"ordered", query.Eq("class", "gold"), []query.ValueCount{{"gold/9", []string{"gold", "9"}, 1}, {"gold/10", []string{"gold", "10"}, 1}}},
+		{"team", query.All(), []query.ValueCount{{"core", []string{"core"}, 1},
+			{"edge", []string{"edge"}, 3}}},
+		{"weight", query.All(), []query.ValueCount{{"-1", []string{"-1"}, 1}, {"9", []string{"9"}, 2},
+			{"10", []string{"10"}, 1}}},
+		{"weight", query.Eq("team", "edge"), []query.ValueCount{{"-1", []string{"-1"}, 1},
+			{"9", []string{"9"}, 1}, {"10", []string{"10"}, 1}}},
+		{"class", query.All(), []query.ValueCount{{indexers.Null, []string{indexers.Null}, 1},
+			{"gold", []string{"gold"}, 2}, {"silver", []string{"silver"}, 1}}},
+		{"ordered", query.Eq("class", "gold"), []query.ValueCount{{"gold/9", []string{"gold", "9"}, 1},
+			{"gold/10", []string{"gold", "10"}, 1}}},
 		{"namespace", query.Or(), nil},
 	} {
 		got, err := querier.Values(t.Context(), test.index, test.query, query.Options{})
@@ -198,7 +216,8 @@ func TestValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := querier.Count(t.Context(), query.And(q, test.query), query.Options{}); err != nil || n != v.Count {
+			if n, err := querier.Count(t.Context(), query.And(q, test.query), query.Options{}); err != nil ||
+				n != v.Count {
 				t.Errorf("%s: %d, %v", q, n, err)
 			}
 		}
@@ -235,7 +254,8 @@ func TestContinueTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.Continue = r.Continue
-	if _, err := querier.Query(t.Context(), query.Eq("team", "edge"), options); !errors.Is(err, query.ErrContinue) {
+	if _, err := querier.Query(t.Context(), query.Eq("team", "edge"), options); !errors.Is(err,
+		query.ErrContinue) {
 		t.Errorf("another query: %v", err)
 	}
 	options.SortBy = "ordered"
@@ -243,7 +263,8 @@ func TestContinueTokens(t *testing.T) {
 		t.Errorf("another order: %v", err)
 	}
 	for _, text := range []string{"x", "e30", "!"} {
-		if _, err := querier.Query(t.Context(), query.All(), query.Options{Continue: text}); !errors.Is(err, query.ErrContinue) {
+		if _, err := querier.Query(t.Context(), query.All(), query.Options{Continue: text}); !errors.Is(err,
+			query.ErrContinue) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -252,14 +273,17 @@ func TestContinueTokens(t *testing.T) {
 func TestOtherErrors(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	var unknown *query.UnknownIndexError
-	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
+	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) ||
+		!slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "nope"}); !errors.As(err, &unknown) {
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "nope"}); !errors.As(err,
+		&unknown) {
 		t.Errorf("got %v", err)
 	}
 	var unsorted *query.UnsortedError
-	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "team"}); !errors.As(err, &unsorted) {
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "team"}); !errors.As(err,
+		&unsorted) {
 		t.Errorf("got %v", err)
 	}
 	for _, q := range []query.Query{query.Label("a in ("), query.Where("@.a ="), query.And(nil)} {
@@ -327,14 +351,16 @@ func TestReading(t *testing.T) {
 
 func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 
-// What is looked up is written as the index has it: transforms that change the case or cut off blanks apply to it.
+// What is looked up is written as the index has it: transforms that change the case or cut off blanks apply
+// to it.
 func TestOperandsAreTransformed(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
 	u.SetLabels(map[string]string{"tier": "web"})
 	querier := stock(t, u)
 	for _, text := range []string{
-		"host=ARCHIVE.EXAMPLE.COM", "host in (x, Archive.Example.com)", "host^=ARCH", "host>=ARCHIVE", "host in [ARCHIVE, ARCHIVF)", "host<ARCHIVF",
+		"host=ARCHIVE.EXAMPLE.COM", "host in (x, Archive.Example.com)", "host^=ARCH", "host>=ARCHIVE",
+		"host in [ARCHIVE, ARCHIVF)", "host<ARCHIVF",
 		"tier=w", "tier=W",
 	} {
 		q, err := query.Parse(text)
@@ -359,10 +385,13 @@ func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := indexers.Compile(c.Resources[0])
-	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())), f.Indexes()...)
+	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())),
+		f.Indexes()...)
 	for text, typ := range map[string]string{
-		"memory<1Gi": "quantity", "memory=1Gi": "quantity", "memory in [500m, 2)": "quantity", "memory>9": "number", "memory>1h30m": "duration", "memory<1.2.3": "semver",
-		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory contains 9": "", `memory=~"9"`: "", "memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
+		"memory<1Gi": "quantity", "memory=1Gi": "quantity", "memory in [500m, 2)": "quantity",
+		"memory>9": "number", "memory>1h30m": "duration", "memory<1.2.3": "semver",
+		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory contains 9": "", `memory=~"9"`: "",
+		"memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
@@ -372,7 +401,8 @@ func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doubted := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0], "declare type: "+typ) && strings.Contains(r.Plan.String(), "doubt  index")
+		doubted := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0],
+			"declare type: "+typ) && strings.Contains(r.Plan.String(), "doubt  index")
 		if !doubted && (typ != "" || len(r.Plan.Warnings) > 0) {
 			t.Errorf("%s: %q", text, r.Plan.Warnings)
 		}
@@ -388,9 +418,11 @@ func TestCaseOfExpressionsIsDoubted(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := indexers.Compile(c.Resources[0])
-	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())), f.Indexes()...)
+	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())),
+		f.Indexes()...)
 	for text, letter := range map[string]string{
-		`low=~"^www[.]Example"`: "E", `high=~"(ab|CD)+"`: "a", `low=~"\\S+[A-Z]?example"`: "", `low=~"(?i)WWW"`: "", `plain=~Www`: "", `high=~"WWW"`: "",
+		`low=~"^www[.]Example"`: "E", `high=~"(ab|CD)+"`: "a", `low=~"\\S+[A-Z]?example"`: "",
+		`low=~"(?i)WWW"`: "", `plain=~Www`: "", `high=~"WWW"`: "",
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
@@ -400,7 +432,8 @@ func TestCaseOfExpressionsIsDoubted(t *testing.T) {
 		if err != nil {
 			t.Fatal(text, err)
 		}
-		if got := strings.Join(plan.Warnings, " "); letter == "" && got != "" || letter != "" && !strings.Contains(got, strconv.Quote(letter)) {
+		if got := strings.Join(plan.Warnings, " "); letter == "" && got != "" || letter != "" &&
+			!strings.Contains(got, strconv.Quote(letter)) {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -411,7 +444,8 @@ func TestDroppedValuesAreDoubted(t *testing.T) {
 	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
 	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}
 	many.Object["spec"].(m)["hosts"] = []any{"a", "b", "c"}
-	for name, fill := range map[string]func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source{
+	for name, fill := range map[string]func(f *indexers.Functions,
+		objects ...*unstructured.Unstructured) query.Source{
 		"client-go": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
 			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())
 			for _, u := range objects {
@@ -428,15 +462,18 @@ func TestDroppedValuesAreDoubted(t *testing.T) {
 		},
 	} {
 		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]', maxValues: 2}")
-		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"), query.Options{}); err != nil || len(plan.Warnings) > 0 {
+		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"),
+			query.Options{}); err != nil || len(plan.Warnings) > 0 {
 			t.Errorf("%s: %v, %v", name, plan, err)
 		}
 		querier := query.New(fill(f, few, many), f.Indexes()...)
 		r, err := querier.Query(t.Context(), query.Eq("host", "c"), query.Options{})
-		if err != nil || r.Len() > 0 || len(r.Plan.Warnings) != 1 || !strings.Contains(r.Plan.Warnings[0], `index "host" has left out values`) {
+		if err != nil || r.Len() > 0 || len(r.Plan.Warnings) != 1 || !strings.Contains(r.Plan.Warnings[0],
+			`index "host" has left out values`) {
 			t.Errorf("%s: %v, %v", name, r.Plan, err)
 		}
-		if r, err := querier.Query(t.Context(), query.All(), query.Options{}); err != nil || len(r.Plan.Warnings) > 0 {
+		if r, err := querier.Query(t.Context(), query.All(), query.Options{}); err != nil ||
+			len(r.Plan.Warnings) > 0 {
 			t.Errorf("%s: %v, %v", name, r.Plan, err)
 		}
 	}
@@ -444,13 +481,15 @@ func TestDroppedValuesAreDoubted(t *testing.T) {
 
 func TestOrdersThatCannotBeRead(t *testing.T) {
 	querier := stock(t, someObjects()...)
-	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team", "weight,,name", "weight, "} {
+	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team",
+		"weight,,name", "weight, "} {
 		if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: text}); err == nil {
 			t.Errorf("%q is an order", text)
 		}
 	}
 	var wrong *query.SortError
-	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "weight up"}); !errors.As(err, &wrong) || wrong.Text != "weight up" {
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "weight up"}); !errors.As(err,
+		&wrong) || wrong.Text != "weight up" {
 		t.Errorf("got %v", err)
 	}
 }

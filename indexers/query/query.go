@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Query says which objects are wanted. It never changes and may be used from any number of goroutines. What it
-// says about indexes is only looked at when it is asked of a [Querier]: whether they exist, and whether the
-// values are of their types.
+// Query says which objects are wanted. It never changes and may be used from any number of goroutines. What
+// it says about indexes is only looked at when it is asked of a [Querier]: whether they exist, and whether
+// the values are of their types.
 type Query interface {
 	// String gives the query in the text syntax; [Parse] makes the same query of it.
 	String() string
@@ -89,7 +89,8 @@ func yieldOperands(q Query, yield func(string) bool) bool {
 		return yield(q.text)
 	case *linking:
 		o := q.object
-		return yield(q.reference) && yield(o.Group) && yield(o.Resource) && yield(o.Kind) && yield(o.Namespace) && yield(o.Name) && yield(o.UID)
+		return yield(q.reference) && yield(o.Group) && yield(o.Resource) && yield(o.Kind) &&
+			yield(o.Namespace) && yield(o.Name) && yield(o.UID)
 	}
 	return true
 }
@@ -162,8 +163,9 @@ func All() Query { return everything{} }
 // And holds for the objects for which all queries do; without any, for all objects.
 func And(queries ...Query) Query { return junction{subs: queries} }
 
-// Narrow is And of a query and others that say among which objects it is asked, such as those of a namespace. Its continue tokens
-// are those of the query alone, so that they fit where there are no other objects in the first place.
+// Narrow is And of a query and others that say among which objects it is asked, such as those of a namespace.
+// Its continue tokens are those of the query alone, so that they fit where there are no other objects in the
+// first place.
 func Narrow(q Query, to ...Query) Query {
 	return junction{subs: append([]Query{q}, to...), narrows: true}
 }
@@ -185,9 +187,9 @@ func Or(queries ...Query) Query { return junction{or: true, subs: queries} }
 // Not holds for all objects for which the query does not, among them those that are not in its index at all.
 func Not(q Query) Query { return negation{q} }
 
-// Eq holds for objects with this value. Of a composite index all parts have to be given. Values are written as
-// text whatever their type, and need not be in their canonical form; indexers.Null stands for what an index
-// with "missing: null" holds of objects without a value.
+// Eq holds for objects with this value. Of a composite index all parts have to be given. Values are written
+// as text whatever their type, and need not be in their canonical form; indexers.Null stands for what an
+// index with "missing: null" holds of objects without a value.
 func Eq(index string, parts ...string) Query { return compare(opEqual, index, parts) }
 
 // In holds for objects with one of these values, of an index that is not composite.
@@ -199,8 +201,8 @@ func In(index string, values ...string) Query {
 	return c
 }
 
-// Less holds for objects with a value before this one, of a sorted index. Of a composite index the first parts
-// are enough, here and for the three below.
+// Less holds for objects with a value before this one, of a sorted index. Of a composite index the first
+// parts are enough, here and for the three below.
 func Less(index string, parts ...string) Query { return compare(opLess, index, parts) }
 
 // AtMost holds for objects with this value or one before.
@@ -212,11 +214,12 @@ func Greater(index string, parts ...string) Query { return compare(opGreater, in
 // AtLeast holds for objects with this value or one after.
 func AtLeast(index string, parts ...string) Query { return compare(opAtLeast, index, parts) }
 
-// Range holds for objects with a value from one on and before another, of a sorted index that is not composite.
-// An empty text is no bound. It is one value that has to be within both bounds, where And of two queries is
-// content with two values of one object.
+// Range holds for objects with a value from one on and before another, of a sorted index that is not
+// composite. An empty text is no bound. It is one value that has to be within both bounds, where And of two
+// queries is content with two values of one object.
 func Range(index, from, to string) Query {
-	return &comparison{op: opRange, index: index, values: []value{{parts: []string{from}}, {parts: []string{to}}}}
+	return &comparison{op: opRange, index: index, values: []value{{parts: []string{from}},
+		{parts: []string{to}}}}
 }
 
 // Prefix holds for objects with a value that begins like this: of a composite index with these parts, of
@@ -224,25 +227,27 @@ func Range(index, from, to string) Query {
 // the beginning of a text.
 func Prefix(index string, parts ...string) Query { return compare(opPrefix, index, parts) }
 
-// Contains holds for objects with a value that contains a text. All values of the index are looked at, which is less
-// than to look at all objects. Of a composite index the value is what a query shows: the parts joined by "/".
+// Contains holds for objects with a value that contains a text. All values of the index are looked at, which
+// is less than to look at all objects. Of a composite index the value is what a query shows: the parts joined
+// by "/".
 func Contains(index, text string) Query { return search(opContains, index, text) }
 
-// Matches is Contains for a regular expression in the syntax of Go (RE2), which may match any part of the value.
+// Matches is Contains for a regular expression in the syntax of Go (RE2), which may match any part of the
+// value.
 func Matches(index, expression string) Query {
 	return search(opMatches, index, expression)
 }
 
-// Within holds for objects with an address, or a range of addresses, within one such as "10.0.0.0/8". The index has to be
-// of type ip or cidr.
+// Within holds for objects with an address, or a range of addresses, within one such as "10.0.0.0/8". The
+// index has to be of type ip or cidr.
 func Within(index, prefix string) Query { return search(opWithin, index, prefix) }
 
-// Dangling holds for objects with a reference that leads to nothing: of that name, or of any if it is empty. It needs a
-// [Querier] WithReferences, like the two below.
+// Dangling holds for objects with a reference that leads to nothing: of that name, or of any if it is empty.
+// It needs a [Querier] WithReferences, like the two below.
 func Dangling(reference string) Query { return &linking{of: linkDangling, reference: reference} }
 
-// RefersTo holds for the objects that refer to one, by the reference of that name, or by any if it is empty. The object is
-// whatever has the name: its UID does not count.
+// RefersTo holds for the objects that refer to one, by the reference of that name, or by any if it is empty.
+// The object is whatever has the name: its UID does not count.
 func RefersTo(object references.Object, reference string) Query {
 	return &linking{of: linkTo, object: named(object), reference: reference}
 }
@@ -289,13 +294,14 @@ const namespaceIndex = "namespace"
 // Namespace holds for objects in one of these namespaces; "" stands for objects outside of any.
 func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespaces...) }
 
-// Where holds for objects that a condition of the path language holds for, such as
-// "@.spec.replicas > 2 && !@.spec.paused", or that a path such as .spec.paused leads to something in. The body
-// of each object that is left by the rest of the query is looked into.
+// Where holds for objects that a condition of the path language holds for, such as "@.spec.replicas > 2 &&
+// !@.spec.paused", or that a path such as .spec.paused leads to something in. The body of each object that is
+// left by the rest of the query is looked into.
 func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {
-	return &condition{text: text, compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
+	return &condition{text: text,
+		compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
 }
 
 // search has one text that is never taken apart.

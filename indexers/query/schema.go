@@ -33,7 +33,8 @@ type access struct {
 	Index
 	name string
 	now  time.Time
-	// declared is nil for indexes that no config describes: their keys are text. functions are those of declared.
+	// declared is nil for indexes that no config describes: their keys are text. functions are those of
+	// declared.
 	declared  *indexers.Index
 	functions *indexers.Functions
 }
@@ -42,7 +43,8 @@ type access struct {
 func (s schema) open(snapshot Snapshot, name string) (access, error) {
 	index, ok := snapshot.Index(name)
 	if !ok {
-		return access{}, &UnknownIndexError{Name: name, Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
+		return access{}, &UnknownIndexError{Name: name,
+			Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
 	}
 	a := access{Index: index, name: name}
 	if d := s[name]; d != nil {
@@ -85,8 +87,8 @@ func (a access) keysOf(to []string, object string, item any) []string {
 	return append(to, a.functions.StoredKeys(item)[0]...)
 }
 
-// rereading is how much dearer it is to get the keys of an object, and to put it into an order, than to take one object
-// from an index: less where they are kept than where they have to be computed.
+// rereading is how much dearer it is to get the keys of an object, and to put it into an order, than to take
+// one object from an index: less where they are kept than where they have to be computed.
 func (a access) rereading() int {
 	if _, ok := a.Index.(keeper); ok {
 		return 4
@@ -94,8 +96,8 @@ func (a access) rereading() int {
 	return 16
 }
 
-// parts gives the parts of a value that is to be looked up, as the index has them. Of an open value the last part is
-// only the beginning of a text.
+// parts gives the parts of a value that is to be looked up, as the index has them. Of an open value the last
+// part is only the beginning of a text.
 func (a access) parts(v value, open bool) []string {
 	parts := v.parts
 	if v.joined && a.composite() {

@@ -14,7 +14,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// searchedKeys looks at all values of an index: what it costs follows their number, and not that of the objects.
+// searchedKeys looks at all values of an index: what it costs follows their number, and not that of the
+// objects.
 func (c *compiler) searchedKeys(index access, q *comparison) ([]string, error) {
 	test, err := c.searched(index, q)
 	if err != nil {
@@ -47,7 +48,9 @@ func (c *compiler) searched(a access, q *comparison) (func(value string) bool, e
 	if a.declared != nil {
 		for _, typ := range a.declared.Types() {
 			if typ != "" && typ != sortkey.String.String() && !a.composite() {
-				return nil, &indexers.OperandError{Index: a.name, Message: fmt.Sprintf("a value of type %s has no text to search in; compare it, or use a range", typ)}
+				return nil, &indexers.OperandError{Index: a.name,
+					Message: fmt.Sprintf(
+						"a value of type %s has no text to search in; compare it, or use a range", typ)}
 			}
 		}
 	}
@@ -90,8 +93,8 @@ func (t *meteredText) ReadRune() (r rune, size int, err error) {
 	return t.Reader.ReadRune()
 }
 
-// folded gives a part of a text in the case that the index has it in. Blanks at its ends stay, which may be within the
-// whole text.
+// folded gives a part of a text in the case that the index has it in. Blanks at its ends stay, which may be
+// within the whole text.
 func (a access) folded(text string) string {
 	if a.declared == nil || a.composite() {
 		return text
@@ -101,13 +104,15 @@ func (a access) folded(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
-var errNoPrefix = errors.New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
+var errNoPrefix = errors.
+	New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
 // within tests addresses, and ranges of them.
 func (a access) within(operand string) (func(value string) bool, error) {
 	typ := a.addressType()
 	if typ == sortkey.Any {
-		return nil, &indexers.OperandError{Index: a.name, Message: "it has no addresses to be within a range; declare type: ip or cidr"}
+		return nil, &indexers.OperandError{Index: a.name,
+			Message: "it has no addresses to be within a range; declare type: ip or cidr"}
 	}
 	wide, ok := sortkey.ParseRange(operand)
 	if !ok {
@@ -141,8 +146,8 @@ func (a access) addresses(q *comparison) (low, high string, ok bool) {
 	return low, high, ok
 }
 
-// miscased gives a letter of an expression that no value of the index has, as its transforms make all of them lower or
-// upper case; an expression is taken as it is.
+// miscased gives a letter of an expression that no value of the index has, as its transforms make all of them
+// lower or upper case; an expression is taken as it is.
 func (a access) miscased(expression string) (letter string, ok bool) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {

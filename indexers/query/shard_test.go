@@ -13,17 +13,20 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestStampOfAShard: ranges that have been added and not been listed are missing, although the informer stays synced.
+// TestStampOfAShard: ranges that have been added and not been listed are missing, although the informer stays
+// synced.
 func TestStampOfAShard(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget"}}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
+		"kind": "Widget"}}
 	object.SetNamespace("ns")
 	object.SetName("x")
 	object.SetUID(types.UID("one"))
 	server.Create(t, widgets, object)
 	halves := sharding.Split(2)
 	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
+		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +53,8 @@ func TestStampOfAShard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+halves[0].String()+"; counts are of this part") {
+	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+
+		halves[0].String()+"; counts are of this part") {
 		t.Errorf("the plan does not say of what its numbers are:\n%s", text)
 	}
 	for _, verb := range []string{"list", "watch-list"} {

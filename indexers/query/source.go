@@ -4,8 +4,8 @@ import "time"
 
 // Source gives the present content of a cache.
 type Source interface {
-	// Snapshot returns the content at one moment, which must not change afterwards. It is called once for each
-	// query.
+	// Snapshot returns the content at one moment, which must not change afterwards. It is called once for
+	// each query.
 	Snapshot() Snapshot
 }
 
@@ -31,12 +31,13 @@ type Stamp struct {
 	ResourceVersion string
 	// Contact is when the server last confirmed the content; zero while it never has, or where nobody knows.
 	Contact time.Time
-	// Synced is false while the content is not complete. Of an informer with a shard, that is what is in the shard.
+	// Synced is false while the content is not complete. Of an informer with a shard, that is what is in the
+	// shard.
 	Synced bool
 	// Stale is set while the content may be behind although it was complete once.
 	Stale bool
-	// Shard says which part of the objects the content is, where it is no more than a shard: its key and its ranges. Counts,
-	// groups and values are of that part, and what an index declares unique is so within it.
+	// Shard says which part of the objects the content is, where it is no more than a shard: its key and its
+	// ranges. Counts, groups and values are of that part, and what an index declares unique is so within it.
 	Shard string
 }
 

@@ -23,7 +23,8 @@ var modes = []dynamicinformer.StorageMode{dynamicinformer.StoragePacked, dynamic
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // newCache returns an informer that is never run, with the indexes of the config.
-func newCache(t testing.TB, mode dynamicinformer.StorageMode, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
+func newCache(t testing.TB, mode dynamicinformer.StorageMode,
+	indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
 	if err != nil {
@@ -54,7 +55,8 @@ func remove(t testing.TB, cache *dynamicinformer.Informer, object *unstructured.
 func TestModelOverTheStore(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
-			checkModel(t, 2, 12, 80, func(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
+			checkModel(t, 2, 12, 80, func(t testing.TB,
+				objects ...*unstructured.Unstructured) *query.Querier {
 				f := functions(t)
 				s := newCache(t, mode, f)
 				put(t, s, objects...)
@@ -192,7 +194,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 150 {
 				q, holds := randomQuery(random, 2)
-				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight", Limit: 20, Now: modelNow})
+				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight",
+					Limit: 20, Now: modelNow})
 				if err != nil {
 					t.Errorf("%s: %v", q, err)
 					return
@@ -202,20 +205,22 @@ func TestEverythingAtOnce(t *testing.T) {
 						t.Errorf("%s gives %s", q, k)
 					}
 				}
-				if _, err := querier.Values(t.Context(), "ordered", query.All(), query.Options{}); err != nil {
+				if _, err := querier.Values(t.Context(), "ordered", query.All(),
+					query.Options{}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if names := s.Snapshot().IndexNames(); slices.ContainsFunc(names, func(n string) bool { return n == "extra0" }) {
+	if names := s.Snapshot().IndexNames(); slices.ContainsFunc(names,
+		func(n string) bool { return n == "extra0" }) {
 		t.Errorf("left: %v", names)
 	}
 }
 
-// Few objects and a long stretch of an index: the objects are looked at, not the stretch, and the result is the
-// same.
+// Few objects and a long stretch of an index: the objects are looked at, not the stretch, and the result is
+// the same.
 func TestFewObjectsAndALongStretch(t *testing.T) {
 	for _, mode := range modes {
 		name := mode.String()

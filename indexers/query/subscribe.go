@@ -15,8 +15,8 @@ const (
 	Added EventType = "Added"
 	// Modified: the object changed, and the query still holds for it.
 	Modified EventType = "Modified"
-	// Deleted: the query does not hold for the object any more, or the object is gone, or has left the shard that the informer
-	// follows.
+	// Deleted: the query does not hold for the object any more, or the object is gone, or has left the shard
+	// that the informer follows.
 	Deleted EventType = "Deleted"
 )
 
@@ -28,8 +28,9 @@ type Event struct {
 	// Object is the object as it is now; when it is gone, as it was last known. It is shared and must not be
 	// changed.
 	Object *unstructured.Unstructured
-	// Old is the object as it was before: also for Added and Deleted when the object is there both before and after,
-	// and only began or ceased to fulfil the query. It is nil for an object that was not there, or not known, before.
+	// Old is the object as it was before: also for Added and Deleted when the object is there both before and
+	// after, and only began or ceased to fulfil the query. It is nil for an object that was not there, or not
+	// known, before.
 	Old *unstructured.Unstructured
 	// Initial is set for objects that were there when the informer began to follow them.
 	Initial bool
@@ -54,14 +55,16 @@ type Subscription struct {
 // first Added for all that it finds now. Applied to an empty set, the events give what the query finds at any
 // time. An object that was replaced by another of its name is Deleted and then Added.
 //
-// What an informer repeats is no change: updates whose two objects are equal in all that they contain, as resyncs make
-// them and lists after a broken connection, call the handler only if the query holds for one of them alone. Equal
-// resource versions do not make objects equal: with its CRD an object can change without being written.
+// What an informer repeats is no change: updates whose two objects are equal in all that they contain, as
+// resyncs make them and lists after a broken connection, call the handler only if the query holds for one of
+// them alone. Equal resource versions do not make objects equal: with its CRD an object can change without
+// being written.
 //
 // The subscription remembers the keys of the objects that it finds. Handlers run on a goroutine of the
 // informer, which ends with the informer or with Stop.
 func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subscription, error) {
-	registration, err := informer.AddEventHandler(&follower{matcher: matcher, handle: handler, found: map[string]struct{}{}})
+	registration, err := informer.AddEventHandler(&follower{matcher: matcher, handle: handler,
+		found: map[string]struct{}{}})
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +148,11 @@ func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	}
 }
 
-// equal reports whether two states of an object are the same. This is cheap: a write shows in the resource version, and
-// decoded states of a packed object share what is the same in both.
+// equal reports whether two states of an object are the same. This is cheap: a write shows in the resource
+// version, and decoded states of a packed object share what is the same in both.
 func equal(old, u *unstructured.Unstructured) bool {
-	return old != nil && old.GetResourceVersion() == u.GetResourceVersion() && reflect.DeepEqual(old.Object, u.Object)
+	return old != nil && old.GetResourceVersion() == u.GetResourceVersion() &&
+		reflect.DeepEqual(old.Object, u.Object)
 }
 
 // gone tells about an object that is not there any more.

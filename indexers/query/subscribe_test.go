@@ -24,7 +24,8 @@ type hub struct {
 	refuses, removed bool
 }
 
-func (h *hub) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (h *hub) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+	error) {
 	if h.refuses {
 		return nil, errors.New("stopped")
 	}
@@ -81,7 +82,8 @@ func summary(events []query.Event) []string {
 // An object is added when it begins to match, and deleted when it ceases to.
 func TestSubscription(t *testing.T) {
 	h, events := follow(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
-	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y", "core", 9, nil)
+	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
+		"core", 9, nil)
 	renewed := heavy.DeepCopy()
 	renewed.SetUID(types.UID("another"))
 	h.OnAdd(heavy, true)
@@ -133,12 +135,14 @@ func TestSubscriptionToAShard(t *testing.T) {
 	departed.OnDeparted(other)
 	departed.OnDeparted("no object")
 	departed.OnAdd(found, false)
-	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"}, summary(*events)); diff != "" {
+	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"},
+		summary(*events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// What an informer repeats changes nothing, whoever made the objects; what differs is told whatever the version says.
+// What an informer repeats changes nothing, whoever made the objects; what differs is told whatever the
+// version says.
 func TestSubscriptionRepeats(t *testing.T) {
 	written := func(version string, weight int64) *unstructured.Unstructured {
 		u := simple("a/x", "edge", weight, nil)
@@ -151,9 +155,10 @@ func TestSubscriptionRepeats(t *testing.T) {
 		old, now any
 		want     []string
 	}{
-		"resync":                     {kept, kept, []string{}},
-		"list after a broken watch":  {written("5", 7), written("5", 7), []string{}},
-		"another type of object":     {&metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, &metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, []string{}},
+		"resync":                    {kept, kept, []string{}},
+		"list after a broken watch": {written("5", 7), written("5", 7), []string{}},
+		"another type of object": {&metav1.PartialObjectMetadata{ObjectMeta: meta("5")},
+			&metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, []string{}},
 		"no resource version":        {written("", 7), written("", 7), []string{}},
 		"write":                      {written("5", 7), written("6", 8), []string{"Modified a/x"}},
 		"write of the same":          {written("5", 7), written("6", 7), []string{"Modified a/x"}},
@@ -212,8 +217,10 @@ func TestSubscriptionModel(t *testing.T) {
 					want[k] = u
 				}
 			}
-			if !maps.EqualFunc(found, want, func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
-				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
+			if !maps.EqualFunc(found, want,
+				func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
+				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)),
+					slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // The text of a query finds what the query finds, whatever its values are made of.
 func TestTextIsTheSameQuery(t *testing.T) {
-	odd := []string{"a", "a/b", `a\b`, `a\`, "/", "", "(", ")", "a b", `"`, "'", "~x", "now", "*", "é", "\x00", "a,b", "x/"}
+	odd := []string{"a", "a/b", `a\b`, `a\`, "/", "", "(", ")", "a b", `"`, "'", "~x", "now", "*", "é",
+		"\x00", "a,b", "x/"}
 	var objects []*unstructured.Unstructured
 	for i, class := range odd {
 		objects = append(objects, simple("a/b"+string(rune('a'+i)), class, int64(i), class))
@@ -22,7 +23,8 @@ func TestTextIsTheSameQuery(t *testing.T) {
 	querier := stock(t, objects...)
 	random := rand.New(rand.NewPCG(5, 6))
 	pick := func() string { return odd[random.IntN(len(odd))] }
-	kinds := []func(string, ...string) query.Query{query.Eq, query.Less, query.AtMost, query.Greater, query.AtLeast, query.Prefix}
+	kinds := []func(string, ...string) query.Query{query.Eq, query.Less, query.AtMost, query.Greater,
+		query.AtLeast, query.Prefix}
 	for range 3000 {
 		index := []string{"ordered", "place", "class", "host", "team"}[random.IntN(5)]
 		parts := []string{pick(), pick()}[:random.IntN(3)]
@@ -51,16 +53,19 @@ func TestTokensBelongToOneQuery(t *testing.T) {
 		if err != nil || r.Continue == "" {
 			t.Fatal(r, err)
 		}
-		if _, err := querier.Query(t.Context(), other, query.Options{Limit: 1, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
+		if _, err := querier.Query(t.Context(), other,
+			query.Options{Limit: 1, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
 			t.Errorf("%s goes on with a token of %s: %v", other, first, err)
 		}
 	}
 	// Operands that have no text differ, too.
-	r, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xfe")), query.Options{Limit: 1, AllowScan: true})
+	r, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xfe")),
+		query.Options{Limit: 1, AllowScan: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xff")), query.Options{Limit: 1, AllowScan: true, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
+	if _, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xff")),
+		query.Options{Limit: 1, AllowScan: true, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
 		t.Error("two operands are taken for one:", err)
 	}
 }
@@ -69,7 +74,8 @@ func TestTokensBelongToOneQuery(t *testing.T) {
 func TestNilQueries(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, q := range []query.Query{
-		nil, query.Selector(nil), query.And(nil), query.Not(nil), query.Or(query.Exists("team"), nil), query.Not(query.And(query.Selector(nil))),
+		nil, query.Selector(nil), query.And(nil), query.Not(nil), query.Or(query.Exists("team"),
+			nil), query.Not(query.And(query.Selector(nil))),
 	} {
 		if q != nil {
 			if text := q.String(); text == "" {
@@ -85,7 +91,8 @@ func TestNilQueries(t *testing.T) {
 			t.Errorf("%v is matched", q)
 		}
 	}
-	if keys, err := querier.Keys(t.Context(), query.Selector(labels.Everything()), query.Options{AllowScan: true}); err != nil || len(keys) != 4 {
+	if keys, err := querier.Keys(t.Context(), query.Selector(labels.Everything()),
+		query.Options{AllowScan: true}); err != nil || len(keys) != 4 {
 		t.Errorf("got %v, %v", keys, err)
 	}
 }
@@ -118,7 +125,8 @@ func TestMistakesSayWhatToWrite(t *testing.T) {
 		}
 		checkPlace(t, err)
 	}
-	for _, text := range []string{"and=1", "or", "not", "not in (a, b)", "!not", "not=1 && and", "like^=x"} { // names of indexes
+	// names of indexes
+	for _, text := range []string{"and=1", "or", "not", "not in (a, b)", "!not", "not=1 && and", "like^=x"} {
 		if _, err := query.Parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

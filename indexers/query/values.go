@@ -16,11 +16,13 @@ type ValueCount struct {
 	Count int      `json:"count"`
 }
 
-// Values gives all values of an index that objects have for which a query holds; [All] stands for all objects.
-// They are in the order of the values: for indexes that are not sorted, in that of their text. Limit, Continue
-// and the order of the options do not matter.
-func (q *Querier) Values(ctx context.Context, index string, query Query, options Options) ([]ValueCount, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now, Yield: options.Yield})
+// Values gives all values of an index that objects have for which a query holds; [All] stands for all
+// objects. They are in the order of the values: for indexes that are not sorted, in that of their text.
+// Limit, Continue and the order of the options do not matter.
+func (q *Querier) Values(ctx context.Context, index string, query Query,
+	options Options) ([]ValueCount, error) {
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
+		Yield: options.Yield})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func TestSortingCostsWhatItHasTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Plan.Examined > test.tests || r.Plan.Sort != test.sort {
-			t.Errorf("%s by %s, limit %d: %d tests, at most %d were expected\n%s", test.query, test.sortBy, test.limit, r.Plan.Examined, test.tests, r.Plan)
+			t.Errorf("%s by %s, limit %d: %d tests, at most %d were expected\n%s", test.query, test.sortBy,
+				test.limit, r.Plan.Examined, test.tests, r.Plan)
 		}
 		if plan, err := querier.Explain(q, options); err != nil || plan.Sort != test.sort {
 			t.Errorf("%s by %s is explained as %q, %v", test.query, test.sortBy, plan.Sort, err)
@@ -188,15 +189,18 @@ func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Qu
 	}
 	all := map[string]func(ctx context.Context, querier *query.Querier) error{
 		"in": func(ctx context.Context, querier *query.Querier) error {
-			_, err := querier.Query(ctx, query.And(query.In("host", values...), query.Exists("weight")), query.Options{})
+			_, err := querier.Query(ctx, query.And(query.In("host", values...), query.Exists("weight")),
+				query.Options{})
 			return err
 		},
 		"in is tested": func(ctx context.Context, querier *query.Querier) error {
-			_, err := querier.Query(ctx, query.And(query.Exists("weight"), query.Not(query.In("host", values...))), query.Options{})
+			_, err := querier.Query(ctx,
+				query.And(query.Exists("weight"), query.Not(query.In("host", values...))), query.Options{})
 			return err
 		},
 		"count": func(ctx context.Context, querier *query.Querier) error {
-			_, err := querier.Count(ctx, query.Or(query.Exists("host"), query.Missing("class")), query.Options{AllowScan: true})
+			_, err := querier.Count(ctx, query.Or(query.Exists("host"), query.Missing("class")),
+				query.Options{AllowScan: true})
 			return err
 		},
 		"values": func(ctx context.Context, querier *query.Querier) error {
@@ -204,11 +208,14 @@ func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Qu
 			return err
 		},
 		"aggregate": func(ctx context.Context, querier *query.Querier) error {
-			_, err := querier.Aggregate(ctx, query.Exists("weight"), query.Aggregation{GroupBy: []string{"host", ".spec.class"}, Measures: measures(t, "sum(weight)")}, query.Options{})
+			_, err := querier.Aggregate(ctx, query.Exists("weight"),
+				query.Aggregation{GroupBy: []string{"host", ".spec.class"},
+					Measures: measures(t, "sum(weight)")}, query.Options{})
 			return err
 		},
 		"searches": func(ctx context.Context, querier *query.Querier) error {
-			_, err := querier.Count(ctx, query.Or(query.Contains("host", "7"), query.Matches("team", "x")), query.Options{})
+			_, err := querier.Count(ctx, query.Or(query.Contains("host", "7"), query.Matches("team", "x")),
+				query.Options{})
 			return err
 		},
 		"values of all": func(ctx context.Context, querier *query.Querier) error {
@@ -217,17 +224,21 @@ func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Qu
 		},
 	}
 	for i, text := range []string{
-		"*", "host", "!host", "host>a && weight>3", `where(".spec.class")`, "team=many && host", "host^=h && label('example.com/team')", "team=many",
+		"*", "host", "!host", "host>a && weight>3", `where(".spec.class")`, "team=many && host",
+		"host^=h && label('example.com/team')", "team=many",
 		"team=few && !(host>h1 && weight>10)", "weight>1 || host",
 	} {
 		all[text] = asked(text, query.Options{AllowScan: true})
-		all[text+" sorted"] = asked(text, query.Options{AllowScan: true, SortBy: []string{"weight", "host", "expiry", "age, weight desc"}[i%4]})
-		all[text+" limited"] = asked(text, query.Options{AllowScan: true, SortBy: []string{"host", "weight"}[i%2], Limit: 3})
+		all[text+" sorted"] = asked(text, query.Options{AllowScan: true,
+			SortBy: []string{"weight", "host", "expiry", "age, weight desc"}[i%4]})
+		all[text+" limited"] = asked(text,
+			query.Options{AllowScan: true, SortBy: []string{"host", "weight"}[i%2], Limit: 3})
 	}
 	return all
 }
 
-// Between two looks at the context no query does more than a bounded number of steps, and one whose context ends stops.
+// Between two looks at the context no query does more than a bounded number of steps, and one whose context
+// ends stops.
 func TestWorkBetweenLooksAtTheContext(t *testing.T) {
 	const bound = 1024
 	_, source := weighed(t, 5000, 10)
@@ -246,7 +257,8 @@ func TestWorkBetweenLooksAtTheContext(t *testing.T) {
 		}
 		ctx = &impatient{Context: t.Context(), patience: 3}
 		querier = query.New(counting{source, ctx}, functions(t).Indexes()...)
-		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil || ctx.steps > bound {
+		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil ||
+			ctx.steps > bound {
 			t.Errorf("%s: %v, and then %d steps", name, err, ctx.steps)
 		}
 	}

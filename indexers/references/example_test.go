@@ -30,8 +30,10 @@ spec:
 	defer graph.Close()
 	certificates, issuers := newFeed(), newFeed() // in place of two informers
 	for _, m := range []references.Member{
-		{Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate", Namespaced: true}, References: config.Resources[0].References, Informer: certificates},
-		{Type: references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}, Informer: issuers},
+		{Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate",
+			Namespaced: true}, References: config.Resources[0].References, Informer: certificates},
+		{Type: references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer",
+			Namespaced: true}, Informer: issuers},
 	} {
 		if _, err := graph.Add(m); err != nil {
 			panic(err)
@@ -40,9 +42,11 @@ spec:
 	close(certificates.synced)
 	close(issuers.synced)
 	named := func(name string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec}}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec}}
 	}
-	certificates.handler.OnAdd(named("shop", map[string]any{"issuerRef": map[string]any{"name": "ca"}}), false)
+	certificates.handler.OnAdd(named("shop",
+		map[string]any{"issuerRef": map[string]any{"name": "ca"}}), false)
 	waitForSync(graph)
 	for _, r := range graph.Dangling() {
 		fmt.Println(r)

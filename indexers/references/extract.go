@@ -35,7 +35,8 @@ type identified struct {
 	holding
 }
 
-// identify reads the metadata of an object. The texts are its own, which may be parts of what is kept of the object.
+// identify reads the metadata of an object. The texts are its own, which may be parts of what is kept of the
+// object.
 func identify(obj any) (identified, bool) {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -28,10 +28,13 @@ spec:
 `
 
 var (
-	certificates   = references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate", Namespaced: true}
-	issuers        = references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}
-	clusterIssuers = references.Type{Group: "cert-manager.io", Resource: "clusterissuers", Kind: "ClusterIssuer"}
-	secrets        = references.Type{Resource: "secrets", Kind: "Secret", Namespaced: true}
+	certificates = references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate",
+		Namespaced: true}
+	issuers = references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer",
+		Namespaced: true}
+	clusterIssuers = references.Type{Group: "cert-manager.io", Resource: "clusterissuers",
+		Kind: "ClusterIssuer"}
+	secrets = references.Type{Resource: "secrets", Kind: "Secret", Namespaced: true}
 )
 
 func declared(t testing.TB) []*indexers.Reference {
@@ -53,7 +56,8 @@ type feed struct {
 
 func newFeed() *feed { return &feed{synced: make(chan struct{})} }
 
-func (f *feed) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (f *feed) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+	error) {
 	if f.refuses {
 		return nil, errors.New("stopped")
 	}
@@ -75,7 +79,8 @@ type m = map[string]any
 
 // object makes an object of a type. Its UID is that of the name unless it is given.
 func object(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind, "metadata": m{"name": name, "uid": uid}, "spec": spec}}
+	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind,
+		"metadata": m{"name": name, "uid": uid}, "spec": spec}}
 	if typ.Group != "" {
 		u.SetAPIVersion(typ.Group + "/v1")
 	}

@@ -41,7 +41,8 @@ func New() *Graph {
 func (g *Graph) Close() {
 	g.mu.Lock()
 	g.mu.closed = true
-	members, subscriptions := slices.Collect(maps.Keys(g.mu.members)), slices.Collect(maps.Keys(g.mu.subscriptions))
+	members, subscriptions := slices.Collect(maps.Keys(g.mu.members)),
+		slices.Collect(maps.Keys(g.mu.subscriptions))
 	clear(g.mu.subscriptions)
 	g.mu.Unlock()
 	for _, s := range subscriptions {
@@ -52,8 +53,8 @@ func (g *Graph) Close() {
 	}
 }
 
-// change is one change of the graph, under its lock: what it touched is settled at the end, so that nobody is told of
-// what lies between.
+// change is one change of the graph, under its lock: what it touched is settled at the end, so that nobody is
+// told of what lies between.
 type change struct {
 	*Graph
 	touched []*edge

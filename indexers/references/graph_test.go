@@ -52,7 +52,8 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	defer graph.Close()
 	secret, _ := add(t, graph, references.Member{Type: secrets})
 	issuer, _ := add(t, graph, references.Member{Type: issuers})
-	other, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "issuers", Kind: "Issuer", Namespaced: true}})
+	other, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com",
+		Resource: "issuers", Kind: "Issuer", Namespaced: true}})
 	secret.handler.OnAdd(owned(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
 	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
@@ -63,7 +64,8 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
-	// An owner reference with a stale UID dangles; so the present object of that name is not the owner for any question.
+	// An owner reference with a stale UID dangles; so the present object of that name is not the owner for
+	// any question.
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
 	view := graph.View(secrets)
 	if to, from := graph.To(ca), view.RefersTo(ca, ""); len(to) > 0 || len(from) > 0 {
@@ -72,7 +74,8 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	if others := graph.ToOthers(ca); len(others) != 1 || view.LeftOut(ca, "") != 1 {
 		t.Errorf("another UID: the references that are left out are %v", others)
 	}
-	if to := graph.View(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"}, ""); len(to) > 0 {
+	if to := graph.View(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
+		""); len(to) > 0 {
 		t.Errorf("another UID: the owners are %v", to)
 	}
 	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
@@ -90,13 +93,15 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	}
 }
 
-// A reference without a namespace to a type that has namespaces may lead to an object in any: it does not dangle, and it is
-// counted. The same reference is judged once the type is known to be cluster-scoped.
+// A reference without a namespace to a type that has namespaces may lead to an object in any: it does not
+// dangle, and it is counted. The same reference is judged once the type is known to be cluster-scoped.
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	nodes, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "roots", Kind: "Root"}, References: declared(t)})
-	root := object(clusterIssuers, "", "r", "u", m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
+	nodes, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "roots",
+		Kind: "Root"}, References: declared(t)})
+	root := object(clusterIssuers, "", "r", "u",
+		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
 	nodes.handler.OnAdd(root, false)
 	secret, _ := add(t, graph, references.Member{Type: secrets})
 	add(t, graph, references.Member{Type: clusterIssuers})
@@ -109,11 +114,13 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 		"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)",
 		"Root.example.com r secret → Secret s (unknown)",
 	}
-	if diff := cmp.Diff(want, texts(graph.From(references.Object{Group: "example.com", Kind: "Root", Name: "r"}))); diff != "" {
+	if diff := cmp.Diff(want, texts(graph.From(references.Object{Group: "example.com", Kind: "Root",
+		Name: "r"}))); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
 	unchecked := graph.View(references.Type{Group: "example.com", Kind: "Root"}).Unchecked("secret")
-	if len(unchecked) != 1 || unchecked[0].String() != "1 reference to Secret is not checked: they name no namespace" {
+	if len(unchecked) != 1 || unchecked[0].
+		String() != "1 reference to Secret is not checked: they name no namespace" {
 		t.Errorf("unchecked: %v", unchecked)
 	}
 	nodes.handler.OnDelete(root)
@@ -132,8 +139,10 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}{
 		{"nobody follows the type", nil, references.Unknown},
 		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
-		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")}, references.Dangling},
-		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: only("b", "c")}, references.Unknown},
+		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")},
+			references.Dangling},
+		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: only("b", "c")},
+			references.Unknown},
 		{"some are selected", &references.Member{Type: issuers, Selected: true}, references.Unknown},
 	} {
 		graph := references.New()
@@ -143,8 +152,10 @@ func TestUnknownIsNotDangling(t *testing.T) {
 			_, stop := add(t, graph, *test.target)
 			defer stop()
 		}
-		all := graph.From(references.Object{Group: "cert-manager.io", Resource: "certificates", Namespace: "a", Name: "c"})
-		if len(all) != 1 || all[0].State != test.state || (len(graph.Dangling()) == 1) != (test.state == references.Dangling) {
+		all := graph.From(references.Object{Group: "cert-manager.io", Resource: "certificates",
+			Namespace: "a", Name: "c"})
+		if len(all) != 1 || all[0].State != test.state ||
+			(len(graph.Dangling()) == 1) != (test.state == references.Dangling) {
 			t.Errorf("%s: %v", test.reason, all)
 		}
 		graph.Close()
@@ -199,7 +210,8 @@ func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
 	certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
-	certs.handler.OnAdd(owned(object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
+	certs.handler.OnAdd(owned(object(certificates, "a", "c", "u",
+		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
 	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -209,12 +221,14 @@ func TestUnknownTypes(t *testing.T) {
 	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if names := graph.View(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners", "secret"}) || !slices.Equal(names, references.NewView(declared(t)).Names()) {
+	if names := graph.View(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
+		"secret"}) || !slices.Equal(names, references.NewView(declared(t)).Names()) {
 		t.Errorf("got %v", names)
 	}
 }
 
-// TestReferencesWithSlashes lead to no object: the key of the name "a/s" is that of the object s in another namespace.
+// TestReferencesWithSlashes lead to no object: the key of the name "a/s" is that of the object s in another
+// namespace.
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -228,7 +242,9 @@ func TestReferencesWithSlashes(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	graph := references.New()
-	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers}, {Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers, Informer: &feed{refuses: true}}} {
+	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers},
+		{Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers,
+			Informer: &feed{refuses: true}}} {
 		if _, err := graph.Add(m); err == nil {
 			t.Errorf("%+v is a member", m)
 		}
@@ -252,7 +268,8 @@ func TestRefusals(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, references.ErrClosed) && err != nil {
 		t.Errorf("got %v", err)
 	}
-	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); !errors.Is(err, references.ErrClosed) {
+	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); !errors.Is(err,
+		references.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := graph.Subscribe(func(references.Event) {}); !errors.Is(err, references.ErrClosed) {
@@ -274,7 +291,8 @@ func BenchmarkDangling(b *testing.B) {
 				if i < 10 {
 					name = "none"
 				}
-				certs.handler.OnAdd(object(certificates, "a", fmt.Sprint("c", i), "u", m{"issuerRef": m{"name": name}}), true)
+				certs.handler.OnAdd(object(certificates, "a", fmt.Sprint("c", i), "u",
+					m{"issuerRef": m{"name": name}}), true)
 			}
 			for b.Loop() {
 				if all := graph.Dangling(); len(all) != 10 {

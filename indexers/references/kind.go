@@ -15,12 +15,14 @@ type kind struct {
 type referrer struct {
 	kind *kind
 	name string
-	// unplaced is set for references without a namespace to a type that has namespaces: they may lead to an object of any.
+	// unplaced is set for references without a namespace to a type that has namespaces: they may lead to an
+	// object of any.
 	unplaced bool
 }
 
 func newKind(t Type) *kind {
-	return &kind{Type: t, nodes: map[place]*node{}, members: map[*member]struct{}{}, referrers: map[referrer]int{}}
+	return &kind{Type: t, nodes: map[place]*node{}, members: map[*member]struct{}{},
+		referrers: map[referrer]int{}}
 }
 
 // place is where an object is within its kind.
@@ -38,7 +40,8 @@ func newKinds() kinds {
 	return kinds{map[typeName]*kind{}, map[typeName]*kind{}}
 }
 
-// find returns the kinds that an object may be of: more than one only where nobody has said that they are the same.
+// find returns the kinds that an object may be of: more than one only where nobody has said that they are the
+// same.
 func (ks kinds) find(o Object) (found []*kind) {
 	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {
@@ -64,8 +67,9 @@ func (ks kinds) of(o Object) *kind {
 	return k
 }
 
-// learn returns the kind of a type that is known now. What was said of it by one of its names alone becomes a part of
-// it, and so does what was said under another scope; all references to it are returned, because their state may change.
+// learn returns the kind of a type that is known now. What was said of it by one of its names alone becomes a
+// part of it, and so does what was said under another scope; all references to it are returned, because their
+// state may change.
 func (ks kinds) learn(t Type) (k *kind, moved []*edge) {
 	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
 	if byResource != nil && byResource.known && byResource.Type == t {
@@ -102,8 +106,8 @@ func (k *kind) incoming() []*edge {
 	return all
 }
 
-// at is where references to a namespace and a name lead: what is outside of any namespace is found whatever namespace
-// is asked for.
+// at is where references to a namespace and a name lead: what is outside of any namespace is found whatever
+// namespace is asked for.
 func (k *kind) at(namespace, name string) place {
 	if k.known && !k.Namespaced {
 		namespace = ""

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// To returns the references to an object, sorted. It leaves out references to another object of that name: with a UID
-// other than that of o, or, if o has none, than that of the objects in the graph. See [Graph.ToOthers].
+// To returns the references to an object, sorted. It leaves out references to another object of that name:
+// with a UID other than that of o, or, if o has none, than that of the objects in the graph. See
+// [Graph.ToOthers].
 func (g *Graph) To(o Object) []Reference { return g.to(o, false) }
 
-// ToOthers returns the references that [Graph.To] leaves out, sorted. Their object was deleted and created again, or was
-// copied from elsewhere.
+// ToOthers returns the references that [Graph.To] leaves out, sorted. Their object was deleted and created
+// again, or was copied from elsewhere.
 func (g *Graph) ToOthers(o Object) []Reference { return g.to(o, true) }
 
 func (g *Graph) to(o Object, others bool) []Reference {
@@ -75,8 +76,8 @@ func (g *Graph) at(o Object) (nodes []*node) {
 	return nodes
 }
 
-// UnknownTypes gives the types that are referred to and that no member has followed, sorted: of each the group and either
-// the plural name or the kind, as the references have it.
+// UnknownTypes gives the types that are referred to and that no member has followed, sorted: of each the
+// group and either the plural name or the kind, as the references have it.
 func (g *Graph) UnknownTypes() []Type {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,7 +90,8 @@ func (g *Graph) UnknownTypes() []Type {
 		}
 	}
 	slices.SortFunc(all, func(a, b Type) int {
-		return Object{Group: a.Group, Resource: a.Resource, Kind: a.Kind}.compare(Object{Group: b.Group, Resource: b.Resource, Kind: b.Kind})
+		return Object{Group: a.Group, Resource: a.Resource, Kind: a.Kind}.compare(Object{Group: b.Group,
+			Resource: b.Resource, Kind: b.Kind})
 	})
 	return all
 }
@@ -115,8 +117,8 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-// WaitForSync waits until all members have synced, those included that are added meanwhile. The error is that of ctx,
-// or ErrClosed.
+// WaitForSync waits until all members have synced, those included that are added meanwhile. The error is that
+// of ctx, or ErrClosed.
 func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {
 		g.mu.Lock()

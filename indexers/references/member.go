@@ -27,12 +27,12 @@ type Member struct {
 	References []*indexers.Reference
 	// Informer follows the objects.
 	Informer Informer
-	// Namespaces tells whether the informer follows a namespace; nil stands for all. It must always say the same, and is
-	// called with a lock held. While a *dynamicinformer.Informer is degraded because it may not read all of them, that
-	// something is not there says nothing.
+	// Namespaces tells whether the informer follows a namespace; nil stands for all. It must always say the
+	// same, and is called with a lock held. While a *dynamicinformer.Informer is degraded because it may not
+	// read all of them, that something is not there says nothing.
 	Namespaces func(namespace string) bool
-	// Selected is set when the informer follows only objects that a selector selects. That one is not there says
-	// nothing then. Of a *dynamicinformer.Informer that follows a shard this need not be said.
+	// Selected is set when the informer follows only objects that a selector selects. That one is not there
+	// says nothing then. Of a *dynamicinformer.Informer that follows a shard this need not be said.
 	Selected bool
 }
 
@@ -71,19 +71,21 @@ type holding struct {
 	out []edgeID
 }
 
-// Add makes an informer a member, until it is stopped or the graph is closed. It may be called before or after the
-// informer has synced. One type may have several members, with different objects or references.
+// Add makes an informer a member, until it is stopped or the graph is closed. It may be called before or
+// after the informer has synced. One type may have several members, with different objects or references.
 //
-// To change a member, add the new one, and stop the old one when the new one has synced: nothing begins or ceases to
-// dangle between.
+// To change a member, add the new one, and stop the old one when the new one has synced: nothing begins or
+// ceases to dangle between.
 func (g *Graph) Add(m Member) (*Membership, error) {
 	if m.Type.Resource == "" || m.Type.Kind == "" {
-		return nil, fmt.Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
+		return nil, fmt.
+			Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
 	}
 	if m.Informer == nil {
 		return nil, errors.New("references: a member needs an informer")
 	}
-	one := &member{Member: m, graph: g, extract: newExtractor(m.References), heard: make(chan struct{}), ended: make(chan struct{}), objects: map[place]holding{}}
+	one := &member{Member: m, graph: g, extract: newExtractor(m.References), heard: make(chan struct{}),
+		ended: make(chan struct{}), objects: map[place]holding{}}
 	closed := false
 	g.do(func(c *change) {
 		if closed = c.mu.closed; closed {
@@ -117,10 +119,12 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && !m.isSharded() && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+	return !m.Selected && !m.isSharded() && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced ||
+		m.Namespaces(namespace))
 }
 
-// isSharded reports whether the informer follows a shard, which may change: that an object is not there says nothing.
+// isSharded reports whether the informer follows a shard, which may change: that an object is not there says
+// nothing.
 func (m *member) isSharded() bool {
 	ours, ok := m.Informer.(*dynamicinformer.Informer)
 	return ok && ours.Shard() != nil
@@ -151,8 +155,8 @@ func (m *member) follow(synced <-chan struct{}) {
 	}
 }
 
-// keepUp follows the status of an informer until the member or the informer ends. A type that goes and comes back is
-// complete when the handler has heard of all its objects.
+// keepUp follows the status of an informer until the member or the informer ends. A type that goes and comes
+// back is complete when the handler has heard of all its objects.
 func (m *member) keepUp(ours *dynamicinformer.Informer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -183,8 +187,9 @@ func (m *member) keepUp(ours *dynamicinformer.Informer) {
 	}
 }
 
-// look notes whether the informer has all that it is to follow. One that may not read all goes on with the namespaces
-// that it may read, and one whose type is not served has nothing: what it lacks is not known to be missing.
+// look notes whether the informer has all that it is to follow. One that may not read all goes on with the
+// namespaces that it may read, and one whose type is not served has nothing: what it lacks is not known to be
+// missing.
 func (m *member) look(c *change) {
 	ours, ok := m.Informer.(*dynamicinformer.Informer)
 	if !ok || m.gone {
@@ -308,7 +313,8 @@ func (m *member) OnDelete(obj any) {
 	})
 }
 
-// OnDeparted implements dynamicinformer.Departed. References to an object that has left a shard do not dangle: see covers.
+// OnDeparted implements dynamicinformer.Departed. References to an object that has left a shard do not
+// dangle: see covers.
 func (m *member) OnDeparted(obj any) { m.OnDelete(obj) }
 
 // placeOf names an object that has been deleted, of which perhaps nothing but the key is known.

@@ -43,17 +43,20 @@ func (v *view) targets(u *unstructured.Unstructured) (all []target) {
 		if owner.APIVersion != "v1" {
 			group = "cert-manager.io"
 		}
-		all = append(all, target{references.Owners, references.Object{Group: group, Kind: owner.Kind, Namespace: u.GetNamespace(), Name: owner.Name, UID: string(owner.UID)}})
+		all = append(all, target{references.Owners, references.Object{Group: group, Kind: owner.Kind,
+			Namespace: u.GetNamespace(), Name: owner.Name, UID: string(owner.UID)}})
 	}
 	if len(v.References) == 0 {
 		return all
 	}
 	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "name"); ok {
 		kind, _, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "kind")
-		all = append(all, target{"issuer", references.Object{Group: "cert-manager.io", Kind: cmp.Or(kind, "Issuer"), Namespace: u.GetNamespace(), Name: name}})
+		all = append(all, target{"issuer", references.Object{Group: "cert-manager.io",
+			Kind: cmp.Or(kind, "Issuer"), Namespace: u.GetNamespace(), Name: name}})
 	}
 	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "secretName"); ok {
-		all = append(all, target{"secret", references.Object{Resource: "secrets", Namespace: u.GetNamespace(), Name: name}})
+		all = append(all, target{"secret", references.Object{Resource: "secrets",
+			Namespace: u.GetNamespace(), Name: name}})
 	}
 	return all
 }
@@ -80,7 +83,8 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
 			case typ.Namespaced && at.Namespace == "": // it may lead to any namespace
-			case state == references.Unknown && v.synced && !v.Selected && (v.Namespaces == nil || v.Namespaces(at.Namespace)):
+			case state == references.Unknown && v.synced && !v.Selected &&
+				(v.Namespaces == nil || v.Namespaces(at.Namespace)):
 				state = references.Dangling
 			}
 		}
@@ -101,7 +105,8 @@ func (m *model) meansOther(to references.Object) bool {
 	}
 	found := false
 	for _, v := range m.views {
-		if u := v.objects[to.Key()]; u != nil && v.Type.Group == to.Group && (v.Type.Kind == to.Kind || v.Type.Resource == to.Resource) {
+		if u := v.objects[to.Key()]; u != nil && v.Type.Group == to.Group &&
+			(v.Type.Kind == to.Kind || v.Type.Resource == to.Resource) {
 			if found = true; string(u.GetUID()) == to.UID {
 				return false
 			}
@@ -120,7 +125,8 @@ func (m *model) all(wanted func(references.Reference) bool) []string {
 	found := map[string]bool{}
 	for _, v := range m.views {
 		for _, u := range v.objects {
-			from := references.Object{Group: v.Type.Group, Resource: v.Type.Resource, Kind: v.Type.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+			from := references.Object{Group: v.Type.Group, Resource: v.Type.Resource, Kind: v.Type.Kind,
+				Namespace: u.GetNamespace(), Name: u.GetName()}
 			for _, t := range v.targets(u) {
 				to, state := m.resolve(t.to)
 				if r := (references.Reference{From: from, Name: t.name, To: to, State: state}); wanted(r) {
@@ -150,8 +156,8 @@ func shown(all []references.Reference) []string {
 	return out
 }
 
-// TestModel compares a graph with a look at everything, after each step of random histories: objects come, change and
-// go, are replaced by others of their names, and members come, sync and go.
+// TestModel compares a graph with a look at everything, after each step of random histories: objects come,
+// change and go, are replaced by others of their names, and members come, sync and go.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })
@@ -166,7 +172,8 @@ func history(t *testing.T, random *rand.Rand) {
 	wrong := []string{}
 	subscription, err := graph.Subscribe(func(e references.Event) {
 		id := fmt.Sprint(e.Reference.From, e.Reference.Name, e.Reference.To, e.Reference.To.UID)
-		if dangling[id] == (e.Type == references.Started) || (e.Type == references.Started) != (e.Reason == "") {
+		if dangling[id] == (e.Type == references.Started) ||
+			(e.Type == references.Started) != (e.Reason == "") {
 			wrong = append(wrong, fmt.Sprintf("%+v", e))
 		}
 		dangling[id] = e.Type == references.Started
@@ -188,9 +195,11 @@ func history(t *testing.T, random *rand.Rand) {
 			t.Fatalf("step %d, %s: dangling (-model +graph):\n%s", step, what, diff)
 		}
 		if len(wrong) > 0 || len(dangling) != len(got) || subscription.Waiting() > 0 {
-			t.Fatalf("step %d, %s: wrong events %v; %d dangle, told were %d", step, what, wrong, len(got), len(dangling))
+			t.Fatalf("step %d, %s: wrong events %v; %d dangle, told were %d", step, what, wrong,
+				len(got), len(dangling))
 		}
-		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) || s.Dangling != len(got) || s.Members != len(h.views) {
+		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||
+			s.Dangling != len(got) || s.Members != len(h.views) {
 			t.Fatalf("step %d, %s: %+v", step, what, s)
 		}
 		o := h.anything()
@@ -201,7 +210,8 @@ func history(t *testing.T, random *rand.Rand) {
 			t.Fatalf("step %d, %s: from %v (-model +graph):\n%s", step, what, o, diff)
 		}
 		to := func(r references.Reference) bool {
-			return (r.To.Kind == o.Kind || r.To.Resource == o.Resource) && r.To.Group == o.Group && r.To.Key() == o.Key() && !h.meansOther(r.To)
+			return (r.To.Kind == o.Kind || r.To.Resource == o.Resource) && r.To.Group == o.Group &&
+				r.To.Key() == o.Key() && !h.meansOther(r.To)
 		}
 		if diff := gocmp.Diff(h.all(to), shown(graph.To(o))); diff != "" {
 			t.Fatalf("step %d, %s: to %v (-model +graph):\n%s", step, what, o, diff)
@@ -222,7 +232,8 @@ func (h *historian) pick(list ...string) string { return list[h.random.IntN(len(
 // anything names an object that may be there.
 func (h *historian) anything() references.Object {
 	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
-	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Name: h.pick("x", "y", "z")}
+	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
+		Name: h.pick("x", "y", "z")}
 	if typ.Namespaced {
 		o.Namespace = h.pick("a", "b")
 	}
@@ -309,7 +320,8 @@ func (h *historian) write(v *view) string {
 		spec["secretName"] = h.pick("x", "y")
 	}
 	for range h.random.IntN(3) {
-		owned(next, []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)], h.pick("x", "y"), h.pick("u1", "u2"))
+		owned(next, []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)],
+			h.pick("x", "y"), h.pick("u1", "u2"))
 	}
 	v.objects[at.Key()] = next
 	if old == nil || h.random.IntN(6) == 0 {

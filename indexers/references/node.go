@@ -4,8 +4,8 @@ package references
 type node struct {
 	kind *kind
 	place
-	// present are the objects that members have here: of several members, or of one that has not heard yet of a
-	// replacement, they may be different ones.
+	// present are the objects that members have here: of several members, or of one that has not heard yet of
+	// a replacement, they may be different ones.
 	present []presence
 	// out are the references that the object makes.
 	out map[edgeID]*edge
@@ -38,7 +38,8 @@ type edge struct {
 	next, previous *edge
 }
 
-// enter notes that a member has an object; leave that it has it no more. They are false where that changes nothing.
+// enter notes that a member has an object; leave that it has it no more. They are false where that changes
+// nothing.
 func (n *node) enter(uid string) bool {
 	for i := range n.present {
 		if n.present[i].uid == uid {
@@ -83,7 +84,8 @@ func (n *node) drop() {
 
 // object names what is at the node.
 func (n *node) object() Object {
-	o := Object{Group: n.kind.Group, Resource: n.kind.Resource, Kind: n.kind.Kind, Namespace: n.namespace, Name: n.name}
+	o := Object{Group: n.kind.Group, Resource: n.kind.Resource, Kind: n.kind.Kind,
+		Namespace: n.namespace, Name: n.name}
 	if len(n.present) == 1 {
 		o.UID = n.present[0].uid
 	}
@@ -123,8 +125,8 @@ func (e *edge) cut() {
 	old.drop()
 }
 
-// meansOther reports whether the reference names the UID of another object than the one with this UID or, if that is empty,
-// than the objects at the node.
+// meansOther reports whether the reference names the UID of another object than the one with this UID or, if
+// that is empty, than the objects at the node.
 func (e *edge) meansOther(uid string) bool {
 	if uid == "" {
 		return e.to.UID != "" && len(e.node.present) > 0 && !e.node.has(e.to.UID)

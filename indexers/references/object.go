@@ -19,8 +19,8 @@ type Type struct {
 	Namespaced bool
 }
 
-// Object names an object, by the Resource or the Kind of its type or by both. What a graph gives has both where it
-// follows the type.
+// Object names an object, by the Resource or the Kind of its type or by both. What a graph gives has both
+// where it follows the type.
 type Object struct {
 	// Group is "" for the core group.
 	Group, Resource, Kind string
@@ -31,8 +31,8 @@ type Object struct {
 	UID string
 }
 
-// Key returns "namespace/name", or the name of an object without a namespace. It is a text for people: a reference may name
-// anything. StoreKey is the key for looking the object up.
+// Key returns "namespace/name", or the name of an object without a namespace. It is a text for people: a
+// reference may name anything. StoreKey is the key for looking the object up.
 func (o Object) Key() string { return cache.NewObjectName(o.Namespace, o.Name).String() }
 
 // StoreKey returns the key of the object in a cache, or false if no object can have the name.
@@ -52,8 +52,10 @@ func (o Object) String() string {
 // compare orders objects by their type, namespace and name.
 func (o Object) compare(other Object) int {
 	return cmp.Or(
-		strings.Compare(o.Group, other.Group), strings.Compare(o.Resource, other.Resource), strings.Compare(o.Kind, other.Kind),
-		strings.Compare(o.Namespace, other.Namespace), strings.Compare(o.Name, other.Name), strings.Compare(o.UID, other.UID),
+		strings.Compare(o.Group, other.Group), strings.Compare(o.Resource,
+			other.Resource), strings.Compare(o.Kind, other.Kind),
+		strings.Compare(o.Namespace, other.Namespace), strings.Compare(o.Name,
+			other.Name), strings.Compare(o.UID, other.UID),
 	)
 }
 
@@ -65,8 +67,8 @@ const (
 	Resolved State = "Resolved"
 	// Dangling references lead to nothing: there is no object of the name, or it has another UID.
 	Dangling State = "Dangling"
-	// Unknown is the state of references to a type that no member follows completely, or that has not synced yet, and of
-	// references without a namespace to a type that has namespaces.
+	// Unknown is the state of references to a type that no member follows completely, or that has not synced
+	// yet, and of references without a namespace to a type that has namespaces.
 	Unknown State = "Unknown"
 )
 

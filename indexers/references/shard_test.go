@@ -14,7 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShard: a reference to an object outside the shard does not dangle, and what has left the shard refers to nothing.
+// TestShard: a reference to an object outside the shard does not dangle, and what has left the shard refers
+// to nothing.
 func TestShard(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})
@@ -25,7 +26,8 @@ func TestShard(t *testing.T) {
 	}
 	server.Create(t, gvr, owned(in, secrets, "out", "u-out"))
 	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
+		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func TestShard(t *testing.T) {
 	for _, u := range graph.Unchecked() {
 		unchecked = append(unchecked, u.String())
 	}
-	if diff := cmp.Diff([]string{"1 reference to Secret is not checked: only a shard of them is followed"}, unchecked); diff != "" {
+	if diff := cmp.Diff([]string{"1 reference to Secret is not checked: only a shard of them is followed"},
+		unchecked); diff != "" {
 		t.Errorf("what is not checked (-want +got):\n%s", diff)
 	}
 	shard.SetRanges(halves[1])

@@ -47,9 +47,10 @@ type Subscription struct {
 	}
 }
 
-// Subscribe calls handler with Started for each reference that dangles now, and then for each change, one call at a
-// time and in order. Applied to an empty set, the events give what dangles at any time. A slow handler delays nobody:
-// events wait for it in memory. Handlers run on a goroutine of the subscription, which ends with Stop or with the graph.
+// Subscribe calls handler with Started for each reference that dangles now, and then for each change, one
+// call at a time and in order. Applied to an empty set, the events give what dangles at any time. A slow
+// handler delays nobody: events wait for it in memory. Handlers run on a goroutine of the subscription, which
+// ends with Stop or with the graph.
 func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 	s := &Subscription{graph: g, ended: make(chan struct{})}
 	s.mu.ready = make(chan struct{}, 1)

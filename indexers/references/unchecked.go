@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Unchecked counts references to a type that cannot be resolved, because the graph does not know which objects the type
-// has, or because the references name no namespace. They do not dangle; their state is [Unknown] unless the graph has
-// the object.
+// Unchecked counts references to a type that cannot be resolved, because the graph does not know which
+// objects the type has, or because the references name no namespace. They do not dangle; their state is
+// [Unknown] unless the graph has the object.
 type Unchecked struct {
-	// Type is the type, as far as it is known: of one that nobody has followed, the group and one of the names.
+	// Type is the type, as far as it is known: of one that nobody has followed, the group and one of the
+	// names.
 	Type Type
 	// References is the number of such references.
 	References int
@@ -32,22 +33,23 @@ func (u Unchecked) String() string {
 	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Why)
 }
 
-// Explain sets what says why nobody follows a type that is referred to, such as that the server has no such type. It
-// returns "" where it does not know, and is called without a lock. Nil stands for nobody who knows.
+// Explain sets what says why nobody follows a type that is referred to, such as that the server has no such
+// type. It returns "" where it does not know, and is called without a lock. Nil stands for nobody who knows.
 func (g *Graph) Explain(why func(Type) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.why = why
 }
 
-// Unchecked gives the types that are referred to and not followed, or not as a whole, sorted. A program that acts on what
-// dangles looks here, too: an empty list of dangling references may mean that nobody looks. It costs as much as there are
-// types.
+// Unchecked gives the types that are referred to and not followed, or not as a whole, sorted. A program that
+// acts on what dangles looks here, too: an empty list of dangling references may mean that nobody looks. It
+// costs as much as there are types.
 func (g *Graph) Unchecked() []Unchecked {
 	return g.unchecked(func(referrer) bool { return true })
 }
 
-// Unchecked is that of the graph for the references of one name that the objects make, or for all if it is empty.
+// Unchecked is that of the graph for the references of one name that the objects make, or for all if it is
+// empty.
 func (v *View) Unchecked(name string) []Unchecked {
 	return v.graph.unchecked(func(by referrer) bool {
 		return (name == "" || by.name == name) && v.is(by.kind.Type)
@@ -74,7 +76,8 @@ func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 		}
 	}
 	slices.SortFunc(out, func(a, b Unchecked) int {
-		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind), strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Why, b.Why))
+		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind),
+			strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Why, b.Why))
 	})
 	return out
 }
@@ -97,8 +100,8 @@ const unplaced = "they name no namespace"
 // unfollowed is why nothing is known of a type without members.
 const unfollowed = "nobody follows them"
 
-// lack says why it is not known which objects there are; empty where it is. Members with some namespaces count as if they
-// had all.
+// lack says why it is not known which objects there are; empty where it is. Members with some namespaces
+// count as if they had all.
 func (k *kind) lack() string {
 	why := unfollowed
 	for m := range k.members {

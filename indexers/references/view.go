@@ -7,14 +7,16 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// View is a graph as seen by the objects of one type. It gives their keys, namespace/name, sorted and each once.
+// View is a graph as seen by the objects of one type. It gives their keys, namespace/name, sorted and each
+// once.
 type View struct {
 	graph *Graph
 	typ   Object
 	names []string // that are known without a member
 }
 
-// NewView returns a view of nothing with the names of some references and [Owners], for which queries can be checked.
+// NewView returns a view of nothing with the names of some references and [Owners], for which queries can be
+// checked.
 func NewView(declared []*indexers.Reference) *View {
 	return &View{graph: New(), names: newExtractor(declared).names}
 }
@@ -43,8 +45,8 @@ func (v *View) Dangling(name string) []string {
 	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
 
-// RefersTo returns the objects that refer to o, by the reference of one name, or by any if it is empty. Like [Graph.To], it
-// leaves out references to another object of that name.
+// RefersTo returns the objects that refer to o, by the reference of one name, or by any if it is empty. Like
+// [Graph.To], it leaves out references to another object of that name.
 func (v *View) RefersTo(o Object, name string) []string {
 	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
 }
@@ -54,10 +56,11 @@ func (v *View) LeftOut(o Object, name string) int {
 	return len(v.keys(v.graph.ToOthers(o), name, func(r Reference) Object { return r.From }))
 }
 
-// ReferredBy returns the objects that o refers to, whether they exist or not. It leaves out references that name the UID of
-// another object than the existing one.
+// ReferredBy returns the objects that o refers to, whether they exist or not. It leaves out references that
+// name the UID of another object than the existing one.
 func (v *View) ReferredBy(o Object, name string) []string {
-	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.meansOther("") }), name, func(r Reference) Object { return r.To })
+	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.meansOther("") }), name,
+		func(r Reference) Object { return r.To })
 }
 
 // keys gives the keys of the objects of the type.
@@ -66,7 +69,8 @@ func (v *View) keys(all []Reference, name string, of func(Reference) Object) []s
 	for _, r := range all {
 		o := of(r)
 		key, ok := o.StoreKey()
-		if ok && v.is(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) && (name == "" || r.Name == name) {
+		if ok && v.is(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
+			(name == "" || r.Name == name) {
 			keys = append(keys, key)
 		}
 	}
@@ -76,11 +80,13 @@ func (v *View) keys(all []Reference, name string, of func(Reference) Object) []s
 
 // is reports whether a type is that of the view.
 func (v *View) is(t Type) bool {
-	return t.Group == v.typ.Group && (t.Kind != "" && t.Kind == v.typ.Kind || t.Resource != "" && t.Resource == v.typ.Resource)
+	return t.Group == v.typ.Group && (t.Kind != "" && t.Kind == v.typ.Kind || t.Resource != "" &&
+		t.Resource == v.typ.Resource)
 }
 
-// WhyNothing says in one line why RefersTo or, with from, ReferredBy may find nothing of an object that is there: because
-// its type is not known by that name, nobody follows it, or it has namespaces and the object none. It is empty otherwise.
+// WhyNothing says in one line why RefersTo or, with from, ReferredBy may find nothing of an object that is
+// there: because its type is not known by that name, nobody follows it, or it has namespaces and the object
+// none. It is empty otherwise.
 func (v *View) WhyNothing(o Object, from bool) string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
@@ -92,8 +98,12 @@ func (v *View) WhyNothing(o Object, from bool) string {
 	case from && !followed:
 		return "nobody follows objects of type " + name + ", so that it is not known what they refer to"
 	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
-		return "nothing refers to objects of type " + name + ", and nobody follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
-	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool { return k.known && k.Namespaced }):
+		return "nothing refers to objects of type " + name +
+			", and nobody follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
+	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool {
+		return k.known &&
+			k.Namespaced
+	}):
 		return "objects of type " + name + " have a namespace; write namespace/" + o.Name
 	}
 	return ""

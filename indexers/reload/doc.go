@@ -2,8 +2,8 @@
 //
 // # Usage
 //
-// A [Watcher] loads the files of a config, watches them, and hands each new config to Apply, together with what
-// differs:
+// A [Watcher] loads the files of a config, watches them, and hands each new config to Apply, together with
+// what differs:
 //
 //	watcher, err := reload.New(ctx, reload.Options{
 //		Files:  []string{"indexes.yaml"},
@@ -15,11 +15,11 @@
 // # Consistency
 //
 // A config that has errors, that Check refuses, or that Apply does not take changes nothing: the one before
-// stays in force, and the outcome says why. What Check or Apply refused is tried again at longer and longer intervals, up
-// to a minute, because their reasons may pass. A file is looked at when it has been quiet for a moment, so that one
-// that is being written is not read by halves. What a mount of a ConfigMap does, which swaps a symbolic link, is
-// seen as well as files that are written or replaced; and since some file systems tell of nothing, the files are
-// also read now and then.
+// stays in force, and the outcome says why. What Check or Apply refused is tried again at longer and longer
+// intervals, up to a minute, because their reasons may pass. A file is looked at when it has been quiet for a
+// moment, so that one that is being written is not read by halves. What a mount of a ConfigMap does, which
+// swaps a symbolic link, is seen as well as files that are written or replaced; and since some file systems
+// tell of nothing, the files are also read now and then.
 //
 // # Concurrency
 //

@@ -38,8 +38,8 @@ func run(t *testing.T, options reload.Options) *scene {
 	return s
 }
 
-// A config that Check refused, for a server that did not answer, and then Apply, comes into force when they do not any
-// more, although nobody writes the file again. The same failure is reported once.
+// A config that Check refused, for a server that did not answer, and then Apply, comes into force when they
+// do not any more, although nobody writes the file again. The same failure is reported once.
 func TestRefusedConfigIsTriedAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -97,7 +97,8 @@ func TestBusyNeighbour(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := run(t, reload.Options{Files: []string{file}, Quiet: 20 * time.Millisecond}) // far longer than the neighbour is quiet
+	// far longer than the neighbour is quiet
+	s := run(t, reload.Options{Files: []string{file}, Quiet: 20 * time.Millisecond})
 	write(t, file, configWith("b"))
 	s.has("b") // so that the first look, for which nothing has to be quiet, is over
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -136,8 +137,8 @@ func chmod(t *testing.T, dir string, mode os.FileMode) {
 	}
 }
 
-// forbiddenFolderAsRoot has a file stand where the folder above was, which even root cannot look into: the folder is not
-// merely gone then.
+// forbiddenFolderAsRoot has a file stand where the folder above was, which even root cannot look into: the
+// folder is not merely gone then.
 func forbiddenFolderAsRoot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config", "sub")
 	above := filepath.Dir(dir)
@@ -162,7 +163,8 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := run(t, reload.Options{Files: []string{file}, Poll: 5 * time.Millisecond}) // because nothing tells of it
+	// because nothing tells of it
+	s := run(t, reload.Options{Files: []string{file}, Poll: 5 * time.Millisecond})
 	forbid()
 	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()

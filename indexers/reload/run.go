@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Run watches the files until ctx ends, and takes over each config that they hold. A folder that cannot be watched, as
-// it is not there or may not be read, is tried again. It returns an error when the system has no means to watch files
-// left; reading them now and then goes on working through Reload.
+// Run watches the files until ctx ends, and takes over each config that they hold. A folder that cannot be
+// watched, as it is not there or may not be read, is tried again. It returns an error when the system has no
+// means to watch files left; reading them now and then goes on working through Reload.
 func (w *Watcher) Run(ctx context.Context) error {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -131,7 +131,8 @@ func (f *folders) follow(files []string) error {
 	return nil
 }
 
-// exhausted reports whether the system has no means to watch files left, rather than something against this one.
+// exhausted reports whether the system has no means to watch files left, rather than something against this
+// one.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// A folder that is swapped between the first file and the second gives a config of two versions, which nobody wrote: the
-// files are read again. The second file is a pipe, another one for each who reads it, so that the swap comes when it has been
-// opened, after the first was read.
+// A folder that is swapped between the first file and the second gives a config of two versions, which nobody
+// wrote: the files are read again. The second file is a pipe, another one for each who reads it, so that the
+// swap comes when it has been opened, after the first was read.
 func TestFilesAreReadTogether(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")
@@ -40,7 +40,8 @@ func TestFilesAreReadTogether(t *testing.T) {
 		replace(second)
 		return pipe
 	}
-	text := strings.NewReplacer("name: test", "name: second", "name: w", "name: other").Replace(configWith("x"))
+	text := strings.NewReplacer("name: test", "name: second", "name: w",
+		"name: other").Replace(configWith("x"))
 	// feed gives the text to each who reads, after the swaps for the first ones.
 	feed := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -78,10 +79,11 @@ func TestFilesAreReadTogether(t *testing.T) {
 	swap("a")
 	stop := feed()
 	var applied []string
-	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, second}, Apply: func(_ context.Context, u reload.Update) error {
-		applied = append(applied, indexesOf(u.New))
-		return nil
-	}})
+	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, second},
+		Apply: func(_ context.Context, u reload.Update) error {
+			applied = append(applied, indexesOf(u.New))
+			return nil
+		}})
 	stop()
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ const (
 	DefaultQuiet = 100 * time.Millisecond
 	// DefaultPoll is how often files are read that nobody told of.
 	DefaultPoll = time.Minute
-	// DefaultRetry is how long after it failed a config is checked and applied again. The time doubles with each
-	// failure, up to a minute.
+	// DefaultRetry is how long after it failed a config is checked and applied again. The time doubles with
+	// each failure, up to a minute.
 	DefaultRetry = time.Second
 )
 
@@ -27,22 +27,22 @@ const (
 type Options struct {
 	// Files are the files of the config, all of them together. Required.
 	Files []string
-	// Check looks at a config before it is applied, to compare it with the types of a cluster for example. Run calls
-	// it again, at longer and longer intervals, for a config that it refused: a server may answer later, or have a
-	// type. Default: that it has no errors is enough.
+	// Check looks at a config before it is applied, to compare it with the types of a cluster for example.
+	// Run calls it again, at longer and longer intervals, for a config that it refused: a server may answer
+	// later, or have a type. Default: that it has no errors is enough.
 	Check func(ctx context.Context, config *indexers.Config) error
 	// Apply takes a config over, or returns an error and changes nothing. It is called when something differs
-	// from the config that is in force, and not for the first one, which New returns. What it refuses Run tries again,
-	// as with Check. Default: nothing.
+	// from the config that is in force, and not for the first one, which New returns. What it refuses Run
+	// tries again, as with Check. Default: nothing.
 	Apply func(ctx context.Context, update Update) error
-	// Report is told of each time that the files were read again and were not what they had been, and when another
-	// try at the same files came out otherwise than the one before. Default: nobody is.
+	// Report is told of each time that the files were read again and were not what they had been, and when
+	// another try at the same files came out otherwise than the one before. Default: nobody is.
 	Report func(Outcome)
 	// Quiet is how long the folders of the files have to be left alone before they are read. Where that never
 	// happens, they are read after twenty times as long. Default: DefaultQuiet.
 	Quiet time.Duration
-	// Retry is how long after it was refused a config is checked and applied again, for the first time. Default:
-	// DefaultRetry.
+	// Retry is how long after it was refused a config is checked and applied again, for the first time.
+	// Default: DefaultRetry.
 	Retry time.Duration
 	// Poll is how often files are read that nobody told of; negative: never. Default: DefaultPoll.
 	Poll time.Duration
@@ -98,8 +98,8 @@ type Watcher struct {
 	}
 }
 
-// New loads the config for the first time. It fails when the config has errors or Check refuses it. Nothing is
-// watched before Run.
+// New loads the config for the first time. It fails when the config has errors or Check refuses it. Nothing
+// is watched before Run.
 func New(ctx context.Context, options Options) (*Watcher, error) {
 	if len(options.Files) == 0 {
 		return nil, errors.New("reload: there are no files to watch")
@@ -136,8 +136,8 @@ func (w *Watcher) Config() *indexers.Config {
 // mostReads bounds how often files are read that are never the same twice.
 const mostReads = 5
 
-// readTogether reads files that belong together, again until two reads agree: those of a ConfigMap are all swapped at once,
-// between the first and the last of them perhaps.
+// readTogether reads files that belong together, again until two reads agree: those of a ConfigMap are all
+// swapped at once, between the first and the last of them perhaps.
 func readTogether(files []string) []indexers.Source {
 	sources := indexers.ReadSources(files...)
 	for reads := 1; len(files) > 1 && reads < mostReads; reads++ {
@@ -161,9 +161,9 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 	return w.options.Check(ctx, config)
 }
 
-// Reload reads the files, and takes over what differs, before it returns; a program may call it for a signal. It
-// returns what Report is told. When the files are what they were, it does nothing, unless Check or Apply refused them:
-// then it tries again.
+// Reload reads the files, and takes over what differs, before it returns; a program may call it for a signal.
+// It returns what Report is told. When the files are what they were, it does nothing, unless Check or Apply
+// refused them: then it tries again.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
@@ -177,7 +177,8 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	if ctx.Err() != nil && outcome.Err != nil {
 		w.read = nil // it was not the config's fault
 	}
-	if again := same && outcome.Err != nil && outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
+	if again := same && outcome.Err != nil &&
+		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
 		w.options.Report(outcome)
 	}
 	return outcome
@@ -201,7 +202,8 @@ func (w *Watcher) takeOver(ctx context.Context, sources []indexers.Source) Outco
 	}
 	changes := indexers.Diff(old, config)
 	if len(changes) > 0 && w.options.Apply != nil {
-		if w.refused = w.options.Apply(ctx, Update{Old: old, New: config, Changes: changes}); w.refused != nil {
+		if w.refused = w.options.Apply(ctx,
+			Update{Old: old, New: config, Changes: changes}); w.refused != nil {
 			return Outcome{Config: old, Err: w.refused}
 		}
 	}

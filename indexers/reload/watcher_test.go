@@ -85,7 +85,10 @@ func (s *scene) until(what string, fits func(reload.Outcome) bool) reload.Outcom
 // has waits until a config with these indexes is in force.
 func (s *scene) has(names ...string) {
 	s.Helper()
-	s.until(fmt.Sprint(names), func(o reload.Outcome) bool { return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ") })
+	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
+		return o.Err == nil &&
+			indexesOf(o.Config) == strings.Join(names, " ")
+	})
 	if got := indexesOf(s.watcher.Config()); got != strings.Join(names, " ") {
 		s.Errorf("in force: %s, want %v", got, names)
 	}
@@ -106,7 +109,8 @@ func TestFileIsWritten(t *testing.T) {
 	write(t, file, configWith("a", "b"))
 	s.has("a", "b")
 	u := <-s.updates
-	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() || indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
+	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() ||
+		indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
 		t.Errorf("got %+v", u)
 	}
 }
@@ -178,13 +182,17 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	write(t, file, strings.Replace(configWith("a"), "path:", "pathes:", 1))
 	o := s.until("an error", func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
 	var ce *indexers.ConfigError
-	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" || !strings.Contains(o.String(), `did you mean "paths"?`) {
+	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" ||
+		!strings.Contains(o.String(), `did you mean "paths"?`) {
 		t.Errorf("got %v", o)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	s.until("a missing file", func(o reload.Outcome) bool { return o.Err != nil && strings.Contains(o.String(), "E017") })
+	s.until("a missing file", func(o reload.Outcome) bool {
+		return o.Err != nil &&
+			strings.Contains(o.String(), "E017")
+	})
 	write(t, file, configWith("a", "b"))
 	s.has("a", "b")
 	if got := indexesOf((<-s.updates).New); got != "a b" {
@@ -225,7 +233,8 @@ func TestRefusedConfig(t *testing.T) {
 		}
 	}
 	write(t, file, "# the same\n"+configWith("a"))
-	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 || !strings.Contains(o.String(), "nothing differs") {
+	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 ||
+		!strings.Contains(o.String(), "nothing differs") {
 		t.Errorf("got %v", o)
 	}
 	if checks != 6 || applications != 2 {
@@ -238,7 +247,9 @@ func TestNewErrors(t *testing.T) {
 		t.Error("no files are accepted")
 	}
 	var ce *indexers.ConfigError
-	if _, err := reload.New(t.Context(), reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) || ce.Diagnostics[0].Code != indexers.CodeFile {
+	if _, err := reload.New(t.Context(),
+		reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) ||
+		ce.Diagnostics[0].Code != indexers.CodeFile {
 		t.Errorf("got %v", err)
 	}
 }
@@ -251,7 +262,8 @@ func TestHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ce *indexers.ConfigError
-	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) || !strings.Contains(err.Error(), "larger than 4 MiB") {
+	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) ||
+		!strings.Contains(err.Error(), "larger than 4 MiB") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,7 +276,8 @@ func TestPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := make(chan reload.Outcome, 100)
-	w, err := reload.New(t.Context(), reload.Options{Files: []string{file}, Poll: 10 * time.Millisecond, Report: func(o reload.Outcome) { outcomes <- o }})
+	w, err := reload.New(t.Context(), reload.Options{Files: []string{file}, Poll: 10 * time.Millisecond,
+		Report: func(o reload.Outcome) { outcomes <- o }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ type spoken struct {
 	properties map[string]string
 }
 
-// node is an element of the accessibility tree, as the protocol has it; cdproto does not know all names of properties.
+// node is an element of the accessibility tree, as the protocol has it; cdproto does not know all names of
+// properties.
 type node struct {
 	Ignored    bool      `json:"ignored"`
 	Role       nodeValue `json:"role"`
@@ -65,11 +66,13 @@ func (b *tab) tree() []spoken {
 	return all
 }
 
-// named are roles that say nothing without a name. Groups are not among them: a details element is one, and its summary names it.
-var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation", "complementary", "dialog", "image", "columnheader"}
+// named are roles that say nothing without a name. Groups are not among them: a details element is one, and
+// its summary names it.
+var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation",
+	"complementary", "dialog", "image", "columnheader"}
 
-// hears waits until the tree has an element with a role, a name that begins with a text, and properties: names and values in
-// turn.
+// hears waits until the tree has an element with a role, a name that begins with a text, and properties:
+// names and values in turn.
 func (b *tab) hears(role, name string, properties ...string) {
 	b.Helper()
 	var tree []spoken
@@ -111,7 +114,8 @@ func TestAccessibility(t *testing.T) {
 	whole("types")
 	b.key(kb.ArrowDown)
 	b.hears("grid", "Types", "focused", "true")
-	b.await(`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
+	b.await(
+		`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
 
 	b.goTo(workloadsPlace)
 	b.has(".grid-row", "ledger")

@@ -24,8 +24,8 @@ import (
 // patience is how long a test waits for what must happen: far more than it takes.
 const patience = 60 * time.Second
 
-// tab is a page in a browser of its own. What the page says in the console as an error, and every violation of its policy,
-// fails the test.
+// tab is a page in a browser of its own. What the page says in the console as an error, and every violation
+// of its policy, fails the test.
 type tab struct {
 	*testing.T
 	ctx context.Context
@@ -44,22 +44,27 @@ func open(t *testing.T, address string, width, height int, flags ...chromedp.Exe
 }
 
 // openAs is open with headers for all requests.
-func openAs(t *testing.T, address string, headers network.Headers, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
+func openAs(t *testing.T, address string, headers network.Headers, width, height int,
+	flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v: make browser installs it", err)
 	}
 	options := append([]chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(width, height),
+		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking",
+			true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage",
+			true), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(width, height),
 	}, flags...)
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancelTab := chromedp.NewContext(allocated)
 	ctx, cancelTime := context.WithTimeout(ctx, 3*patience)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() }) // waits until the browser has ended
+	// waits until the browser has ended
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() })
 	b := &tab{T: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, b.hear)
 	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), network.SetExtraHTTPHeaders(headers))
@@ -111,12 +116,14 @@ func (b *tab) judge() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, message := range b.errors {
-		if !slices.ContainsFunc(b.expected, func(text string) bool { return strings.Contains(message, text) }) {
+		if !slices.ContainsFunc(b.expected,
+			func(text string) bool { return strings.Contains(message, text) }) {
 			b.Errorf("the console says: %s", message)
 		}
 	}
 	for _, address := range b.requests {
-		if !slices.ContainsFunc(b.origins, func(origin string) bool { return strings.HasPrefix(address, origin) }) {
+		if !slices.ContainsFunc(b.origins,
+			func(origin string) bool { return strings.HasPrefix(address, origin) }) {
 			b.Errorf("the page asked for %s", address)
 		}
 	}
@@ -133,7 +140,8 @@ func (b *tab) run(actions ...chromedp.Action) {
 // await waits until an expression is true, and shows the page where it never is.
 func (b *tab) await(expression string) {
 	b.Helper()
-	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil,
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		b.picture("failure")
 		b.Fatalf("it never came to hold: %s: %v\n%s", expression, err, b.text("body"))
@@ -143,12 +151,16 @@ func (b *tab) await(expression string) {
 // has waits until an element has a text.
 func (b *tab) has(selector, text string) {
 	b.Helper()
-	b.await(fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
+	b.await(
+		fmt.
+			Sprintf(
+				"[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
 }
 
 func (b *tab) text(selector string) string {
 	var text string
-	if err := chromedp.Run(b.ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &text)); err != nil {
+	if err := chromedp.Run(b.ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''",
+		selector), &text)); err != nil {
 		return err.Error()
 	}
 	return text
@@ -161,7 +173,8 @@ func value[T any](b *tab, expression string) T {
 	return v
 }
 
-// key presses keys, one after the other: characters, or those of package kb. What a shortcut takes is not typed besides.
+// key presses keys, one after the other: characters, or those of package kb. What a shortcut takes is not
+// typed besides.
 func (b *tab) key(keys ...string) {
 	b.Helper()
 	for _, key := range keys {

@@ -19,8 +19,8 @@ import (
 
 const workloadsID = "workloads.demo.crdcache.dev/v1"
 
-// TestCrdcached looks at the page of crdcached: as somebody who may list everything, and as somebody who may list one type in
-// one namespace.
+// TestCrdcached looks at the page of crdcached: as somebody who may list everything, and as somebody who may
+// list one type in one namespace.
 func TestCrdcached(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
@@ -28,7 +28,8 @@ func TestCrdcached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, fmt.Sprintf("types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
+	s := running.Start(t, fmt.Sprintf(
+		"types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
 	t.Run("administrator", func(t *testing.T) { testAdministrator(t, s) })
 	t.Run("tenant", func(t *testing.T) { testTenant(t, s) })
 }
@@ -44,7 +45,8 @@ var pageRight = rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: [
 
 func testAdministrator(t *testing.T, s *running.Server) {
 	user := running.NewUser(t, "administrator")
-	user.Grant(t, "", pageRight, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	user.Grant(t, "", pageRight, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
+		Verbs: []string{"*"}})
 	b := visit(t, s, user, "/page/open")
 	b.has(".connection", "Live")
 	b.has(".grid-row", workloadsID)
@@ -63,12 +65,14 @@ func testAdministrator(t *testing.T, s *running.Server) {
 func testTenant(t *testing.T, s *running.Server) {
 	user := running.NewUser(t, "tenant")
 	user.Grant(t, "", pageRight)
-	user.Grant(t, "payments", rbacv1.PolicyRule{APIGroups: []string{workloads.Group}, Resources: []string{"workloads"}, Verbs: []string{"list"}})
+	user.Grant(t, "payments", rbacv1.PolicyRule{APIGroups: []string{workloads.Group},
+		Resources: []string{"workloads"}, Verbs: []string{"list"}})
 	b := visit(t, s, user, "/page/open?namespace=payments")
 	b.has(".connection", "Live")
 	b.has(".grid-row", "⊘ Withheld")
 	b.has("#withheld", "you may not list it")
-	b.await("[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
+	b.await(
+		"[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
 	b.picture("types")
 	b.goTo("#/type?id=" + workloadsID)
 	b.has(".grid-row", "ledger")
@@ -83,7 +87,8 @@ func testTenant(t *testing.T, s *running.Server) {
 	b.picture("object")
 }
 
-// change changes an object until the page, which shows it, has told of a change: when it begins to hear of changes does not show.
+// change changes an object until the page, which shows it, has told of a change: when it begins to hear of
+// changes does not show.
 func (b *tab) change(namespace, name string) {
 	b.Helper()
 	admin, err := dynamic.NewForConfig(harness.Config(b))
@@ -92,7 +97,8 @@ func (b *tab) change(namespace, name string) {
 	}
 	for replicas := 10; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-		if _, err := admin.Resource(workloads).Namespace(namespace).Patch(b.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "night-shift"}); err != nil {
+		if _, err := admin.Resource(workloads).Namespace(namespace).Patch(b.ctx, name, types.MergePatchType,
+			patch, metav1.PatchOptions{FieldManager: "night-shift"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -43,7 +43,8 @@ func serveFiles(t *testing.T, args ...string) string {
 			break
 		}
 	}
-	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }() // ended by the end of the process
+	// ended by the end of the process
+	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }()
 	found := link.FindString(said)
 	if found == "" {
 		t.Fatalf("there is no link in %s", said)
@@ -60,7 +61,8 @@ func TestFiles(t *testing.T) {
 	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
 	// Both end after the browser, which would tell of their end.
 	saved := filepath.Join(t.TempDir(), "demo.snapshot")
-	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds, "--from="+testdata+"/objects").CombinedOutput(); err != nil {
+	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds,
+		"--from="+testdata+"/objects").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	recorded := serveFiles(t, "--from="+saved, config)
@@ -82,7 +84,8 @@ func TestFiles(t *testing.T) {
 	}
 	// When the files are followed does not show, so that there are changes until one is told of.
 	for replicas := 40; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
-		changed := bytes.Replace(text, []byte("  replicas: 6\n"), fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)
+		changed := bytes.Replace(text, []byte("  replicas: 6\n"),
+			fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)
 		if bytes.Equal(changed, text) {
 			t.Fatal("the file has no such object")
 		}

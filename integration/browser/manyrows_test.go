@@ -12,10 +12,11 @@ import (
 
 const (
 	manyRows = 50_000
-	// rowElements is how many rows are elements at most, in a window of 800 pixels, and rowRequests how many requests for rows
-	// run at once.
+	// rowElements is how many rows are elements at most, in a window of 800 pixels, and rowRequests how many
+	// requests for rows run at once.
 	rowElements, rowRequests = 60, 2
-	// pageMemory is what the scripts of the page may hold on to after a walk through all rows: what it keeps is some 4 MB.
+	// pageMemory is what the scripts of the page may hold on to after a walk through all rows: what it keeps
+	// is some 4 MB.
 	pageMemory = 32 << 20
 )
 
@@ -44,10 +45,12 @@ const drag = `(async () => {
 // TestManyRows scrolls through, sorts and searches a table: only what is in view is there.
 func TestManyRows(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, manyRows).Config(), platform(t)).link(), 1280, 800)
-	b.expect("504 (Gateway Timeout)") // for what dangles, on a machine where the references of so many take longer than ten seconds
+	// for what dangles, on a machine where the references of so many take longer than ten seconds
+	b.expect("504 (Gateway Timeout)")
 	b.has(".connection", "Live")
 	b.goTo(workloadsPlace + "&sort=name")
-	b.await(fmt.Sprintf(`Number(document.querySelector("[role=grid]").getAttribute("aria-rowcount")) > %d`, manyRows))
+	b.await(fmt.Sprintf(`Number(document.querySelector("[role=grid]").getAttribute("aria-rowcount")) > %d`,
+		manyRows))
 	b.has(".grid-row", "many-00000")
 	b.run(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 26 * 25000; true`, nil))
 	b.has(".grid-row", "many-250")
@@ -56,10 +59,12 @@ func TestManyRows(t *testing.T) {
 	b.await(`document.querySelector(".grid").scrollTop === 0`)
 
 	b.run(chromedp.Evaluate(countRequests, nil))
-	b.run(chromedp.Evaluate(drag, nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.run(chromedp.Evaluate(drag, nil,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	b.has(".grid-row", "transcoder")
 	if most := value[int](b, "rows.most"); most > rowRequests {
-		t.Errorf("%d of %d requests for rows ran at once, want at most %d", most, value[int](b, "rows.all"), rowRequests)
+		t.Errorf("%d of %d requests for rows ran at once, want at most %d", most,
+			value[int](b, "rows.all"), rowRequests)
 	}
 	b.key(kb.Home)
 	b.await(`document.querySelector(".grid").scrollTop === 0`)
@@ -75,7 +80,8 @@ func TestManyRows(t *testing.T) {
 	}
 
 	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
-	b.await(`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
+	b.await(
+		`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
 	b.has(".grid-row", "many-00049") // the eighth without replicas
 	b.goTo(workloadsPlace + "&query=team%3Dteam-3%20%26%26%20namespace%3Dpayments")
 	b.has(".plan summary", "7,143 of ")

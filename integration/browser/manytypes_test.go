@@ -21,17 +21,21 @@ func TestManyTypes(t *testing.T) {
 	var options testcluster.Options
 	var all []schema.GroupVersionResource
 	for i := range many {
-		gvr := schema.GroupVersionResource{Group: "many.example.com", Version: "v1", Resource: fmt.Sprintf("kind%04ds", i)}
+		gvr := schema.GroupVersionResource{Group: "many.example.com", Version: "v1",
+			Resource: fmt.Sprintf("kind%04ds", i)}
 		all = append(all, gvr)
 		options.Types = append(options.Types, readapi.Type{
-			Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource, Kind: fmt.Sprintf("Kind%04d", i)}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
+			Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource, Kind: fmt.Sprintf("Kind%04d",
+				i)}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
 		})
 	}
 	cluster, err := testcluster.New(context.Background(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := indexers.Source{Name: "none.yaml", Data: []byte("apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: none}\nspec:\n  resources:\n  - name: first\n    match: {group: many.example.com, resource: kind0000s}\n")}
+	nothing := indexers.Source{Name: "none.yaml",
+		Data: []byte(
+			"apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: none}\nspec:\n  resources:\n  - name: first\n    match: {group: many.example.com, resource: kind0000s}\n")}
 	b := open(t, serve(t, cluster.Config(), nothing, all[1:]...).link(), 1280, 800)
 	b.has(".figures", "1,500 types")
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "1501"`)

@@ -19,8 +19,8 @@ func (a *away) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*a.now.Load(
 // gone answers nothing.
 var gone = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
-// TestConnectionLost takes the server away and brings it back, once as it was and once as another one, which does not know
-// the browser.
+// TestConnectionLost takes the server away and brings it back, once as it was and once as another one, which
+// does not know the browser.
 func TestConnectionLost(t *testing.T) {
 	s := serve(t, inMemory(t, 0).Config(), platform(t))
 	page := &away{}

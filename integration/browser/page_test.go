@@ -20,7 +20,8 @@ const workloadsPlace = "#/type?id=workloads.demo.crdcache.dev%2Fv1"
 
 func patch(t *testing.T, cluster *testcluster.Cluster, name, body string) {
 	t.Helper()
-	if _, err := cluster.Client().Resource(workloads).Namespace("payments").Patch(context.Background(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
+	if _, err := cluster.Client().Resource(workloads).Namespace("payments").Patch(context.Background(), name,
+		types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -58,7 +59,8 @@ func TestTour(t *testing.T) {
 	b.expect("400 (Bad Request)")
 	b.key(kb.Enter)
 	b.has(".query-error mark", "taem=x")
-	b.run(chromedp.Evaluate(`document.querySelector("[role=combobox]").value = ""; true`, nil), chromedp.Click(".bars li:first-child button"))
+	b.run(chromedp.Evaluate(`document.querySelector("[role=combobox]").value = ""; true`, nil),
+		chromedp.Click(".bars li:first-child button"))
 	b.await(`document.querySelector("[role=combobox]").value.startsWith("namespace=")`)
 
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
@@ -100,7 +102,8 @@ func TestSecretIsNotShown(t *testing.T) {
 	b.has(".connection", "Live")
 	b.goTo("#/object?type=secrets%2Fv1&key=default%2Fvault")
 	b.has(".yaml li", "password: redacted-")
-	if strings.Contains(value[string](b, "document.documentElement.outerHTML"), "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5") {
+	if strings.Contains(value[string](b, "document.documentElement.outerHTML"),
+		"Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5") {
 		t.Error("the page has the password")
 	}
 }
@@ -108,17 +111,22 @@ func TestSecretIsNotShown(t *testing.T) {
 // TestNarrowAndDark has a small screen, which is read by its structure: nothing is wider than it.
 func TestNarrowAndDark(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t)).link(), 1280, 800)
-	b.run(emulation.SetDeviceMetricsOverride(380, 740, 1, true), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	b.run(emulation.SetDeviceMetricsOverride(380, 740, 1, true),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: "dark"}}))
 	b.has(".connection", "Live")
-	for name, place := range map[string]string{"types": "#/", "type": workloadsPlace, "object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "events": "#/events"} {
+	for name, place := range map[string]string{"types": "#/", "type": workloadsPlace,
+		"object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "events": "#/events"} {
 		b.goTo(place)
-		b.has("main", map[string]string{"types": "workloads", "type": "ledger", "object": "artifactBytes", "events": "Waiting"}[name])
+		b.has("main", map[string]string{"types": "workloads", "type": "ledger", "object": "artifactBytes",
+			"events": "Waiting"}[name])
 		if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 380 {
 			t.Errorf("%s is %d wide", name, wide)
 		}
 		b.picture(name)
 	}
-	if background := value[string](b, "getComputedStyle(document.body).backgroundColor"); background != "rgb(20, 23, 26)" {
+	if background := value[string](b,
+		"getComputedStyle(document.body).backgroundColor"); background != "rgb(20, 23, 26)" {
 		t.Errorf("the background is %s", background)
 	}
 }

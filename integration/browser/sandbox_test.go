@@ -30,7 +30,9 @@ func TestRealServer(t *testing.T) {
 	b.has(".graph .node", "production-eu")
 	patch := func(body, manager, subresource string) {
 		t.Helper()
-		_, err := admin.Resource(workloads).Namespace("payments").Patch(context.Background(), "ledger", types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresources(subresource)...)
+		_, err := admin.Resource(workloads).Namespace("payments").Patch(context.Background(), "ledger",
+			types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresources(
+				subresource)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,8 @@ type scene struct {
 }
 
 // serve shows what a server has, with the indexes of a config, and besides the types that are named.
-func serve(t *testing.T, config *rest.Config, indexes indexers.Source, types ...schema.GroupVersionResource) *scene {
+func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
+	types ...schema.GroupVersionResource) *scene {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -86,9 +87,10 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source, types ...
 	for _, d := range definitions {
 		byName[d.GroupResource()] = d
 	}
-	handler, err := web.NewHandler(web.Source{Title: "sandbox", Factory: factory, Binding: binding, Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
-		return byName[gvr.GroupResource()]
-	}}, web.Options{})
+	handler, err := web.NewHandler(web.Source{Title: "sandbox", Factory: factory, Binding: binding,
+		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+			return byName[gvr.GroupResource()]
+		}}, web.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,16 +112,18 @@ func platform(t *testing.T) indexers.Source {
 	return source
 }
 
-// inMemory returns a cluster with what is in testdata, a Secret, a workload that needs an environment that is not there, and
-// many more of them if more are asked for.
+// inMemory returns a cluster with what is in testdata, a Secret, a workload that needs an environment that is
+// not there, and many more of them if more are asked for.
 func inMemory(t *testing.T, more int) *testcluster.Cluster {
 	t.Helper()
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}})
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	load(t, cluster, map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "vault", "namespace": "default"},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "vault",
+			"namespace": "default"},
 		"data": map[string]any{"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"},
 	})
 	load(t, cluster, workload("lost", "nowhere", 1))
@@ -139,7 +143,9 @@ func load(t *testing.T, cluster *testcluster.Cluster, object map[string]any) {
 func workload(name, environment string, replicas int) map[string]any {
 	return map[string]any{
 		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
-		"metadata": map[string]any{"name": name, "namespace": "payments", "labels": map[string]any{"demo.crdcache.dev/team": fmt.Sprint("team-", replicas)}},
-		"spec":     map[string]any{"environment": environment, "image": "registry.example.com/x:1", "replicas": int64(replicas), "tier": "standard"},
+		"metadata": map[string]any{"name": name, "namespace": "payments",
+			"labels": map[string]any{"demo.crdcache.dev/team": fmt.Sprint("team-", replicas)}},
+		"spec": map[string]any{"environment": environment, "image": "registry.example.com/x:1",
+			"replicas": int64(replicas), "tier": "standard"},
 	}
 }

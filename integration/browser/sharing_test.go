@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestTabsShareAStream has more tabs than a browser has connections to a server over HTTP/1.1. All are live and hear of
-// changes by one stream, whichever tab closes. Hidden tabs have none.
+// TestTabsShareAStream has more tabs than a browser has connections to a server over HTTP/1.1. All are live
+// and hear of changes by one stream, whichever tab closes. Hidden tabs have none.
 func TestTabsShareAStream(t *testing.T) {
 	cluster := inMemory(t, 0)
 	s := serve(t, cluster.Config(), platform(t))
@@ -54,7 +54,8 @@ func TestTabsShareAStream(t *testing.T) {
 		t.Helper()
 		for _, b := range of {
 			const told = `[...document.querySelectorAll(".changes li")].filter((e) => e.innerText.includes(".spec.replicas")).length`
-			for before := value[int](b, told); value[int](b, told) == before; time.Sleep(100 * time.Millisecond) {
+			for before := value[int](b, told); value[int](b,
+				told) == before; time.Sleep(100 * time.Millisecond) {
 				number++
 				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
 				if number > 500 {

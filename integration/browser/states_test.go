@@ -16,13 +16,15 @@ import (
 // TestStates sees types come to be kept among the events, one of which may not be read.
 func TestStates(t *testing.T) {
 	cluster := inMemory(t, 0)
-	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
+	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
+		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	s := serve(t, cluster.Config(), platform(t))
 	b := open(t, s.link()+"#/events", 1000, 700)
 	b.has(".connection", "Live")
 	b.has(".log", "Waiting for something to happen")
 	for _, resource := range []string{"configmaps", "services"} {
-		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: resource}); err != nil {
+		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+			Resource: resource}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +33,9 @@ func TestStates(t *testing.T) {
 	}
 	const configMaps, services = "configmaps/v1", "services/v1"
 	shown := func(op, resource string) string {
-		return fmt.Sprintf(`[...document.querySelectorAll(".log li")].some((e) => e.checkVisibility() && e.innerText.includes(%q) && e.innerText.includes(%q))`, op, resource)
+		return fmt.
+			Sprintf(
+				`[...document.querySelectorAll(".log li")].some((e) => e.checkVisibility() && e.innerText.includes(%q) && e.innerText.includes(%q))`, op, resource)
 	}
 	b.await(shown("● synced", configMaps))
 	b.await(shown("▲ degraded", services))

@@ -78,10 +78,13 @@ func (f *following) interrupt(t *testing.T) int {
 // manifest is an object with holes for a namespace and a name.
 type manifest struct{ text, status string }
 
-// followed are types of which kubectl has rows of its own, and an object of each with a status that shows in them.
+// followed are types of which kubectl has rows of its own, and an object of each with a status that shows in
+// them.
 var followed = map[string]manifest{
-	"configmaps": {text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},
-	"services":   {text: `{apiVersion: v1, kind: Service, spec: {type: ExternalName, externalName: example.com}, metadata: {namespace: NS, name: NAME}}`},
+	"configmaps": {
+		text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},
+	"services": {
+		text: `{apiVersion: v1, kind: Service, spec: {type: ExternalName, externalName: example.com}, metadata: {namespace: NS, name: NAME}}`},
 	"deployments.apps": {
 		text: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: NAME}, spec: {replicas: 2, selector: {matchLabels: {app: a}},
 			template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: nginx}]}}}}`,
@@ -100,8 +103,8 @@ var followed = map[string]manifest{
 		involvedObject: {kind: Pod, name: x, namespace: NS}, lastTimestamp: "2026-01-01T00:00:00Z"}`},
 }
 
-// TestFollowAsKubectl: dump --watch prints what kubectl get --watch does, row for row and object for object. Tables depend on
-// the type; one type stands for the other formats.
+// TestFollowAsKubectl: dump --watch prints what kubectl get --watch does, row for row and object for object.
+// Tables depend on the type; one type stands for the other formats.
 func TestFollowAsKubectl(t *testing.T) {
 	for name, object := range followed {
 		t.Run(name, func(t *testing.T) {
@@ -113,13 +116,16 @@ func TestFollowAsKubectl(t *testing.T) {
 			var kubectl, crdcache []*following
 			formats := [][]string{{}, {"-o", "wide"}}
 			if name == "pods" {
-				formats = append(formats, []string{"--show-labels"}, []string{"-o", "json"}, []string{"-o", "yaml"}, []string{"-o", "name"},
+				formats = append(formats, []string{"--show-labels"}, []string{"-o", "json"},
+					[]string{"-o", "yaml"}, []string{"-o", "name"},
 					[]string{"-o", "custom-columns=A:.metadata.name,B:.metadata.labels"})
 			}
 			for _, format := range formats {
 				args := append([]string{name, "-n", ns, "-w"}, format...)
-				kubectl = append(kubectl, follow(t, harness.KubectlPath(t), append([]string{"get"}, args...)...))
-				crdcache = append(crdcache, follow(t, harness.Crdcache(t), append([]string{"dump"}, args...)...))
+				kubectl = append(kubectl,
+					follow(t, harness.KubectlPath(t), append([]string{"get"}, args...)...))
+				crdcache = append(crdcache,
+					follow(t, harness.Crdcache(t), append([]string{"dump"}, args...)...))
 			}
 			for i := range formats {
 				kubectl[i].await(t, "first")
@@ -128,7 +134,8 @@ func TestFollowAsKubectl(t *testing.T) {
 			object.apply(t, ns, "second")
 			harness.Kubectl(t, "label", name, "second", "-n", ns, "a=b")
 			if object.status != "" {
-				harness.Kubectl(t, "patch", name, "second", "-n", ns, "--subresource=status", "--type=merge", "-p", object.status)
+				harness.Kubectl(t, "patch", name, "second", "-n", ns, "--subresource=status", "--type=merge",
+					"-p", object.status)
 			}
 			harness.Kubectl(t, "delete", name, "second", "-n", ns)
 			object.apply(t, ns, "the-last")

@@ -7,8 +7,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestFollowRestart: of what is listed again after the API server was restarted nothing is printed, for nothing has
-// happened to it; whether a CRD says what the columns are or the server prints the rows, in every format, and of a query.
+// TestFollowRestart: of what is listed again after the API server was restarted nothing is printed, for
+// nothing has happened to it; whether a CRD says what the columns are or the server prints the rows, in every
+// format, and of a query.
 func TestFollowRestart(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
@@ -24,7 +25,8 @@ func TestFollowRestart(t *testing.T) {
 	var all []*following
 	for _, name := range []string{"widgets." + group, "configmaps"} {
 		for _, args := range [][]string{
-			{"watch", "--diff"}, {"watch", "-o", "json"}, {"watch", "--where", "@.metadata.name", "-o", "name"}, {"dump", "-w"},
+			{"watch", "--diff"}, {"watch", "-o", "json"}, {"watch", "--where", "@.metadata.name", "-o",
+				"name"}, {"dump", "-w"},
 			{"dump", "-w", "-o", "wide", "--show-labels"},
 		} {
 			all = append(all, follow(t, harness.Crdcache(t), append(args, name, "-n", ns)...))
@@ -49,7 +51,8 @@ func TestFollowRestart(t *testing.T) {
 		}
 		since, ok := strings.CutPrefix(f.text(), before[f])
 		if !ok || strings.Count(since, "\n") != 2 {
-			t.Errorf("%q prints\n%s\nand after the restart\n%s\nwant the new objects alone", f.cmd.Args, before[f], since)
+			t.Errorf("%q prints\n%s\nand after the restart\n%s\nwant the new objects alone", f.cmd.Args,
+				before[f], since)
 		}
 	}
 }

@@ -31,8 +31,8 @@ func (f *following) awaitError(t *testing.T, text string) {
 	})
 }
 
-// TestFollowWildcard: a wildcard takes up types that are installed later and lets go of those that are taken away,
-// also where there were none in the beginning.
+// TestFollowWildcard: a wildcard takes up types that are installed later and lets go of those that are taken
+// away, also where there were none in the beginning.
 func TestFollowWildcard(t *testing.T) {
 	group := harness.Group(t)
 	ns := harness.Namespace(t)
@@ -58,7 +58,8 @@ func TestFollowWildcard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Resource(definitions).Delete(t.Context(), widgets.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := client.Resource(definitions).Delete(t.Context(), widgets.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range []*following{watch, dump} {
@@ -72,7 +73,8 @@ func TestFollowWildcard(t *testing.T) {
 		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.errorText(), "error: interrupted\n") {
 			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
 		}
-		if text := f.text(); !strings.HasSuffix(text, "\n") || strings.Count(text, "widget."+group+"/a") != 2 {
+		if text := f.text(); !strings.HasSuffix(text, "\n") ||
+			strings.Count(text, "widget."+group+"/a") != 2 {
 			t.Errorf("the output is\n%s", text)
 		}
 	}
@@ -84,7 +86,8 @@ func TestFollowNamed(t *testing.T) {
 	ns := harness.Namespace(t)
 	name := "widgets." + group
 	run(t, harness.Crdcache(t), "watch", name).expect(t, 1, "", "no resource type")
-	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "", "none of the types came within 1s")
+	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "",
+		"none of the types came within 1s")
 	all := []*following{
 		follow(t, harness.Crdcache(t), "watch", name, "--wait", "-n", ns, "-o", "name"),
 		follow(t, harness.Crdcache(t), "watch", name, "configmaps", "-n", ns, "-o", "name"),
@@ -108,7 +111,8 @@ func TestFollowQuery(t *testing.T) {
 	ns := harness.Namespace(t)
 	configMap := manifest{text: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: NAME}}`}
 	configMap.apply(t, ns, "a")
-	f := follow(t, harness.Crdcache(t), "watch", "configmaps", "-n", ns, "--where", `@.metadata.labels.tier == "gold"`)
+	f := follow(t, harness.Crdcache(t), "watch", "configmaps", "-n", ns, "--where",
+		`@.metadata.labels.tier == "gold"`)
 	harness.Kubectl(t, "label", "cm", "a", "-n", ns, "tier=gold")
 	f.await(t, "ADDED      a ")
 	harness.Kubectl(t, "label", "--overwrite", "cm", "a", "-n", ns, "tier=lead")
@@ -120,7 +124,8 @@ func TestFollowQuery(t *testing.T) {
 
 // TestFollowUntilNobodyReads: a command ends when the reader of its output does, without another event.
 func TestFollowUntilNobodyReads(t *testing.T) {
-	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"}, {"watch", "namespaces", "-o", "json"}} {
+	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"},
+		{"watch", "namespaces", "-o", "json"}} {
 		cmd := command(t, harness.Crdcache(t), args...)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -137,7 +142,8 @@ func TestFollowUntilNobodyReads(t *testing.T) {
 		out.Close()
 		// Else it is killed when patience is over.
 		if err := cmd.Wait(); err == nil || err.Error() != "signal: broken pipe" || stderr.String() != "" {
-			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err, stderr.String())
+			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err,
+				stderr.String())
 		}
 	}
 }

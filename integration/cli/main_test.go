@@ -1,4 +1,5 @@
-// Package cli_test runs every verb of the command against a real API server; package dump_test has more on dump.
+// Package cli_test runs every verb of the command against a real API server; package dump_test has more on
+// dump.
 package cli_test
 
 import (
@@ -48,7 +49,8 @@ func run(t *testing.T, program string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// expect checks the exit code, and that both outputs have these texts; where none is wanted there must be none.
+// expect checks the exit code, and that both outputs have these texts; where none is wanted there must be
+// none.
 func (r result) expect(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if r.code != code {

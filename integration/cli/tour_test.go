@@ -15,17 +15,20 @@ import (
 // ages are those that a server knows and files don't.
 var ages = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
 
-// withoutAges is output without the column of ages, and with one space for several: columns are as wide as what is in them.
+// withoutAges is output without the column of ages, and with one space for several: columns are as wide as
+// what is in them.
 func withoutAges(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		lines = append(lines, strings.Join(strings.Fields(ages.ReplaceAllString(strings.TrimRight(line, " \n"), "$1")), " "))
+		lines = append(lines, strings.Join(strings.Fields(ages.ReplaceAllString(strings.TrimRight(line,
+			" \n"), "$1")), " "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// TestTour runs the commands of docs/tour.md and README.md on a cluster that has what their files have: with --from left out
-// they print the same. Trees differ: a cluster knows the UIDs of owners, and has more types to look at.
+// TestTour runs the commands of docs/tour.md and README.md on a cluster that has what their files have: with
+// --from left out they print the same. Trees differ: a cluster knows the UIDs of owners, and has more types
+// to look at.
 func TestTour(t *testing.T) {
 	const data = "../../testdata"
 	harness.InstallCRDs(t, harness.Read(t, data+"/crds")...)

@@ -18,12 +18,14 @@ func certificate(namespace, name, issuer string) *unstructured.Unstructured {
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
 		"metadata": map[string]any{"namespace": namespace, "name": name},
 		"spec": map[string]any{
-			"secretName": name + "-tls", "dnsNames": []any{name + ".example.org"}, "issuerRef": map[string]any{"name": issuer},
+			"secretName": name + "-tls", "dnsNames": []any{name +
+				".example.org"}, "issuerRef": map[string]any{"name": issuer},
 		},
 	}}
 }
 
-// TestVerbs goes the way of a new user: propose an index config for cert-manager's types, check it, and ask by it.
+// TestVerbs goes the way of a new user: propose an index config for cert-manager's types, check it, and ask
+// by it.
 func TestVerbs(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
 	ns := harness.Namespace(t)
@@ -42,20 +44,26 @@ func TestVerbs(t *testing.T) {
 	}
 	run(t, crdcache, "validate", config, "--live").expect(t, 0, "compared with the cluster's types", "")
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
-	if err := os.WriteFile(wrong, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef", "issuerReff")), 0o600); err != nil {
+	if err := os.WriteFile(wrong, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef", "issuerReff")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, crdcache, "validate", wrong, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
 
-	run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=one", "-n", ns, "--keys-only").
+	run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=one", "-n", ns,
+		"--keys-only").
 		expect(t, 0, ns+"/a\n"+ns+"/b\n", "")
-	run(t, crdcache, "query", certificates, "--where", `@.spec.issuerRef.name == "two"`, "-A", "--count").expect(t, 0, "1\n", "")
+	run(t, crdcache, "query", certificates, "--where", `@.spec.issuerRef.name == "two"`, "-A",
+		"--count").expect(t, 0, "1\n", "")
 	table := run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=two", "-n", ns)
 	table.expect(t, 0, "c-tls", "")
-	run(t, crdcache, "stats", "certificates", "--config", config, "-A").expect(t, 0, index+": 2 values in 3 of 3 objects", "")
-	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0, "certificates/"+index, "")
+	run(t, crdcache, "stats", "certificates", "--config", config, "-A").expect(t, 0,
+		index+": 2 values in 3 of 3 objects", "")
+	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0,
+		"certificates/"+index, "")
 	run(t, crdcache, "version", "--live").expect(t, 0, "server: v1.", "")
-	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates, "ShellCompDirectiveNoFileComp")
+	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates,
+		"ShellCompDirectiveNoFileComp")
 }
 
 // TestRefusals: each verb tells by its exit code that the server refused, or that the time was up.
@@ -85,7 +93,8 @@ func TestPlugin(t *testing.T) {
 	run(t, plugin, "dump", "namespaces", "-o", "name").expect(t, 0, "namespace/default", "")
 	run(t, plugin, "dump").expect(t, 2, "", "kubectl crdcache dump")
 	t.Setenv("PATH", filepath.Dir(plugin)+":"+os.Getenv("PATH"))
-	if got := harness.Kubectl(t, "crdcache", "dump", "namespaces", "-o", "name"); !strings.Contains(got, "namespace/default\n") {
+	if got := harness.Kubectl(t, "crdcache", "dump", "namespaces", "-o", "name"); !strings.Contains(got,
+		"namespace/default\n") {
 		t.Errorf("through kubectl: %q", got)
 	}
 }

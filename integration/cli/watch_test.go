@@ -19,16 +19,18 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 func widget(group, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"namespace": namespace, "name": name},
+		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"namespace": namespace,
+			"name": name},
 	}}
 }
 
-// TestWatchOutlivesType: when a type goes, its objects are told as deleted, and that it has gone is said on stderr;
-// when it is back, so are its objects. An interrupt ends the command with 130.
+// TestWatchOutlivesType: when a type goes, its objects are told as deleted, and that it has gone is said on
+// stderr; when it is back, so are its objects. An interrupt ends the command with 130.
 func TestWatchOutlivesType(t *testing.T) {
 	group := harness.Group(t)
 	crd := harness.NewCRD(group, "Widget")
@@ -36,7 +38,8 @@ func TestWatchOutlivesType(t *testing.T) {
 	ns := harness.Namespace(t)
 	harness.Apply(t, widget(group, ns, "a"))
 
-	cmd := command(t, harness.Crdcache(t), "watch", "widgets."+group, "-n", ns, "-o", "jsonpath={.metadata.name}")
+	cmd := command(t, harness.Crdcache(t), "watch", "widgets."+group, "-n", ns, "-o",
+		"jsonpath={.metadata.name}")
 	stdout, stderr := lines(t, cmd.StdoutPipe), lines(t, cmd.StderrPipe)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -49,7 +52,8 @@ func TestWatchOutlivesType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Resource(definitions).Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := client.Resource(definitions).Delete(t.Context(), crd.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, stderr, "widgets."+group+": Gone: ")

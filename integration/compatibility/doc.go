@@ -1,5 +1,5 @@
-// Command compatibility reads the output of "go test -json" of a run against one version of Kubernetes and writes
-// what came of it into a section of a document:
+// Command compatibility reads the output of "go test -json" of a run against one version of Kubernetes and
+// writes what came of it into a section of a document:
 //
 //	go test -json ./... | compatibility -server "Kubernetes 1.30.14" -document compatibility.md
 //

@@ -28,7 +28,8 @@ func run(server, path string, in io.Reader, out io.Writer) error {
 	}
 	testjson.PrintSummary(out, results, testjson.SummarizeFailed|testjson.SummarizeErrors)
 	if failed := len(results.Failed()) + len(results.Errors()); failed > 0 || results.Total() == 0 {
-		return fmt.Errorf("%d of %d tests failed, or did not build: nothing is written", failed, results.Total())
+		return fmt.Errorf("%d of %d tests failed, or did not build: nothing is written", failed,
+			results.Total())
 	}
 	if path == "" {
 		return nil

@@ -52,7 +52,8 @@ Not run, because it needs wings, which this server lacks: ` + "`a`" + `: TestTwo
 		}
 	}
 	for name, in := range map[string]string{
-		"a failure":        `{"Action":"run","Package":"a","Test":"TestOne"}` + "\n" + `{"Action":"fail","Package":"a","Test":"TestOne"}`,
+		"a failure": `{"Action":"run","Package":"a","Test":"TestOne"}` + "\n" +
+			`{"Action":"fail","Package":"a","Test":"TestOne"}`,
 		"a failed package": passed + `{"Action":"fail","Package":"b"}`,
 		"no tests":         "",
 		"not an event":     "go: no such file",

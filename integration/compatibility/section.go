@@ -10,7 +10,8 @@ import (
 	"gotest.tools/gotestsum/testjson"
 )
 
-// section is what came of a run in which nothing failed: how much passed, and what was left out for which reason.
+// section is what came of a run in which nothing failed: how much passed, and what was left out for which
+// reason.
 func section(results *testjson.Execution) string {
 	var text strings.Builder
 	text.WriteString("| package | tests passed | not run |\n|---|--:|--:|\n")
@@ -23,7 +24,8 @@ func section(results *testjson.Execution) string {
 		fmt.Fprintf(&text, "| `%s` | %d | %d |\n", path.Base(name), len(p.Passed), len(p.Skipped))
 		for _, test := range p.Skipped {
 			reason := skipReason(p.OutputLines(test))
-			reasons[reason] = append(reasons[reason], fmt.Sprintf("`%s`: %s", path.Base(name), test.Test.Name()))
+			reasons[reason] = append(reasons[reason], fmt.Sprintf("`%s`: %s", path.Base(name),
+				test.Test.Name()))
 		}
 	}
 	for _, reason := range sortedByLength(reasons) {

@@ -17,17 +17,18 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
-// subjects are compared with client-go: the informer that everything is built on, and what users get, on our client and
-// on client-go's. The unit tests of internal/informer play the scenarios in the other storage modes, which do not depend
-// on the server.
+// subjects are compared with client-go: the informer that everything is built on, and what users get, on our
+// client and on client-go's. The unit tests of internal/informer play the scenarios in the other storage
+// modes, which do not depend on the server.
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: onClient(conformance.DefaultClient)},
 		{Name: "packed", New: packed},
-		{Name: "packed on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
-			o.Client, err = dynamic.NewForConfig(setup.Config)
-			return err
-		})},
+		{Name: "packed on client-go's client",
+			New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
+				o.Client, err = dynamic.NewForConfig(setup.Config)
+				return err
+			})},
 	}
 }
 

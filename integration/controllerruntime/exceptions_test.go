@@ -52,6 +52,7 @@ func TestDocumentedExceptions(t *testing.T) {
 		}
 	}
 	if documented != len(list) {
-		t.Errorf("docs/controller-runtime.md lists %d specs that fail, want the %d of exceptions.yaml", documented, len(list))
+		t.Errorf("docs/controller-runtime.md lists %d specs that fail, want the %d of exceptions.yaml",
+			documented, len(list))
 	}
 }

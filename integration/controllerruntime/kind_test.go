@@ -21,12 +21,13 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestKind has a source of events for each form of a type, which starts before the type is installed. The type then
-// comes, goes and comes back.
+// TestKind has a source of events for each form of a type, which starts before the type is installed. The
+// type then comes, goes and comes back.
 func TestKind(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	namespace := harness.Namespace(t)
-	forms := map[string]func() client.Object{"unstructured": w.unstructured, "metadata": w.metadata, "typed": w.typed}
+	forms := map[string]func() client.Object{"unstructured": w.unstructured, "metadata": w.metadata,
+		"typed": w.typed}
 	shared := runCache(t, cache.Options{Scheme: w.scheme()})
 	events := map[string]chan string{}
 	for name, form := range forms {
@@ -41,7 +42,8 @@ func TestKind(t *testing.T) {
 			for name, form := range forms {
 				expect(t, events[name], name, "create a")
 				o := form()
-				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, o); err != nil {
+				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"},
+					o); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if typed, ok := o.(*widget); ok && typed.Spec.Color != color {
@@ -124,17 +126,20 @@ func runCache(t *testing.T, options cache.Options) cache.Cache {
 	return c
 }
 
-// runKind runs a source of events until the test ends, as a controller does. What is created and deleted is sent to
-// events.
+// runKind runs a source of events until the test ends, as a controller does. What is created and deleted is
+// sent to events.
 func runKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	kind := source.Kind(c, object, handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			events <- "create " + e.Object.GetName()
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			events <- "delete " + e.Object.GetName()
 		},
 	})

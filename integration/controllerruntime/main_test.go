@@ -1,5 +1,5 @@
-// Package controllerruntime_test runs the cache for controller-runtime on a real API server: controller-runtime's own
-// suite for caches, and controllers whose types are missing, go and come back.
+// Package controllerruntime_test runs the cache for controller-runtime on a real API server:
+// controller-runtime's own suite for caches, and controllers whose types are missing, go and come back.
 package controllerruntime_test
 
 import (

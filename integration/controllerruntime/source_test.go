@@ -30,15 +30,18 @@ func replaceNew(source []byte, importPath string) ([]byte, error) {
 	if !bytes.Contains(source, []byte(stockImport)) || !stockNew.Match(source) {
 		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
 	}
-	source = bytes.Replace(source, []byte(stockImport), []byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
+	source = bytes.Replace(source, []byte(stockImport),
+		[]byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
 	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
 
-// buildSuite builds controller-runtime's suite with caches of another package, and returns the program. Its sources are
-// those in the module cache. The go command takes them for a package of this module, whose go.mod has what they import.
+// buildSuite builds controller-runtime's suite with caches of another package, and returns the program. Its
+// sources are those in the module cache. The go command takes them for a package of this module, whose go.mod
+// has what they import.
 func buildSuite(t *testing.T, importPath string) string {
 	t.Helper()
-	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"), "pkg", "cache")
+	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),
+		"pkg", "cache")
 	module := filepath.Dir(goOutput(t, "env", "GOMOD"))
 	temporary := t.TempDir()
 	var overlay struct{ Replace map[string]string }
@@ -84,8 +87,10 @@ func goOutput(t *testing.T, args ...string) string {
 }
 
 func TestReplaceNew(t *testing.T) {
-	source := "import (\n\t" + stockImport + "\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\n"
-	want := "import (\n\t" + stockImport + "\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\n"
+	source := "import (\n\t" + stockImport +
+		"\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\n"
+	want := "import (\n\t" + stockImport +
+		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\n"
 	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}

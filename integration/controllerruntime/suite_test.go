@@ -48,8 +48,8 @@ func TestCacheSuite(t *testing.T) {
 	t.Logf("%d specs passed, %d failed", len(passed), len(failures))
 }
 
-// runSuite runs the program of the suite on the API server. It returns what failed with the reason, and what passed, by
-// name: specs by the texts around them, tests by theirs.
+// runSuite runs the program of the suite on the API server. It returns what failed with the reason, and what
+// passed, by name: specs by the texts around them, tests by theirs.
 func runSuite(t *testing.T, program string) (failures map[string]string, passed []string, output string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")

@@ -27,8 +27,10 @@ import (
 
 var (
 	attackWatches = flag.Int("attack-watches", 300, "how many watches TestAttacks opens, of which half stall")
-	// attackMemory is what crdcached may take more for that. A watch that stalls holds what it was last written.
-	attackMemory = flag.Int("attack-memory", 256, "how many MiB more crdcached may take for all attacks together")
+	// attackMemory is what crdcached may take more for that. A watch that stalls holds what it was last
+	// written.
+	attackMemory = flag.Int("attack-memory", 256,
+		"how many MiB more crdcached may take for all attacks together")
 )
 
 // victimConfig gives watches a short life, and those that do not read a shorter one.
@@ -39,14 +41,17 @@ limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 600, co
 `
 
 // rules let somebody read widgets.
-var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}, Verbs: []string{"get", "list", "watch"}}
+var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
+	Verbs: []string{"get", "list", "watch"}}
 
-// victim is a crdcached that is attacked, with the rights that its manifests give, and who may read what there.
+// victim is a crdcached that is attacked, with the rights that its manifests give, and who may read what
+// there.
 type victim struct {
 	*testing.T
 	*running.Server
 	gvr schema.GroupVersionResource
-	// open is a namespace that the guest may read, closed is another one. The object in that has a value nobody else has.
+	// open is a namespace that the guest may read, closed is another one. The object in that has a value
+	// nobody else has.
 	open, closed string
 	guest        *running.User
 	guestConfig  *rest.Config
@@ -58,14 +63,17 @@ const secretValue = "value-of-the-closed-namespace"
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
-	v := &victim{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}}
+	v := &victim{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: "widgets"}}
 	v.open, v.closed = harness.Namespace(t), harness.Namespace(t)
 	for namespace, value := range map[string]string{v.open: "open", v.closed: secretValue} {
-		if _, err := admin(t).Resource(v.gvr).Namespace(namespace).Create(t.Context(), object(v.gvr, "a", value), metav1.CreateOptions{}); err != nil {
+		if _, err := admin(t).Resource(v.gvr).Namespace(namespace).Create(t.Context(),
+			object(v.gvr, "a", value), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v.Server = running.StartIn(t, packagedKubeconfig(t), victimConfig, "--authorization-webhook-cache-authorized-ttl=1s",
+	v.Server = running.StartIn(t, packagedKubeconfig(t), victimConfig,
+		"--authorization-webhook-cache-authorized-ttl=1s",
 		"--authorization-webhook-cache-unauthorized-ttl=1s", "--authentication-token-webhook-cache-ttl=1s")
 	v.guest = running.NewUser(t, "guest")
 	v.guest.Grant(t, v.open, mayRead)
@@ -81,8 +89,8 @@ func (v *victim) path(namespace string) string {
 	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 }
 
-// TestAttacks does to crdcached what somebody might who is up to no good. All of it is refused or bounded, and somebody who
-// follows a type meanwhile misses nothing.
+// TestAttacks does to crdcached what somebody might who is up to no good. All of it is refused or bounded,
+// and somebody who follows a type meanwhile misses nothing.
 func TestAttacks(t *testing.T) {
 	v := newVictim(t)
 	bystander := followBystander(v)
@@ -166,19 +174,23 @@ func (v *victim) strangers(t *testing.T) {
 	good := left.Config(t).BearerToken
 	parts := strings.Split(good, ".")
 	for name, token := range map[string]string{
-		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expired(t, good), "unsigned": parts[0] + "." + parts[1] + ".", "long": strings.Repeat("a", 1<<14),
+		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expired(t, good), "unsigned": parts[0] + "." +
+			parts[1] + ".", "long": strings.Repeat("a", 1<<14),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3", "/metrics", "/readyz/types", "/page/"} {
+			for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis",
+				"/openapi/v3", "/metrics", "/readyz/types", "/page/"} {
 				v.wants(t, as(token), path, nil, http.StatusUnauthorized)
 			}
 		})
 	}
-	for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3", "/metrics", "/readyz/types"} {
+	for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3",
+		"/metrics", "/readyz/types"} {
 		v.wants(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	// Who a header says somebody is counts from a front proxy alone.
-	v.wants(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
+	v.wants(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
+		"X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
 }
 
 // guests ask for more than the namespace that they may read.
@@ -186,7 +198,8 @@ func (v *victim) guests(t *testing.T) {
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	all := "/apis/example.com/v1/widgets"
 	cluster := v.guest.Config(t)
-	for _, path := range []string{all, all + "?watch=true", all + "?fieldSelector=metadata.namespace%3D" + v.open, v.path(v.closed), v.path(v.closed) + "/a", v.path(v.closed) + "/a?resourceVersion=0"} {
+	for _, path := range []string{all, all + "?watch=true", all + "?fieldSelector=metadata.namespace%3D" +
+		v.open, v.path(v.closed), v.path(v.closed) + "/a", v.path(v.closed) + "/a?resourceVersion=0"} {
 		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
 		ours, err := v.get(t, v.guestConfig, path, nil)
 		if err != nil {
@@ -197,36 +210,49 @@ func (v *victim) guests(t *testing.T) {
 			t.Errorf("%s is refused in the words\n%s\nrather than\n%s", path, ours.text, theirs)
 		}
 	}
-	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*", "/query" + all + "?q=*&watch=true", "/query" + all + "?q=*&fieldSelector=metadata.name%3Da", "/metrics", "/readyz/types"} {
+	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*",
+		"/query" + all + "?q=*&watch=true", "/query" + all +
+			"?q=*&fieldSelector=metadata.name%3Da", "/metrics", "/readyz/types"} {
 		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
 	}
 	for _, header := range []http.Header{
-		{"Impersonate-User": {"system:admin"}, "Impersonate-Group": {"system:masters"}}, {"X-Remote-User": {"system:admin"}, "X-Remote-Group": {"system:masters"}},
+		{"Impersonate-User": {"system:admin"},
+			"Impersonate-Group": {"system:masters"}}, {"X-Remote-User": {"system:admin"},
+			"X-Remote-Group": {"system:masters"}},
 	} {
 		v.wants(t, v.guestConfig, v.path(v.closed), header, http.StatusForbidden)
 	}
-	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/" + v.open + "/secrets", "/api/v1/namespaces/" + v.open + "/pods/a/exec?command=sh", "/api/v1/nodes/a/proxy/run"} {
+	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/" + v.open + "/secrets",
+		"/api/v1/namespaces/" + v.open + "/pods/a/exec?command=sh", "/api/v1/nodes/a/proxy/run"} {
 		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
 	}
 }
 
 // paths are written so that one who checks them might read something else than one who serves them.
 func (v *victim) paths(t *testing.T) {
-	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
+	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
 	open, closed := v.path(v.open), v.path(v.closed)
 	for _, path := range []string{
-		open + "/../../" + v.closed + "/widgets", open + "/..%2f..%2f" + v.closed + "/widgets", open + "/%2e%2e/%2e%2e/" + v.closed + "/widgets",
-		"/apis/example.com/v1/namespaces/" + v.open + "%2F..%2F" + v.closed + "/widgets", "/apis/example.com/v1/namespaces/" + v.open + "/.././" + v.closed + "/widgets",
-		"//apis/example.com/v1/namespaces/" + v.closed + "/widgets", "/apis//example.com/v1/namespaces/" + v.closed + "/widgets", "/apis/example.com/v1//namespaces/" + v.closed + "/widgets",
-		"/apis/example.com/v1/watch/namespaces/" + v.closed + "/widgets", "/apis/example.com/v1/watch/widgets", "/apis/example.com/v1/namespaces//widgets",
-		"/query/" + closed, "/query/query" + closed, "/query/.." + closed, "/query%2f.." + closed, "/page/.." + closed, "/healthz/.." + closed, "/api/.." + closed, "/openapi/.." + closed,
-		closed + "/a/", closed + "/", closed + "%00", closed + ";x=1", closed + "/a/status", closed + "/a/scale", "/APIS/example.com/v1/namespaces/" + v.closed + "/widgets",
+		open + "/../../" + v.closed + "/widgets", open + "/..%2f..%2f" + v.closed + "/widgets", open +
+			"/%2e%2e/%2e%2e/" + v.closed + "/widgets",
+		"/apis/example.com/v1/namespaces/" + v.open + "%2F..%2F" + v.closed +
+			"/widgets", "/apis/example.com/v1/namespaces/" + v.open + "/.././" + v.closed + "/widgets",
+		"//apis/example.com/v1/namespaces/" + v.closed + "/widgets", "/apis//example.com/v1/namespaces/" +
+			v.closed + "/widgets", "/apis/example.com/v1//namespaces/" + v.closed + "/widgets",
+		"/apis/example.com/v1/watch/namespaces/" + v.closed +
+			"/widgets", "/apis/example.com/v1/watch/widgets", "/apis/example.com/v1/namespaces//widgets",
+		"/query/" + closed, "/query/query" + closed, "/query/.." + closed, "/query%2f.." +
+			closed, "/page/.." + closed, "/healthz/.." + closed, "/api/.." + closed, "/openapi/.." + closed,
+		closed + "/a/", closed + "/", closed + "%00", closed + ";x=1", closed + "/a/status", closed +
+			"/a/scale", "/APIS/example.com/v1/namespaces/" + v.closed + "/widgets",
 		"/version/.." + closed, "/livez/.." + closed, "/query" + closed + "/a?q=*",
 	} {
 		v.wants(t, v.guestConfig, path, nil, refused...)
 	}
 	for _, host := range []string{"evil.example.com", "localhost:1", "kubernetes.default.svc", "[::1]"} {
-		header := http.Header{"Host": {host}, "X-Forwarded-Host": {host}, "X-Forwarded-Uri": {closed}, "X-Original-Url": {closed}, "X-Http-Method-Override": {"DELETE"}}
+		header := http.Header{"Host": {host}, "X-Forwarded-Host": {host}, "X-Forwarded-Uri": {closed},
+			"X-Original-Url": {closed}, "X-Http-Method-Override": {"DELETE"}}
 		v.wants(t, v.guestConfig, closed, header, http.StatusForbidden)
 		v.wants(t, v.guestConfig, open, header, http.StatusOK)
 	}
@@ -234,14 +260,17 @@ func (v *victim) paths(t *testing.T) {
 
 // longRequests are longer than anything of use.
 func (v *victim) longRequests(t *testing.T) {
-	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusBadRequest}
+	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge,
+		http.StatusBadRequest}
 	long := strings.Repeat("a", 1<<20)
 	// By HTTP/2, clients of Go keep to the limit that the server tells them.
 	config := rest.CopyConfig(v.guestConfig)
 	config.NextProtos = []string{"http/1.1"}
 	for name, path := range map[string]string{
-		"labels": v.path(v.open) + "?labelSelector=" + long, "fields": v.path(v.open) + "?fieldSelector=metadata.name%3D" + long,
-		"set": v.path(v.open) + "?labelSelector=a%20in%20(" + strings.Repeat("a,", 1<<19) + "a)", "query": "/query" + v.path(v.open) + "?q=" + long,
+		"labels": v.path(v.open) + "?labelSelector=" + long, "fields": v.path(v.open) +
+			"?fieldSelector=metadata.name%3D" + long,
+		"set": v.path(v.open) + "?labelSelector=a%20in%20(" + strings.Repeat("a,", 1<<19) +
+			"a)", "query": "/query" + v.path(v.open) + "?q=" + long,
 		"continue": v.path(v.open) + "?continue=" + long, "path": v.path(v.open) + "/" + long,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +280,8 @@ func (v *victim) longRequests(t *testing.T) {
 		})
 	}
 	t.Run("headers", func(t *testing.T) {
-		if got, err := v.get(t, config, v.path(v.open), http.Header{"X-Long": {long, long, long}}); err == nil && !slices.Contains(tooLong, got.code) {
+		if got, err := v.get(t, config, v.path(v.open),
+			http.Header{"X-Long": {long, long, long}}); err == nil && !slices.Contains(tooLong, got.code) {
 			t.Errorf("answered with %d: %.200s", got.code, got.text)
 		}
 	})

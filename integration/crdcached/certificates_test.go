@@ -44,7 +44,8 @@ func newAuthority(folder, name string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{certificate, key}, os.WriteFile(filepath.Join(folder, name), encode(certificate.Raw), 0o600)
+	return &authority{certificate, key}, os.WriteFile(filepath.Join(folder, name),
+		encode(certificate.Raw), 0o600)
 }
 
 func encode(der []byte) []byte {
@@ -60,7 +61,8 @@ func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config 
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(time.Now().UnixNano()),
-		NotBefore: a.certificate.NotBefore, NotAfter: end, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotBefore: a.certificate.NotBefore, NotAfter: end,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
@@ -84,14 +86,17 @@ func TestClientCertificates(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\n")
 	const name = "certified"
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+			Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 	}
-	if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		if err := admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -107,14 +112,17 @@ func TestClientCertificates(t *testing.T) {
 		}
 		return nil
 	})
-	harness.Eventually(t, func(context.Context) error { // authorities are read while it runs, and count for connections made after that
-		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
+	// authorities are read while it runs, and count for connections made after that
+	harness.Eventually(t, func(context.Context) error {
+		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet,
+			"/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("crdcached, with a certificate: %d", got.Code)
 		}
 		return nil
 	})
 	for reason, config := range map[string]*rest.Config{
-		"known": known, "without rights": believed.user(t, "nobody", hour), "of a stranger": stranger.user(t, name, hour),
+		"known": known, "without rights": believed.user(t, "nobody", hour), "of a stranger": stranger.user(t,
+			name, hour),
 		"expired": believed.user(t, name, time.Now().Add(-time.Minute)),
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -27,8 +27,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// TestInformers has client-go's informers follow a built-in type and a custom one, in all the ways there are, and sees that
-// it is the cache that they follow.
+// TestInformers has client-go's informers follow a built-in type and a custom one, in all the ways there are,
+// and sees that it is the cache that they follow.
 func TestInformers(t *testing.T) {
 	widgets := installWidgets(t)
 	namespace := harness.Namespace(t)
@@ -60,7 +60,8 @@ func TestInformers(t *testing.T) {
 }
 
 // followThrough runs an informer while an object is created, changed and deleted.
-func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource, namespace string) {
+func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource,
+	namespace string) {
 	t.Helper()
 	told := make(chan string, 100)
 	tell := func(verb string, obj any) {
@@ -69,7 +70,10 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 		}
 	}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { tell("add", o) }, UpdateFunc: func(_, o any) { tell("update", o) }, DeleteFunc: func(o any) { tell("delete", o) },
+		AddFunc: func(o any) { tell("add", o) }, UpdateFunc: func(_,
+			o any) {
+			tell("update", o)
+		}, DeleteFunc: func(o any) { tell("delete", o) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,8 @@ func followTyped(t *testing.T, config *rest.Config, _ schema.GroupVersionResourc
 	return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()
 }
 
-func followDynamic(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+func followDynamic(t *testing.T, config *rest.Config,
+	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +126,8 @@ func followDynamic(t *testing.T, config *rest.Config, gvr schema.GroupVersionRes
 	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-func followMetadata(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+func followMetadata(t *testing.T, config *rest.Config,
+	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +147,8 @@ func (a *servedBy) wrap(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			a.Lock()
 			defer a.Unlock()
-			a.by[fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Crdcache-Served"), " ", r.URL.Query().Get("sendInitialEvents"))]++
+			a.by[fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Crdcache-Served"), " ",
+				r.URL.Query().Get("sendInitialEvents"))]++
 		}
 		return answer, err
 	})
@@ -183,7 +190,8 @@ func admin(t *testing.T) dynamic.Interface {
 // object is a new object of a type, with a value as label.
 func object(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap", "widgets": "Widget"}[gvr.Resource]))
+	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap",
+		"widgets": "Widget"}[gvr.Resource]))
 	o.SetName(name)
 	o.SetLabels(map[string]string{"value": value})
 	return o

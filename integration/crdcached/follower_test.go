@@ -32,8 +32,11 @@ type follower struct {
 func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*follower {
 	t.Helper()
 	var all []*follower
-	for name, config := range map[string]*rest.Config{"the victim": victim.config(), "both": between(t, victim.config(), other.config()), "the cluster and the victim": between(t, victim.config(), harness.Config(t))} {
-		for form, follow := range map[string]func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer{
+	for name, config := range map[string]*rest.Config{"the victim": victim.config(),
+		"both": between(t, victim.config(), other.config()), "the cluster and the victim": between(t,
+			victim.config(), harness.Config(t))} {
+		for form, follow := range map[string]func(*testing.T, *rest.Config,
+			schema.GroupVersionResource) cache.SharedIndexInformer{
 			"dynamic": followDynamic, "metadata": followMetadata,
 		} {
 			f := &follower{name: form + " by " + name}
@@ -97,9 +100,11 @@ func (f *follower) note(verb string, o metav1.Object) {
 	defer f.mu.Unlock()
 	key, now := keyOf(o), stateOf(o)
 	had, there := f.mu.state[key]
-	// After a list an informer may tell an object that took the place of another as an update; what it never may is to go back.
+	// After a list an informer may tell an object that took the place of another as an update; what it never
+	// may is to go back.
 	if there == (verb == "add") || now.version < had.version {
-		f.mu.nonsense = append(f.mu.nonsense, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb, key, now, had))
+		f.mu.nonsense = append(f.mu.nonsense, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
+			key, now, had))
 	}
 	if verb == "delete" {
 		delete(f.mu.state, key)

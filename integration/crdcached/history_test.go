@@ -21,9 +21,10 @@ var (
 // stepsAround is how often something is written while something happens, and after that.
 const stepsAround = 40
 
-// TestHistory writes at random, while the API server, etcd and crdcached, one of two servers of caches, are killed. Some clients change
-// between the three in the middle of watches, others stay with the server that is killed. None of them misses or invents
-// an event between its lists; client-go's informers tell nothing that makes no sense; and all agree with the cluster in the end.
+// TestHistory writes at random, while the API server, etcd and crdcached, one of two servers of caches, are
+// killed. Some clients change between the three in the middle of watches, others stay with the server that is
+// killed. None of them misses or invents an event between its lists; client-go's informers tell nothing that
+// makes no sense; and all agree with the cluster in the end.
 func TestHistory(t *testing.T) {
 	widgets := installWidgets(t)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
@@ -37,7 +38,8 @@ func TestHistory(t *testing.T) {
 	defer cancel()
 	var readers []*reader
 	for n, configs := range []via{
-		{victim.config(), other.config(), harness.Config(t)}, {victim.config(), other.config()}, {victim.config()}, {harness.Config(t), victim.config()},
+		{victim.config(), other.config(), harness.Config(t)}, {victim.config(),
+			other.config()}, {victim.config()}, {harness.Config(t), victim.config()},
 	} {
 		r := newReader(t, fmt.Sprint("reader ", n), widgets, configs)
 		readers = append(readers, r)
@@ -56,7 +58,8 @@ func TestHistory(t *testing.T) {
 		}
 		for _, what := range random.Perm(len(happen)) {
 			w.during(random, happen[what])
-			t.Logf("disruption %d is over at %s, with %d writes", what, time.Now().Format("05.000"), len(w.order))
+			t.Logf("disruption %d is over at %s, with %d writes", what,
+				time.Now().Format("05.000"), len(w.order))
 		}
 		for _, f := range followers {
 			harness.Eventually(t, func(context.Context) error { return f.agrees(w) })

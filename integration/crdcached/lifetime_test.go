@@ -45,9 +45,11 @@ func open(t *testing.T, config *rest.Config, path string) *http.Response {
 	return response
 }
 
-// TestLostRights: a watch ends by itself, however long its client wants it, and another one is refused once the right is lost.
+// TestLostRights: a watch ends by itself, however long its client wants it, and another one is refused once
+// the right is lost.
 func TestLostRights(t *testing.T) {
-	s := running.Start(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n", "--authorization-webhook-cache-authorized-ttl=1s")
+	s := running.Start(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
+		"--authorization-webhook-cache-authorized-ttl=1s")
 	user := running.NewUser(t, "leaver")
 	revoke := user.Grant(t, "", rule("watch", "namespaces"))
 	config := s.As(user.Config(t))
@@ -71,7 +73,8 @@ func TestLostRights(t *testing.T) {
 	})
 }
 
-// TestEndOfServer: watches end well when the server is asked to end, so that clients go on elsewhere from where they are.
+// TestEndOfServer: watches end well when the server is asked to end, so that clients go on elsewhere from
+// where they are.
 func TestEndOfServer(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\n")
 	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
@@ -103,7 +106,8 @@ func TestTypesThatComeAndGo(t *testing.T) {
 	t.Run("installed", func(t *testing.T) {
 		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
 		harness.Eventually(t, func(context.Context) error {
-			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK || got.Header.Get("Crdcache-Served") != "cache" {
+			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
+				got.Header.Get("Crdcache-Served") != "cache" {
 				return fmt.Errorf("once it is installed: %d, %v", got.Code, got.Header)
 			}
 			return nil
@@ -123,7 +127,8 @@ func TestCertificateReload(t *testing.T) {
 	cert, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
 	replace := func(host string) {
 		certificate, private, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
-		if err := errors.Join(err, os.WriteFile(cert, certificate, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
+		if err := errors.Join(err, os.WriteFile(cert, certificate, 0o600),
+			os.WriteFile(key, private, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +142,8 @@ func TestCertificateReload(t *testing.T) {
 			return err
 		}
 		defer c.Close()
-		if names := c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames; len(names) == 0 || names[0] != "replaced.example" {
+		if names := c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames; len(names) == 0 ||
+			names[0] != "replaced.example" {
 			return fmt.Errorf("the certificate is for %v", names)
 		}
 		return nil
@@ -154,7 +160,8 @@ func TestAudit(t *testing.T) {
 	}
 	s := running.Start(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
 	user := running.NewUser(t, "watched")
-	if got := ask(t, s.As(user.Config(t)), http.MethodGet, "/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
+	if got := ask(t, s.As(user.Config(t)), http.MethodGet,
+		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
 		t.Errorf("the answer is %d", got.Code)
 	}
 	if err := s.Stop(); err != nil {
@@ -174,25 +181,29 @@ func TestAudit(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatal(err)
 		}
-		if event.Stage == "ResponseComplete" && event.User.Username == user.Username && event.Verb == "list" && event.ResponseStatus.Code == http.StatusForbidden {
+		if event.Stage == "ResponseComplete" && event.User.Username == user.Username &&
+			event.Verb == "list" && event.ResponseStatus.Code == http.StatusForbidden {
 			return
 		}
 	}
 	t.Errorf("the refusal is not in the log: %s", written)
 }
 
-// TestTooManyWatches: who has as many watches as are allowed is told to come back, in a way that clients understand.
+// TestTooManyWatches: who has as many watches as are allowed is told to come back, in a way that clients
+// understand.
 func TestTooManyWatches(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\nlimits: {watches: 1}\n")
 	config := s.As(harness.Config(t))
 	open(t, config, "/api/v1/namespaces?watch=true")
 	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
-	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"retryAfterSeconds":1`) {
+	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" ||
+		!strings.Contains(got.Body, `"retryAfterSeconds":1`) {
 		t.Errorf("the second watch: %d, %v, %s", got.Code, got.Header, got.Body)
 	}
 	other := running.NewUser(t, "other")
 	other.Grant(t, "", rule("watch", "namespaces"))
-	if watch := open(t, s.As(other.Config(t)), "/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
+	if watch := open(t, s.As(other.Config(t)),
+		"/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
 		t.Errorf("another user's watch is %s", watch.Status)
 	}
 	metrics := ask(t, config, http.MethodGet, "/metrics")
@@ -240,7 +251,8 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	patch := []byte(`{"metadata":{"annotations":{"after":"outage"}}}`)
-	if _, err := admin.Resource(accounts).Namespace("default").Patch(t.Context(), user.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := admin.Resource(accounts).Namespace("default").Patch(t.Context(), user.Name,
+		types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, func(context.Context) error {
@@ -252,7 +264,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestFolderThatCannotBeUsed: what cannot be kept for the next start is served all the same, and an operator sees why it is not kept.
+// TestFolderThatCannotBeUsed: what cannot be kept for the next start is served all the same, and an operator
+// sees why it is not kept.
 func TestFolderThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -260,11 +273,14 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 	}
 	s := running.Start(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
 	admin := s.As(harness.Config(t))
-	if got := ask(t, admin, http.MethodGet, "/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK || got.Header.Get("Crdcache-Served") != "cache" {
+	if got := ask(t, admin, http.MethodGet,
+		"/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK ||
+		got.Header.Get("Crdcache-Served") != "cache" {
 		t.Errorf("the list is %d, %v", got.Code, got.Header)
 	}
 	harness.Eventually(t, func(context.Context) error {
-		for path, want := range map[string]string{"/readyz/types": ": Synced; not kept for the next start: ", "/metrics": `persisted_informers\{[^}]*state="Failing"[^}]*\} 1`} {
+		for path, want := range map[string]string{"/readyz/types": ": Synced; not kept for the next start: ",
+			"/metrics": `persisted_informers\{[^}]*state="Failing"[^}]*\} 1`} {
 			if got := ask(t, admin, http.MethodGet, path); !regexp.MustCompile(want).MatchString(got.Body) {
 				return fmt.Errorf("%s does not have %q: %.2000s", path, want, got.Body)
 			}

@@ -41,18 +41,20 @@ types: ["*.example.com"]
 limits: {requests: 0, watches: 0, totalWatches: 0, connections: 0, bytesPerSecond: 0, burstBytes: 0}
 `
 
-// TestLoad has watches told of changes, and lists, by the API server and by crdcached, and logs what that costs each of them.
-// make load has many of everything. Here it sees that all is told.
+// TestLoad has watches told of changes, and lists, by the API server and by crdcached, and logs what that
+// costs each of them. make load has many of everything. Here it sees that all is told.
 func TestLoad(t *testing.T) {
 	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
-	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: harness.Namespace(t)}
+	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: "widgets"}, namespace: harness.Namespace(t)}
 	l.fill()
 	s := running.StartIn(t, packagedKubeconfig(t), loadConfig)
 	cluster := harness.Config(t)
 	servers := []measured{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},
 	}
-	l.record("memory with the objects in it, before anybody reads", "MiB", float64(memoryOf(t, servers[0].pid)>>20), float64(memoryOf(t, servers[1].pid)>>20))
+	l.record("memory with the objects in it, before anybody reads", "MiB",
+		float64(memoryOf(t, servers[0].pid)>>20), float64(memoryOf(t, servers[1].pid)>>20))
 	for _, version := range []string{"", "0"} {
 		for _, compressed := range []bool{false, true} {
 			var used []float64
@@ -114,16 +116,21 @@ func (l *load) record(what, unit string, figures ...float64) {
 	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(cells, " | "), times))
 }
 
-// tell logs a table of all that was measured, with what else the machine did meanwhile, and writes it into the document.
+// tell logs a table of all that was measured, with what else the machine did meanwhile, and writes it into
+// the document.
 func (l *load) tell() {
 	l.Helper()
 	busy, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		l.Fatal(err)
 	}
-	text := fmt.Sprintf("%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
-		*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates, " and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
-	text += "| | kube-apiserver | crdcached | less by |\n|---|--:|--:|--:|\n" + strings.Join(l.rows, "\n") + "\n"
+	text := fmt.
+		Sprintf(
+			"%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
+			*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates,
+				" and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
+	text += "| | kube-apiserver | crdcached | less by |\n|---|--:|--:|--:|\n" +
+		strings.Join(l.rows, "\n") + "\n"
 	l.Logf("\n%s", text)
 	if *loadDocument == "" {
 		return
@@ -204,22 +211,24 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 	return size
 }
 
-// watched changes objects while a server has watches. It returns how many milliseconds of processor time 1,000 events cost, less
-// what its process uses for the changes without watches, and how many KiB of memory a watch takes.
+// watched changes objects while a server has watches. It returns how many milliseconds of processor time
+// 1,000 events cost, less what its process uses for the changes without watches, and how many KiB of memory a
+// watch takes.
 func (l *load) watched(server measured, watchers int, without time.Duration) (event, watch float64) {
 	l.Helper()
 	before := memoryOf(l.T, server.pid)
 	with := l.changes(server, watchers)
 	l.rates = append(l.rates, fmt.Sprintf("%.0f", float64(*loadUpdates)/with.lasted.Seconds()))
 	told := float64(watchers * *loadUpdates)
-	return milliseconds(with.used-without) * 1000 / told, float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
+	return milliseconds(with.used-without) * 1000 / told,
+		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
 // spent is what changes take.
 type spent struct{ used, lasted time.Duration }
 
-// changes changes objects while a server has watches, all of which have to be told. It returns the processor time of the server,
-// and how long the changes took.
+// changes changes objects while a server has watches, all of which have to be told. It returns the processor
+// time of the server, and how long the changes took.
 func (l *load) changes(server measured, watchers int) spent {
 	l.Helper()
 	client, err := rest.HTTPClientFor(server.config)
@@ -230,7 +239,9 @@ func (l *load) changes(server measured, watchers int) spent {
 	if err != nil {
 		l.Fatal(err)
 	}
-	path := server.config.Host + "/apis/example.com/v1/widgets?watch=true&timeoutSeconds=3600&resourceVersion=" + list.GetResourceVersion()
+	path := server.config.Host +
+		"/apis/example.com/v1/widgets?watch=true&timeoutSeconds=3600&resourceVersion=" +
+		list.GetResourceVersion()
 	ctx, cancel := context.WithCancel(l.Context())
 	defer cancel()
 	var opened, readers sync.WaitGroup
@@ -261,12 +272,14 @@ func (l *load) change(ctx context.Context) {
 	inParallel(*loadUpdates, func(i int) error {
 		<-ticks.C
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"value":"%d-%d"}}}`, time.Now().UnixNano(), i)
-		_, err := objects.Patch(ctx, nameOf(1+i%*loadObjects), types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := objects.Patch(ctx, nameOf(1+i%*loadObjects), types.MergePatchType, patch,
+			metav1.PatchOptions{})
 		return err
 	}, l.Error)
 }
 
-// countEvents reads a watch until so many events have come, and tells when it has begun. It returns how many have.
+// countEvents reads a watch until so many events have come, and tells when it has begun. It returns how many
+// have.
 func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (told int) {
 	begin := sync.OnceFunc(begun)
 	defer begin()

@@ -1,6 +1,7 @@
-// Package crdcached_test asks a crdcached and the API server behind it the same, as the same users, and compares the answers.
-// Stock clients read from it: client-go's informers, controller-runtime's managers, and clients that change between the API
-// server and two servers of caches while all of them are killed. Others attack it, and measure its load.
+// Package crdcached_test asks a crdcached and the API server behind it the same, as the same users, and
+// compares the answers. Stock clients read from it: client-go's informers, controller-runtime's managers, and
+// clients that change between the API server and two servers of caches while all of them are killed. Others
+// attack it, and measure its load.
 package crdcached_test
 
 import (

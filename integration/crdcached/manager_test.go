@@ -23,21 +23,24 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestManagers runs a manager, as kubebuilder makes it, that reads ConfigMaps from crdcached. Its leader election, its events,
-// its APIReader, its writes and other types are the cluster's.
+// TestManagers runs a manager, as kubebuilder makes it, that reads ConfigMaps from crdcached. Its leader
+// election, its events, its APIReader, its writes and other types are the cluster's.
 func TestManagers(t *testing.T) {
 	s := running.Start(t, "types: [configmaps]")
 	namespace := harness.Namespace(t)
 	user := running.NewUser(t, "manager")
-	user.Grant(t, namespace, verbs("configmaps", "", "list", "watch", "get", "update"), verbs("serviceaccounts", "", "list", "watch"),
-		verbs("leases", "coordination.k8s.io", "get", "create", "update"), verbs("events", "events.k8s.io", "create", "patch"), verbs("events", "", "create", "patch"))
+	user.Grant(t, namespace, verbs("configmaps", "", "list", "watch", "get", "update"),
+		verbs("serviceaccounts", "", "list", "watch"),
+		verbs("leases", "coordination.k8s.io", "get", "create", "update"), verbs("events", "events.k8s.io",
+			"create", "patch"), verbs("events", "", "create", "patch"))
 	user.Grant(t, "", verbs("customresourcedefinitions", "apiextensions.k8s.io", "list", "watch"),
 		verbs("apiservices", "apiregistration.k8s.io", "list", "watch"), verbs("namespaces", "", "get"))
 	config := user.Config(t)
 	cached, answered := s.As(config), &counting{}
 	cached.WrapTransport = answered.wrap
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		NewCache:       controllerruntime.NewCacheFrom(cached, []string{"configmaps"}, controllerruntime.Options{}),
+		NewCache: controllerruntime.NewCacheFrom(cached, []string{"configmaps"},
+			controllerruntime.Options{}),
 		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		LeaderElection: true, LeaderElectionID: "manager", LeaderElectionNamespace: namespace,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -45,7 +48,8 @@ func TestManagers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &copier{Client: manager.GetClient(), direct: manager.GetAPIReader(), recorder: manager.GetEventRecorder("copier")}
+	c := &copier{Client: manager.GetClient(), direct: manager.GetAPIReader(),
+		recorder: manager.GetEventRecorder("copier")}
 	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(c); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +75,10 @@ func checkManager(t *testing.T, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "1"}}
-	if _, err := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Data: map[string]string{"value": "1"}}
+	if _, err := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), object,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, func(ctx context.Context) error {
@@ -137,7 +143,8 @@ func (c *copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 	if object.Data["value"] == object.Data["copy"] {
 		return ctrl.Result{}, nil
 	}
-	if err := c.List(ctx, &corev1.ServiceAccountList{}, client.InNamespace(r.Namespace)); err != nil { // which crdcached does not keep
+	// which crdcached does not keep
+	if err := c.List(ctx, &corev1.ServiceAccountList{}, client.InNamespace(r.Namespace)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := c.direct.Get(ctx, client.ObjectKey{Name: r.Namespace}, &corev1.Namespace{}); err != nil {

@@ -19,20 +19,22 @@ import (
 
 const packaged = "../../packaging/crdcached/"
 
-// TestManifests has the API server take the manifests of crdcached, all fields of which it must know, and looks at what they
-// promise: rights to read and no others, and containers that can do little.
+// TestManifests has the API server take the manifests of crdcached, all fields of which it must know, and
+// looks at what they promise: rights to read and no others, and containers that can do little.
 func TestManifests(t *testing.T) {
 	monitoring, certificates := harness.PrometheusOperatorCRDs(t), harness.CertManagerCRDs(t)
 	for _, file := range []string{
 		filepath.Join(monitoring, "monitoring.coreos.com_servicemonitors.yaml"),
-		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates, "cert-manager.io_issuers.yaml"),
+		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates,
+			"cert-manager.io_issuers.yaml"),
 	} {
 		harness.InstallCRDs(t, harness.Read(t, file)...)
 	}
 	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {
 			objects := kustomized(t, name)
-			harness.Apply(t, ofKind(objects, "Namespace")...) // what is in it cannot be tried before it is there
+			// what is in it cannot be tried before it is there
+			harness.Apply(t, ofKind(objects, "Namespace")...)
 			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", packaged+name)
 			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
 				t.Errorf("%d of %d objects were tried:\n%s", got, len(objects), out)
@@ -48,7 +50,8 @@ func TestManifests(t *testing.T) {
 func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(harness.Kubectl(t, "kustomize", packaged+name)), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(harness.Kubectl(t, "kustomize",
+		packaged+name)), 4096)
 	for {
 		o := &unstructured.Unstructured{}
 		if err := decoder.Decode(&o.Object); err != nil {
@@ -100,7 +103,8 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 // checkSelectors wants each selector to be there, and to match the pods, or the Service, of the manifests.
 func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
-	pods, _, _ := unstructured.NestedStringMap(ofKind(objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")
+	pods, _, _ := unstructured.NestedStringMap(ofKind(objects, "Deployment")[0].Object, "spec", "template",
+		"metadata", "labels")
 	service := ofKind(objects, "Service")[0].GetLabels()
 	matches := []string{"spec", "selector", "matchLabels"}
 	for kind, of := range map[string]struct {
@@ -108,18 +112,23 @@ func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 		labels map[string]string
 	}{
 		"Deployment": {matches, pods}, "PodDisruptionBudget": {matches, pods}, "Service": {matches[:2], pods},
-		"NetworkPolicy": {[]string{"spec", "podSelector", "matchLabels"}, pods}, "ServiceMonitor": {matches, service},
+		"NetworkPolicy": {[]string{"spec", "podSelector", "matchLabels"}, pods}, "ServiceMonitor": {matches,
+			service},
 	} {
 		for _, o := range ofKind(objects, kind) {
 			selector, _, err := unstructured.NestedStringMap(o.Object, of.path...)
-			if err != nil || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(of.labels)) {
-				t.Errorf("%s %s selects %v (%v), and the labels are %v", kind, o.GetName(), selector, err, of.labels)
+			if err != nil || len(selector) == 0 ||
+				!labels.SelectorFromSet(selector).Matches(labels.Set(of.labels)) {
+				t.Errorf("%s %s selects %v (%v), and the labels are %v", kind, o.GetName(), selector,
+					err, of.labels)
 			}
 		}
 	}
-	spread, _, _ := unstructured.NestedSlice(ofKind(objects, "Deployment")[0].Object, "spec", "template", "spec", "topologySpreadConstraints")
+	spread, _, _ := unstructured.NestedSlice(ofKind(objects, "Deployment")[0].Object, "spec", "template",
+		"spec", "topologySpreadConstraints")
 	for _, constraint := range spread {
-		selector, _, _ := unstructured.NestedStringMap(constraint.(map[string]any), "labelSelector", "matchLabels")
+		selector, _, _ := unstructured.NestedStringMap(constraint.(map[string]any),
+			"labelSelector", "matchLabels")
 		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pods)) {
 			t.Errorf("the pods are spread among those of %v, and theirs are %v", selector, pods)
 		}
@@ -146,7 +155,8 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 			path  string
 			value string
 		}{
-			{pod, "securityContext.runAsUser", string(user[1])}, {pod, "securityContext.runAsNonRoot", "true"},
+			{pod, "securityContext.runAsUser", string(user[1])}, {pod, "securityContext.runAsNonRoot",
+				"true"},
 			{pod, "securityContext.seccompProfile.type", "RuntimeDefault"},
 			{containers[0].(map[string]any), "securityContext.readOnlyRootFilesystem", "true"},
 			{containers[0].(map[string]any), "securityContext.allowPrivilegeEscalation", "false"},

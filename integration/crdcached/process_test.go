@@ -22,7 +22,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
-// What tells a process of this test that it is a server: where it listens, and what it keeps, as "resource.version.group".
+// What tells a process of this test that it is a server: where it listens, and what it keeps, as
+// "resource.version.group".
 const (
 	envAddress = "CRDCACHE_SERVING_ADDRESS"
 	envTypes   = "CRDCACHE_SERVING_TYPES"
@@ -61,8 +62,8 @@ func (p *process) restart() {
 	p.await()
 }
 
-// reserve returns an address on loopback that nothing else gets until the test ends: it is bound, and nothing listens, so
-// that connections are refused unless a server does.
+// reserve returns an address on loopback that nothing else gets until the test ends: it is bound, and nothing
+// listens, so that connections are refused unless a server does.
 func reserve(t *testing.T) string {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -92,7 +93,8 @@ func (p *process) start() {
 	for _, gvr := range p.gvrs {
 		types = append(types, gvr.Resource+"."+gvr.Version+"."+gvr.Group)
 	}
-	p.command.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(p), envAddress+"="+p.address, envTypes+"="+strings.Join(types, ","))
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(p), envAddress+"="+p.address,
+		envTypes+"="+strings.Join(types, ","))
 	p.command.Stderr = os.Stderr
 	stdin, err := p.command.StdinPipe()
 	if err == nil {
@@ -142,7 +144,8 @@ func serve() int {
 	var gvrs []schema.GroupVersionResource
 	for _, text := range strings.Split(os.Getenv(envTypes), ",") {
 		parts := strings.SplitN(text, ".", 3)
-		gvrs = append(gvrs, schema.GroupVersionResource{Group: parts[2], Version: parts[1], Resource: parts[0]})
+		gvrs = append(gvrs, schema.GroupVersionResource{Group: parts[2], Version: parts[1],
+			Resource: parts[0]})
 	}
 	server, err := cacheserver.Start(config, gvrs...)
 	if err != nil {

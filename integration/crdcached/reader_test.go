@@ -22,7 +22,8 @@ import (
 // via is what requests may go to.
 type via []*rest.Config
 
-// reader lists, and watches from there on, each time at another server, until it is told that the history is lost.
+// reader lists, and watches from there on, each time at another server, until it is told that the history is
+// lost.
 type reader struct {
 	*testing.T
 	name    string
@@ -98,15 +99,19 @@ func (r *reader) list(ctx context.Context) bool {
 	for i := range list.Items {
 		state[keyOf(&list.Items[i])] = stateOf(&list.Items[i])
 	}
-	from := stateOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": list.GetResourceVersion()}}}).version
+	from := stateOf(
+		&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": list.
+			GetResourceVersion()}}}).version
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.state = state
-	r.mu.segments = append(r.mu.segments, &segment{from: from, to: from, told: map[uint64]entry{}, gone: map[uint64]entry{}})
+	r.mu.segments = append(r.mu.segments, &segment{from: from, to: from, told: map[uint64]entry{},
+		gone: map[uint64]entry{}})
 	return true
 }
 
-// watch watches for some events, and reports whether the client can go on from there, and whether the server failed.
+// watch watches for some events, and reports whether the client can go on from there, and whether the server
+// failed.
 func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,7 +175,8 @@ func (r *reader) agrees(w *writer) error {
 	return w.diff(r.name, r.mu.state)
 }
 
-// check compares what the client was told with what was written: everything in the time of a segment, and nothing else.
+// check compares what the client was told with what was written: everything in the time of a segment, and
+// nothing else.
 func (r *reader) check(w *writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

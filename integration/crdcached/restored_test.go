@@ -88,8 +88,10 @@ func (d *daemon) expectSameVersions(gvr schema.GroupVersionResource) {
 	harness.Eventually(d, func(ctx context.Context) error { return sameVersions(ctx, d.T, d.config(), gvr) })
 }
 
-// restoreRelists matches a relist after a restore. Which reason it has depends on the request that noticed it.
-var restoreRelists = regexp.MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
+// restoreRelists matches a relist after a restore. Which reason it has depends on the request that noticed
+// it.
+var restoreRelists = regexp.
+	MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
 
 // expectRestoreInMetrics waits until the metrics count a relist after a restore. Until the caches are current
 // again, crdcached may forward requests to the API server, so answers can be right earlier.

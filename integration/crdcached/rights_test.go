@@ -30,7 +30,8 @@ func TestRights(t *testing.T) {
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	s := running.Start(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")
 	for name, test := range map[string]func(*testing.T, *running.Server){
-		"answers": testAnswers, "watches": testWatches, "queries": testQueries, "writing": testWriting, "paths": testPaths, "page": testPage,
+		"answers": testAnswers, "watches": testWatches, "queries": testQueries, "writing": testWriting,
+		"paths": testPaths, "page": testPage,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -41,7 +42,8 @@ func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 	if resource == "namespaces" {
 		g = ""
 	}
-	return rbacv1.PolicyRule{APIGroups: []string{g}, Resources: []string{resource}, Verbs: strings.Split(verbs, ","), ResourceNames: names}
+	return rbacv1.PolicyRule{APIGroups: []string{g}, Resources: []string{resource},
+		Verbs: strings.Split(verbs, ","), ResourceNames: names}
 }
 
 // readers are users with all kinds of rights, as the API server knows them.
@@ -61,8 +63,9 @@ func readers(t *testing.T) map[string]*rest.Config {
 			c.BearerToken = "x.y.z"
 			return c
 		}(),
-		"no rights":            user("none", ""),
-		"everywhere":           user("everywhere", "", rule("get,list,watch", "workloads"), rule("get,list,watch", "namespaces")),
+		"no rights": user("none", ""),
+		"everywhere": user("everywhere", "", rule("get,list,watch", "workloads"),
+			rule("get,list,watch", "namespaces")),
 		"one namespace":        user("tenant", "payments", rule("get,list,watch", "workloads")),
 		"one object":           user("named", "payments", rule("get,list,watch", "workloads", "ledger")),
 		"get alone":            user("getter", "", rule("get", "workloads")),
@@ -73,16 +76,25 @@ func readers(t *testing.T) map[string]*rest.Config {
 
 // requests are what each of them asks for.
 var requests = []string{
-	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo + "/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",
-	demo + "/workloads?fieldSelector=metadata.name%3Dledger", demo + "/workloads?fieldSelector=metadata.name%21%3Dledger", demo + "/workloads?fieldSelector=spec.nothing%3Da",
-	demo + "/namespaces/payments/workloads", demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger",
+	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo +
+		"/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",
+	demo + "/workloads?fieldSelector=metadata.name%3Dledger", demo +
+		"/workloads?fieldSelector=metadata.name%21%3Dledger", demo +
+		"/workloads?fieldSelector=spec.nothing%3Da",
+	demo + "/namespaces/payments/workloads", demo +
+		"/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger",
 	demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger,metadata.name%3Dcard-gateway",
 	demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger&fieldSelector=metadata.name%3Dcard-gateway",
-	demo + "/namespaces/payments/workloads/ledger", demo + "/namespaces/payments/workloads/none", demo + "/namespaces/payments/workloads/ledger?resourceVersion=0",
-	demo + "/namespaces/payments/workloads/ledger/status", demo + "/namespaces/payments/workloads/ledger/scale", demo + "/namespaces/payments/workloads/ledger/exec",
-	demo + "/namespaces/storefront/workloads", demo + "/namespaces/none/workloads", demo + "/namespaces/storefront/workloads/ledger",
-	demo + "/routes", demo + "/environments", "/api/v1/namespaces", "/api/v1/namespaces/payments", "/api/v1/namespaces/none",
-	"/api/v1/namespaces/payments/configmaps", "/version", "/api", "/apis", "/apis/" + group, demo, "/api/v1", "/openapi/v3", "/nothing", "/metrics", "/logs",
+	demo + "/namespaces/payments/workloads/ledger", demo + "/namespaces/payments/workloads/none", demo +
+		"/namespaces/payments/workloads/ledger?resourceVersion=0",
+	demo + "/namespaces/payments/workloads/ledger/status", demo +
+		"/namespaces/payments/workloads/ledger/scale", demo + "/namespaces/payments/workloads/ledger/exec",
+	demo + "/namespaces/storefront/workloads", demo + "/namespaces/none/workloads", demo +
+		"/namespaces/storefront/workloads/ledger",
+	demo + "/routes", demo + "/environments", "/api/v1/namespaces", "/api/v1/namespaces/payments",
+	"/api/v1/namespaces/none",
+	"/api/v1/namespaces/payments/configmaps", "/version", "/api", "/apis", "/apis/" +
+		group, demo, "/api/v1", "/openapi/v3", "/nothing", "/metrics", "/logs",
 }
 
 // testAnswers: whoever asks, and whatever for, gets what the API server answers.
@@ -90,14 +102,16 @@ func testAnswers(t *testing.T, s *running.Server) {
 	for name, real := range readers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range requests {
-				for _, accept := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"} {
+				for _, accept := range []string{"application/json",
+					"application/json;as=Table;v=v1;g=meta.k8s.io,application/json"} {
 					compare(t, s, real, http.MethodGet, path, accept)
 				}
 			}
 			if name == "everywhere" {
 				return // who may read all may still not write: see testWriting
 			}
-			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
+				http.MethodDelete} {
 				compare(t, s, real, method, demo+"/namespaces/payments/workloads/ledger", "application/json")
 				compare(t, s, real, method, demo+"/namespaces/payments/workloads", "application/json")
 			}
@@ -108,9 +122,11 @@ func testAnswers(t *testing.T, s *running.Server) {
 // compare asks both servers.
 func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, accept string) {
 	t.Helper()
-	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path, "Accept", accept)
+	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path,
+		"Accept", accept)
 	if want.Code != got.Code {
-		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.Code, want.Code, got.Body, want.Body)
+		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.Code, want.Code,
+			got.Body, want.Body)
 		return
 	}
 	if want.Code == http.StatusUnauthorized {
@@ -129,11 +145,13 @@ func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, a
 func testWatches(t *testing.T, s *running.Server) {
 	lister := running.NewUser(t, "lister")
 	lister.Grant(t, "", rule("list", "workloads"))
-	for _, query := range []string{"watch=true", "watch=1", "watch=", "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "watch=true&watch=false"} {
+	for _, query := range []string{"watch=true", "watch=1", "watch=",
+		"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "watch=true&watch=false"} {
 		compare(t, s, lister.Config(t), http.MethodGet, demo+"/workloads?"+query, "application/json")
 	}
 	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
-	if got.Code != http.StatusForbidden || !strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
+	if got.Code != http.StatusForbidden ||
+		!strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
 		t.Errorf("a query that is watched: %d, %s", got.Code, got.Body)
 	}
 }
@@ -145,11 +163,15 @@ func testQueries(t *testing.T, s *running.Server) {
 	named := running.NewUser(t, "named")
 	named.Grant(t, "", rule("get,list,watch", "workloads", "ledger"))
 	real := tenant.Config(t)
-	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads", demo + "/routes"} {
-		for _, params := range []string{"", "?q=namespace%3Dpayments", "?count=true", "?explain=true", "?values=namespace", "?fieldSelector=metadata.namespace%3Dpayments"} {
-			want, got := ask(t, real, http.MethodGet, path), ask(t, s.As(real), http.MethodGet, "/query"+path+params)
+	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads",
+		demo + "/routes"} {
+		for _, params := range []string{"", "?q=namespace%3Dpayments", "?count=true", "?explain=true",
+			"?values=namespace", "?fieldSelector=metadata.namespace%3Dpayments"} {
+			want, got := ask(t, real, http.MethodGet, path), ask(t, s.As(real), http.MethodGet,
+				"/query"+path+params)
 			if want.Code != http.StatusForbidden || got.Code != want.Code || got.Body != want.Body {
-				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.Code, want.Code, got.Body, want.Body)
+				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.Code, want.Code,
+					got.Body, want.Body)
 			}
 		}
 	}
@@ -157,8 +179,10 @@ func testQueries(t *testing.T, s *running.Server) {
 	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.Code != http.StatusForbidden {
 		t.Errorf("a query with the right to one name: %d, %.300s", got.Code, got.Body)
 	}
-	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
-	if got.Code != http.StatusOK || strings.Contains(got.Body, "storefront/") || !strings.Contains(got.Body, "payments/ledger") {
+	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+
+		`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
+	if got.Code != http.StatusOK || strings.Contains(got.Body, "storefront/") ||
+		!strings.Contains(got.Body, "payments/ledger") {
 		t.Errorf("a query in a namespace: %d, %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body, `"plan"`) {
@@ -178,16 +202,20 @@ func testQueries(t *testing.T, s *running.Server) {
 func testWriting(t *testing.T, s *running.Server) {
 	admin := s.As(harness.Config(t))
 	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
+			http.MethodDelete} {
 			got := ask(t, admin, method, demo+path)
-			if got.Code != http.StatusMethodNotAllowed || !strings.Contains(got.Body, ` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
+			if got.Code != http.StatusMethodNotAllowed || !strings.Contains(got.Body,
+				` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
 				t.Errorf("%s %s: %d, %s", method, path, got.Code, got.Body)
 			}
 		}
 	}
 	for _, verb := range []string{"exec", "attach", "portforward", "proxy"} {
 		for _, rest := range []string{"", "/more"} {
-			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+rest); got.Code != http.StatusMethodNotAllowed && got.Code != http.StatusMisdirectedRequest && got.Code != http.StatusNotFound {
+			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+
+				rest); got.Code != http.StatusMethodNotAllowed && got.Code != http.StatusMisdirectedRequest &&
+				got.Code != http.StatusNotFound {
 				t.Errorf("%s%s: %d, %s", verb, rest, got.Code, got.Body)
 			}
 		}
@@ -198,13 +226,16 @@ func testWriting(t *testing.T, s *running.Server) {
 func TestSecretsAreNotServed(t *testing.T) {
 	s := running.Start(t, "types: ['*', secrets]\n")
 	admin := harness.Config(t)
-	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
-		if got := ask(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusMisdirectedRequest || !strings.Contains(got.Body, "crdcached does not cache secrets") {
+	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets",
+		"/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
+		if got := ask(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusMisdirectedRequest ||
+			!strings.Contains(got.Body, "crdcached does not cache secrets") {
 			t.Errorf("%s: %d, %s", path, got.Code, got.Body)
 		}
 	}
 	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
-	if !strings.Contains(got.Body, "[-]secrets secrets are kept only where the config says secrets: true") || !strings.Contains(got.Body, "[+]configmaps.v1. ") {
+	if !strings.Contains(got.Body, "[-]secrets secrets are kept only where the config says secrets: true") ||
+		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
 		t.Errorf("the types: %d, %s", got.Code, got.Body)
 	}
 	allowed := running.Start(t, "types: [secrets]\nsecrets: true\n")
@@ -217,14 +248,20 @@ func testPaths(t *testing.T, s *running.Server) {
 	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
 	config := s.As(tenant.Config(t))
 	for _, path := range []string{
-		"//apis/demo.crdcache.dev/v1/workloads", demo + "//workloads", demo + "/namespaces/payments/../storefront/workloads",
-		demo + "/namespaces/payments/workloads/../../storefront/workloads", demo + "/namespaces/payments%2F..%2Fstorefront/workloads",
-		demo + "/namespaces/payments/workloads%2F..%2F..%2F..%2Fworkloads", demo + "/watch/workloads", demo + "/watch/namespaces/storefront/workloads",
-		"/query/query" + demo + "/workloads", "/query/../" + demo + "/workloads", "/query/" + demo + "/workloads", "/openapi/../apis/demo.crdcache.dev/v1/workloads",
-		"/api/../apis/demo.crdcache.dev/v1/workloads", "/page/", "/page/open", "/readyz/types", "/metrics", "/debug/pprof/heap", "/debug/flags/v",
+		"//apis/demo.crdcache.dev/v1/workloads", demo + "//workloads", demo +
+			"/namespaces/payments/../storefront/workloads",
+		demo + "/namespaces/payments/workloads/../../storefront/workloads", demo +
+			"/namespaces/payments%2F..%2Fstorefront/workloads",
+		demo + "/namespaces/payments/workloads%2F..%2F..%2F..%2Fworkloads", demo + "/watch/workloads", demo +
+			"/watch/namespaces/storefront/workloads",
+		"/query/query" + demo + "/workloads", "/query/../" + demo + "/workloads", "/query/" + demo +
+			"/workloads", "/openapi/../apis/demo.crdcache.dev/v1/workloads",
+		"/api/../apis/demo.crdcache.dev/v1/workloads", "/page/", "/page/open", "/readyz/types", "/metrics",
+		"/debug/pprof/heap", "/debug/flags/v",
 		demo + "/namespaces/storefront/workloads/", demo + "/namespaces//workloads",
 	} {
-		if got := ask(t, config, http.MethodGet, path); got.Code == http.StatusOK || strings.Contains(got.Body, `"uid"`) {
+		if got := ask(t, config, http.MethodGet, path); got.Code == http.StatusOK ||
+			strings.Contains(got.Body, `"uid"`) {
 			t.Errorf("%s: %d, %.300s", path, got.Code, got.Body)
 		}
 	}
@@ -236,7 +273,8 @@ func testPaths(t *testing.T, s *running.Server) {
 	}
 }
 
-// testPage: the page is for who may get its path, and shows what they may list, in all namespaces or in those that they name.
+// testPage: the page is for who may get its path, and shows what they may list, in all namespaces or in those
+// that they name.
 func testPage(t *testing.T, s *running.Server) {
 	pages := rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
@@ -250,10 +288,13 @@ func testPage(t *testing.T, s *running.Server) {
 	stranger := running.NewUser(t, "stranger")
 	stranger.Grant(t, "", rule("list", "workloads"))
 	const (
-		workloads, routes = "/api/type?type=workloads.demo.crdcache.dev%2Fv1", "/api/type?type=routes.demo.crdcache.dev%2Fv1"
-		ledger, dns       = "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=edge%2Fdns"
+		workloads, routes = "/api/type?type=workloads.demo.crdcache.dev%2Fv1",
+			"/api/type?type=routes.demo.crdcache.dev%2Fv1"
+		ledger, dns = "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger",
+			"/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=edge%2Fdns"
 	)
-	visitor, tenant, nobody := user("visitor", "", rule("list", "workloads")), user("tenant", "payments", rule("list", "workloads")), user("nobody", "")
+	visitor, tenant, nobody := user("visitor", "", rule("list", "workloads")), user("tenant", "payments",
+		rule("list", "workloads")), user("nobody", "")
 	for _, visit := range []struct {
 		who        *rest.Config
 		open, base string
@@ -261,15 +302,21 @@ func testPage(t *testing.T, s *running.Server) {
 	}{
 		{s.As(stranger.Config(t)), "/page/open", "/page", map[string]int{"/": 403, workloads: 403}},
 		{nobody, "/page/open", "/page", map[string]int{"/open": 200, "/": 200, workloads: 403, ledger: 403}},
-		{visitor, "/page/open", "/page", map[string]int{"/": 200, workloads: 200, ledger: 200, dns: 200, routes: 403}},
+		{visitor, "/page/open", "/page", map[string]int{"/": 200, workloads: 200, ledger: 200,
+			dns: 200, routes: 403}},
 		{tenant, "/page/open", "/page", map[string]int{"/": 200, workloads: 403}},
-		{tenant, "/page/open?namespace=edge", "/page/namespaces/edge", map[string]int{"/": 200, workloads: 403}},
-		{tenant, "/page/open?namespace=payments", "/page/namespaces/payments", map[string]int{"/": 200, workloads: 200, ledger: 200, dns: 404, routes: 403}},
+		{tenant, "/page/open?namespace=edge", "/page/namespaces/edge",
+			map[string]int{"/": 200, workloads: 403}},
+		{tenant, "/page/open?namespace=payments", "/page/namespaces/payments",
+			map[string]int{"/": 200, workloads: 200, ledger: 200, dns: 404, routes: 403}},
 		{tenant, "/page/open?namespace=payments", "/page", map[string]int{workloads: 403, ledger: 403}},
-		{tenant, "/page/open?namespace=payments,edge", "/page/namespaces/edge,payments", map[string]int{ledger: 200, dns: 404}},
-		{tenant, "/page/open?namespace=payments", "/page/namespaces/edge", map[string]int{workloads: 403, dns: 403}},
+		{tenant, "/page/open?namespace=payments,edge", "/page/namespaces/edge,payments",
+			map[string]int{ledger: 200, dns: 404}},
+		{tenant, "/page/open?namespace=payments", "/page/namespaces/edge",
+			map[string]int{workloads: 403, dns: 403}},
 		{tenant, "/page/open?namespace=..", "/page/namespaces/..,a", map[string]int{ledger: 400}},
-		{s.As(harness.Config(t)), "/page/open", "/page", map[string]int{"/": 200, workloads: 200, dns: 200, routes: 200}},
+		{s.As(harness.Config(t)), "/page/open", "/page", map[string]int{"/": 200, workloads: 200,
+			dns: 200, routes: 200}},
 	} {
 		browser := newBrowser(t, visit.who)
 		browser(visit.open)

@@ -19,10 +19,12 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// packagedKubeconfig is a file with which a program has the rights that the manifests give to crdcached, and no others.
+// packagedKubeconfig is a file with which a program has the rights that the manifests give to crdcached, and
+// no others.
 func packagedKubeconfig(t *testing.T) string {
 	t.Helper()
-	harness.Apply(t, ofKind(kustomized(t, "base"), "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")...)
+	harness.Apply(t, ofKind(kustomized(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
+		"ClusterRoleBinding", "RoleBinding")...)
 	config, err := clientcmd.LoadFromFile(harness.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,8 @@ func expired(t *testing.T, token string) string {
 		t.Fatal(err)
 	}
 	const hour = 3600
-	claims["iat"], claims["nbf"], claims["exp"] = claims["iat"].(float64)-2*hour, claims["iat"].(float64)-2*hour, claims["iat"].(float64)-hour
+	claims["iat"], claims["nbf"], claims["exp"] = claims["iat"].(float64)-2*hour,
+		claims["iat"].(float64)-2*hour, claims["iat"].(float64)-hour
 	if text, err = json.Marshal(claims); err != nil {
 		t.Fatal(err)
 	}

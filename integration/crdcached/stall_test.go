@@ -27,7 +27,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// silentConnections are more than the server accepts, all of one address. They say nothing, or begin to say something.
+// silentConnections are more than the server accepts, all of one address. They say nothing, or begin to say
+// something.
 func (v *victim) silentConnections(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for i := range 700 {
@@ -37,7 +38,8 @@ func (v *victim) silentConnections(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		if i%2 == 0 { // a hello that never comes to its end
-			_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01}) // which the server may not want
+			// which the server may not want
+			_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01})
 		}
 	}
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
@@ -57,7 +59,8 @@ type raw struct {
 // dial opens one on which nothing can be sent back but heads: the window for bodies has some bytes.
 func (v *victim) dial(t *testing.T, window uint32) *raw {
 	t.Helper()
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
+		NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +72,8 @@ func (v *victim) dial(t *testing.T, window uint32) *raw {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}); err != nil {
+	if err := r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize,
+		Val: window}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -78,12 +82,14 @@ func (v *victim) dial(t *testing.T, window uint32) *raw {
 // ask sends a GET on a stream of its own.
 func (r *raw) ask(token, path string) error {
 	r.head.Reset()
-	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"}, {":path", path}, {"authorization", "Bearer " + token}} {
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"},
+		{":path", path}, {"authorization", "Bearer " + token}} {
 		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // into memory
 	}
 	r.stream += 2
 	first := r.head.Next(frame)
-	err := r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream - 1, BlockFragment: first, EndHeaders: r.head.Len() == 0, EndStream: true})
+	err := r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream - 1, BlockFragment: first,
+		EndHeaders: r.head.Len() == 0, EndStream: true})
 	for err == nil && r.head.Len() > 0 {
 		part := r.head.Next(frame)
 		err = r.framer.WriteContinuation(r.stream-1, r.head.Len() == 0, part)
@@ -99,7 +105,8 @@ func (v *victim) resets(t *testing.T) {
 	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
 		r := v.dial(t, 1<<16)
 		for range 5000 {
-			if r.ask(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1, http2.ErrCodeCancel) != nil {
+			if r.ask(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1,
+				http2.ErrCodeCancel) != nil {
 				break // the server has had enough
 			}
 		}
@@ -111,7 +118,8 @@ func (v *victim) resets(t *testing.T) {
 // perConnection is how many watches share a connection: fewer than a server allows.
 const perConnection = 50
 
-// stalledWatches are half of very many: they read nothing. The other half is told everything, and those are cut.
+// stalledWatches are half of very many: they read nothing. The other half is told everything, and those are
+// cut.
 func (v *victim) stalledWatches(t *testing.T) {
 	version := v.version(t)
 	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
@@ -138,7 +146,8 @@ func (v *victim) stalledWatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The first request opens the connection, and the others share it: all at once would open one each.
-		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err != nil {
+		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx,
+			metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 			t.Fatal(err)
 		}
 		for range perConnection {
@@ -215,8 +224,10 @@ func (v *victim) change(t *testing.T, times int) {
 	}
 }
 
-// watchChanges watches until so many changes have been told, and goes on where a watch ends. It returns how many were.
-func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, version string, changes int) (told int) {
+// watchChanges watches until so many changes have been told, and goes on where a watch ends. It returns how
+// many were.
+func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, version string,
+	changes int) (told int) {
 	for ctx.Err() == nil {
 		w, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 		if err != nil {
@@ -243,8 +254,8 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 	return told
 }
 
-// isCut reports whether an event says that the watch was cut: that its client, on a machine that has much else to do, took too long
-// to read. It can go on from where it is.
+// isCut reports whether an event says that the watch was cut: that its client, on a machine that has much
+// else to do, took too long to read. It can go on from where it is.
 func isCut(e watch.Event) bool {
 	err := apierrors.FromObject(e.Object)
 	return e.Type == watch.Error && !apierrors.IsGone(err) && !apierrors.IsResourceExpired(err)
@@ -303,7 +314,8 @@ func (b *bystander) check(v *victim) {
 	v.Helper()
 	defer b.cancel()
 	objects := admin(v.T).Resource(v.gvr)
-	if _, err := objects.Namespace(v.open).Create(v.Context(), object(v.gvr, "last", "1"), metav1.CreateOptions{}); err != nil {
+	if _, err := objects.Namespace(v.open).Create(v.Context(), object(v.gvr, "last", "1"),
+		metav1.CreateOptions{}); err != nil {
 		v.Fatal(err)
 	}
 	select {
@@ -325,6 +337,7 @@ func (b *bystander) check(v *victim) {
 		}
 	}
 	if strings.Join(want, ",") != strings.Join(b.told, ",") {
-		v.Errorf("the bystander was told %d changes, the cluster tells %d:\n%v\n%v", len(b.told), len(want), b.told, want)
+		v.Errorf("the bystander was told %d changes, the cluster tells %d:\n%v\n%v", len(b.told),
+			len(want), b.told, want)
 	}
 }

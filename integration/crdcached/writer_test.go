@@ -46,8 +46,8 @@ type entry struct {
 	written
 }
 
-// deletion is the end of an object. Its version is above after, and below before; that is 0 as long as nothing has been
-// written since.
+// deletion is the end of an object. Its version is above after, and below before; that is 0 as long as
+// nothing has been written since.
 type deletion struct {
 	key           string
 	uid           types.UID
@@ -56,11 +56,12 @@ type deletion struct {
 
 func newWriter(t *testing.T, gvr schema.GroupVersionResource, namespaces []string) *writer {
 	t.Helper()
-	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]written{}, log: map[uint64]entry{}}
+	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]written{},
+		log: map[uint64]entry{}}
 }
 
-// step creates, changes or deletes an object. Where it cannot be known whether that has happened, it looks, and tries again
-// until it has: once, since what is written depends on what was there.
+// step creates, changes or deletes an object. Where it cannot be known whether that has happened, it looks,
+// and tries again until it has: once, since what is written depends on what was there.
 func (w *writer) step(r *rand.Rand) {
 	w.Helper()
 	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprint("o", r.IntN(8))
@@ -69,7 +70,8 @@ func (w *writer) step(r *rand.Rand) {
 	objects := w.client.Resource(w.gvr).Namespace(namespace)
 	if there && r.IntN(5) == 0 {
 		w.try(func(ctx context.Context) error {
-			err := objects.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &had.uid}})
+			err := objects.Delete(ctx, name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &had.uid}})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}

@@ -20,7 +20,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+	Resource: "apiservices"}
 
 // spec describes a CRD. The first version is the stored one; versions are served unless they begin with "!".
 type spec struct {
@@ -68,7 +69,8 @@ func client(t *testing.T) dynamic.Interface {
 }
 
 // create stores an object. When the test ends it is removed, and gone before the next test begins.
-func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
+	o *unstructured.Unstructured) {
 	t.Helper()
 	t.Cleanup(func() {
 		harness.Eventually(t, func(ctx context.Context) error {
@@ -99,7 +101,8 @@ func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 	for range 8 {
 		wg.Go(func() { // ends when work is closed
 			for s := range work {
-				if _, err := c.Resource(crd.GVR).Create(t.Context(), s.object(), metav1.CreateOptions{}); err != nil {
+				if _, err := c.Resource(crd.GVR).Create(t.Context(), s.object(),
+					metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -113,7 +116,8 @@ func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 }
 
 // follow runs a tracker for the length of the test and collects its events.
-func follow(t *testing.T, config *rest.Config, options discovery.TrackerOptions) (*discovery.Tracker, *events) {
+func follow(t *testing.T, config *rest.Config,
+	options discovery.TrackerOptions) (*discovery.Tracker, *events) {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, options)
 	if err != nil {

@@ -19,10 +19,14 @@ import (
 
 // ambiguous are CRDs that share names with each other and with built-in types.
 var ambiguous = []spec{
-	{group: "cert-manager.io", plural: "certificates", kind: "Certificate", scope: "Namespaced", shortNames: []any{"cert", "certs"}, versions: []string{"v1", "v1alpha2", "!v1beta1"}},
-	{group: "networking.internal.knative.dev", plural: "certificates", kind: "Certificate", scope: "Namespaced", shortNames: []any{"kcert"}, versions: []string{"v1alpha1"}},
-	{group: "metallb.io", plural: "services", kind: "Service", scope: "Namespaced", shortNames: []any{"svc"}, versions: []string{"v1"}},
-	{group: "a.example.com", plural: "deployments", kind: "Deployment", scope: "Cluster", shortNames: []any{"deploy"}, versions: []string{"v2", "v1"}},
+	{group: "cert-manager.io", plural: "certificates", kind: "Certificate", scope: "Namespaced",
+		shortNames: []any{"cert", "certs"}, versions: []string{"v1", "v1alpha2", "!v1beta1"}},
+	{group: "networking.internal.knative.dev", plural: "certificates", kind: "Certificate",
+		scope: "Namespaced", shortNames: []any{"kcert"}, versions: []string{"v1alpha1"}},
+	{group: "metallb.io", plural: "services", kind: "Service", scope: "Namespaced", shortNames: []any{"svc"},
+		versions: []string{"v1"}},
+	{group: "a.example.com", plural: "deployments", kind: "Deployment", scope: "Cluster",
+		shortNames: []any{"deploy"}, versions: []string{"v2", "v1"}},
 	{group: "example.com", plural: "sheep", kind: "Sheep", scope: "Namespaced", versions: []string{"v1"}},
 }
 
@@ -59,18 +63,21 @@ func TestAsKubectl(t *testing.T) {
 	t.Run("mappers", func(t *testing.T) { compareMappers(t, catalog, config) })
 	t.Run("cold", func(t *testing.T) {
 		requests.Reset()
-		if _, err := newClient(t, counting, discovery.Options{}).Resolve(t.Context(), "certs.cert-manager.io"); err != nil {
+		if _, err := newClient(t, counting, discovery.Options{}).Resolve(t.Context(),
+			"certs.cert-manager.io"); err != nil {
 			t.Fatal(err)
 		}
 		checkSent(t, requests, "a name with a group", "/apis")
 	})
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := newClient(t, config, discovery.Options{CacheDir: dir}).Resolve(t.Context(), "certs"); err != nil {
+		if _, err := newClient(t, config, discovery.Options{CacheDir: dir}).Resolve(t.Context(),
+			"certs"); err != nil {
 			t.Fatal(err)
 		}
 		requests.Reset()
-		if _, err := newClient(t, counting, discovery.Options{CacheDir: dir}).Resolve(t.Context(), "certs"); err != nil {
+		if _, err := newClient(t, counting, discovery.Options{CacheDir: dir}).Resolve(t.Context(),
+			"certs"); err != nil {
 			t.Fatal(err)
 		}
 		checkSent(t, requests, "a warm disk cache")
@@ -103,8 +110,10 @@ func compareAPIResources(t *testing.T, catalog *discovery.Catalog) {
 		if len(r.ShortNames) > 0 {
 			fields = append(fields, strings.Join(r.ShortNames, ","))
 		}
-		namespaced := map[discovery.Scope]string{discovery.Namespaced: "true", discovery.Cluster: "false"}[r.Scope]
-		got = append(got, strings.Join(append(fields, r.GVR.GroupVersion().String(), namespaced, r.GVK.Kind), " "))
+		namespaced := map[discovery.Scope]string{discovery.Namespaced: "true",
+			discovery.Cluster: "false"}[r.Scope]
+		got = append(got, strings.Join(append(fields, r.GVR.GroupVersion().String(), namespaced,
+			r.GVK.Kind), " "))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -131,7 +140,8 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 
 	names := map[string]bool{}
 	for _, r := range catalog.Resources() {
-		for _, n := range append([]string{r.GVR.Resource, r.Singular, r.GVK.Kind, strings.ToLower(r.GVK.Kind)}, r.ShortNames...) {
+		for _, n := range append([]string{r.GVR.Resource, r.Singular, r.GVK.Kind,
+			strings.ToLower(r.GVK.Kind)}, r.ShortNames...) {
 			names[n] = true
 			if g := r.GVR.Group; g != "" {
 				names[n+"."+g] = true
@@ -156,7 +166,9 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 			t.Errorf("%s: got %s, kubectl has none: %v", name, got.Resources[0], err)
 		case gotErr != nil:
 			t.Errorf("%s: %v, kubectl has %v", name, gotErr, want.Resource)
-		case want.Resource != got.Resources[0].GVR || want.GroupVersionKind != got.Resources[0].GVK || (want.Scope.Name() == meta.RESTScopeNameNamespace) != (got.Resources[0].Scope == discovery.Namespaced):
+		case want.Resource != got.Resources[0].GVR || want.GroupVersionKind != got.Resources[0].GVK ||
+			(want.Scope.Name() == meta.RESTScopeNameNamespace) !=
+				(got.Resources[0].Scope == discovery.Namespaced):
 			t.Errorf("%s: got %s, kubectl has %v", name, got.Resources[0], want.Resource)
 		default:
 			compared++

@@ -32,7 +32,8 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	var specs []spec
 	for i := range 500 {
 		specs = append(specs, spec{
-			group: fmt.Sprintf("g%02d.%s", i%50, suffix), plural: fmt.Sprintf("r%03ds", i), kind: fmt.Sprintf("R%03d", i),
+			group: fmt.Sprintf("g%02d.%s", i%50, suffix), plural: fmt.Sprintf("r%03ds",
+				i), kind: fmt.Sprintf("R%03d", i),
 			scope: "Namespaced", versions: []string{"v1"}, label: "many",
 		})
 	}
@@ -57,7 +58,8 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 
 	remaining := len(specs)
 	work := admin.Resource(crd.GVR)
-	if err := work.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "test=many"}); err != nil {
+	if err := work.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "test=many"}); err != nil {
 		t.Fatal(err)
 	}
 	events.until(func(e discovery.Event) bool {
@@ -104,7 +106,8 @@ func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
 func TestRecreated(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	_, events := follow(t, config, discovery.TrackerOptions{})
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
 	first := last(events.of(s.resource(), established))
 	remove(t, admin, crd.GVR, s.name())
@@ -119,7 +122,8 @@ func TestRecreated(t *testing.T) {
 	if second[0].Kind != discovery.Added {
 		t.Errorf("after the removal: %v, want it to begin with Added", summary(second))
 	}
-	if now := last(second).Type; now.UID == first.Type.UID || now.Scope != discovery.Cluster || first.Type.Scope != discovery.Namespaced {
+	if now := last(second).Type; now.UID == first.Type.UID || now.Scope != discovery.Cluster ||
+		first.Type.Scope != discovery.Namespaced {
 		t.Errorf("first %+v, now %+v", first.Type, now)
 	}
 }
@@ -128,17 +132,20 @@ func TestRecreated(t *testing.T) {
 func TestVersionWithdrawn(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	tracker, events := follow(t, config, discovery.TrackerOptions{})
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1", "v1beta1", "v2alpha1"}}
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1", "v1beta1", "v2alpha1"}}
 	create(t, admin, crd.GVR, s.object())
 	first := last(events.of(s.resource(), established))
 	if diff := cmp.Diff([]string{"v1", "v1beta1", "v2alpha1"}, first.Type.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
 	patch := `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`
-	if _, err := admin.Resource(crd.GVR).Patch(t.Context(), s.name(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := admin.Resource(crd.GVR).Patch(t.Context(), s.name(), types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changed := last(events.of(s.resource(), func(e discovery.Event) bool { return e.Changes.Has(discovery.ChangeVersions) }))
+	changed := last(events.of(s.resource(),
+		func(e discovery.Event) bool { return e.Changes.Has(discovery.ChangeVersions) }))
 	if diff := cmp.Diff([]string{"v1", "v2alpha1"}, changed.Type.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
@@ -156,7 +163,8 @@ func TestVersionWithdrawn(t *testing.T) {
 // TestUnavailableAPIService registers an aggregated API whose server does not exist.
 func TestUnavailableAPIService(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1"}}
 	harness.InstallCRDs(t, s.object())
 	tracker, events := follow(t, config, discovery.TrackerOptions{})
 	before := tracker.Snapshot().Len()
@@ -164,7 +172,8 @@ func TestUnavailableAPIService(t *testing.T) {
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1.down.example.org"},
 		"spec": map[string]any{
-			"group": "down.example.org", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
+			"group": "down.example.org", "version": "v1", "groupPriorityMinimum": int64(100),
+			"versionPriority":       int64(10),
 			"insecureSkipTLSVerify": true,
 			"service":               map[string]any{"name": "nobody", "namespace": "default"},
 		},
@@ -185,7 +194,8 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 	remove(t, admin, apiServices, "v1.down.example.org")
 	awaitUnknown(t, tracker, 0)
-	// The removal, which comes after everything that the outage might have caused, is the only event of a type.
+	// The removal, which comes after everything that the outage might have caused, is the only event of a
+	// type.
 	remove(t, admin, crd.GVR, s.name())
 	for _, e := range events.until(removed) {
 		if e.Kind != discovery.Unknown && e.Type.GroupResource != s.resource() {
@@ -199,12 +209,14 @@ func TestUnavailableAPIService(t *testing.T) {
 func TestNoRightToReadDefinitions(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	nobody := rest.CopyConfig(config)
-	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
+	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
+		Groups: []string{"system:authenticated"}}
 	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
 	if s := tracker.Status(); s.Mode != discovery.Polling || !s.CRDs.Denied || !s.APIServices.Denied {
 		t.Errorf("status = %+v", s)
 	}
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
 	added := last(events.of(s.resource(), established))
 	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
@@ -212,14 +224,18 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	}
 	for gvr, o := range map[string]map[string]any{
 		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
-			"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}, "verbs": []any{"list", "watch"},
+			"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"},
+			"verbs": []any{"list", "watch"},
 		}}},
 		"clusterrolebindings": {"kind": "ClusterRoleBinding",
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "crd-reader"},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}}},
+			"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+				"name": "crd-reader"},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+				"name": "nobody"}}},
 	} {
 		o["apiVersion"], o["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": "crd-reader"}
-		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: gvr}, &unstructured.Unstructured{Object: o})
+		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
 	known := last(events.of(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
 	if known.Kind != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {

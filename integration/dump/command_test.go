@@ -78,7 +78,8 @@ func (r result) expectError(t *testing.T, code int, text string) {
 	if r.stdout != "" {
 		t.Errorf("stdout is not empty:\n%s", r.stdout)
 	}
-	if !strings.HasPrefix(r.stderr, "error: ") || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n") {
+	if !strings.HasPrefix(r.stderr, "error: ") || strings.Count(r.stderr, "\n") != 1 ||
+		!strings.HasSuffix(r.stderr, "\n") {
 		t.Errorf("stderr is not one line with an error:\n%s", r.stderr)
 	}
 	if !strings.Contains(r.stderr, text) {
@@ -121,7 +122,8 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 	name := fmt.Sprintf("web-%d", n)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
-		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{"n": fmt.Sprint(n)}},
+		"metadata": map[string]any{"namespace": namespace, "name": name,
+			"labels": map[string]any{"n": fmt.Sprint(n)}},
 		"spec": map[string]any{
 			"secretName": name + "-tls", "dnsNames": []any{name + ".example.org"},
 			"issuerRef": map[string]any{"name": "local"},

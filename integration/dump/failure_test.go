@@ -49,7 +49,8 @@ func TestBadKubeconfig(t *testing.T) {
 		{"missing file", []string{"--kubeconfig", filepath.Join(dir, "missing")}, "missing"},
 		{"garbage", []string{"--kubeconfig", filepath.Join(dir, "garbage")}, "garbage"},
 		{"empty", []string{"--kubeconfig", filepath.Join(dir, "empty")}, ""},
-		{"missing certificate authority", []string{"--kubeconfig", filepath.Join(dir, "authority")}, "nowhere.pem"},
+		{"missing certificate authority", []string{"--kubeconfig", filepath.Join(dir, "authority")},
+			"nowhere.pem"},
 		{"unknown context", []string{"--context", "elsewhere"}, `"elsewhere"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,13 +100,16 @@ func TestForbidden(t *testing.T) {
 			r := dump(t, "secrets,"+name, "-A", "-o", format, "--context", harness.UnprivilegedContext)
 			if format != "table" { // where ages may differ by a second
 				expectSame(t, format, want, r.stdout)
-			} else if heads, _, _ := strings.Cut(want, "\n"); !strings.HasPrefix(r.stdout, heads+"\n") || strings.Contains(r.stderr, "warning") {
-				t.Errorf("the columns, which the user may not read, are %q, want those of %q; stderr:\n%s", r.stdout, heads, r.stderr)
+			} else if heads, _, _ := strings.Cut(want, "\n"); !strings.HasPrefix(r.stdout, heads+"\n") ||
+				strings.Contains(r.stderr, "warning") {
+				t.Errorf("the columns, which the user may not read, are %q, want those of %q; stderr:\n%s",
+					r.stdout, heads, r.stderr)
 			}
 			if strings.Count(r.stdout, "\n") < 2 {
 				t.Errorf("%s: the permitted type is not printed:\n%s", format, r.stdout)
 			}
-			if r.code != exitForbidden || strings.Count(r.stderr, "error: ") != 1 || !strings.Contains(r.stderr, "secrets") {
+			if r.code != exitForbidden || strings.Count(r.stderr, "error: ") != 1 ||
+				!strings.Contains(r.stderr, "secrets") {
 				t.Errorf("%s: exit code %d, stderr:\n%s", format, r.code, r.stderr)
 			}
 		}

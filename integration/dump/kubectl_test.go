@@ -36,7 +36,8 @@ func TestSameAsKubectl(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testTables(t, name, []string{"-n", ns})
 			args := []string{name, "-n", ns, "-o", "json"}
-			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...),
+				mustDump(t, args...))
 		})
 	}
 	t.Run("every format", func(t *testing.T) {
@@ -46,14 +47,16 @@ func TestSameAsKubectl(t *testing.T) {
 	})
 	t.Run("the namespace of the context", func(t *testing.T) { testLists(t, "configmaps", nil) })
 	t.Run("every type of the server", func(t *testing.T) {
-		for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch", "-o", "name")) {
+		for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
+			"-o", "name")) {
 			if name == "endpoints" || name == "events" {
 				continue // one is deprecated, the other name has two meanings: both are said on stderr
 			}
 			t.Run(name, func(t *testing.T) {
 				expectSameTable(t, name, "-A", "-o", "wide")
 				args := []string{name, "-A", "-o", "json"}
-				expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+				expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...),
+					mustDump(t, args...))
 			})
 		}
 	})
@@ -74,11 +77,13 @@ func TestSameAsKubectl(t *testing.T) {
 	})
 	t.Run("other formats", func(t *testing.T) {
 		for _, format := range []string{
-			"custom-columns=NAME:.metadata.name,LABELS:metadata.labels,NONE:{.spec.nope}", "jsonpath={.items[*].metadata.name}",
+			"custom-columns=NAME:.metadata.name,LABELS:metadata.labels,NONE:{.spec.nope}",
+			"jsonpath={.items[*].metadata.name}",
 			"jsonpath-as-json={.items[*].spec}", "go-template={{range .items}}{{.metadata.name}} {{end}}",
 		} {
 			args := []string{"workloads", "-A", "-o", format}
-			expectSame(t, format, harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+			expectSame(t, format, harness.Kubectl(t, append([]string{"get"}, args...)...),
+				mustDump(t, args...))
 		}
 	})
 	t.Run("API", testSameAsAPI)
@@ -99,18 +104,22 @@ func testLists(t *testing.T, name string, scope []string) {
 	for _, format := range []string{"json", "yaml", "name"} {
 		t.Run(name+" "+format, func(t *testing.T) {
 			args := append([]string{name, "-o", format}, scope...)
-			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...),
+				mustDump(t, args...))
 		})
 	}
 }
 
 func testTables(t *testing.T, name string, scope []string) {
 	t.Run("table", func(t *testing.T) { expectSameTable(t, append([]string{name}, scope...)...) })
-	t.Run("wide", func(t *testing.T) { expectSameTable(t, append([]string{name, "-o", "wide"}, scope...)...) })
+	t.Run("wide", func(t *testing.T) {
+		expectSameTable(t, append([]string{name, "-o", "wide"},
+			scope...)...)
+	})
 }
 
-// expectSameTable compares tables byte for byte. kubectl is asked again where they differ: an age may have changed. Another
-// kubectl leaves no room for the rest of a cell that it cuts.
+// expectSameTable compares tables byte for byte. kubectl is asked again where they differ: an age may have
+// changed. Another kubectl leaves no room for the rest of a cell that it cuts.
 func expectSameTable(t *testing.T, args ...string) {
 	t.Helper()
 	get := append([]string{"get"}, args...)
@@ -188,8 +197,10 @@ func indented(t *testing.T, v any) string {
 // testNames calls types by all their names.
 func testNames(t *testing.T) {
 	for _, names := range [][]string{
-		{"certificates.cert-manager.io", "certificates", "cert", "certs", "certificate", "Certificate", "certificates.v1.cert-manager.io"},
-		{"workloads.demo.crdcache.dev", "workloads", "wl", "wkl", "workload", "Workload", "workloads.v1.demo.crdcache.dev"},
+		{"certificates.cert-manager.io", "certificates", "cert", "certs", "certificate", "Certificate",
+			"certificates.v1.cert-manager.io"},
+		{"workloads.demo.crdcache.dev", "workloads", "wl", "wkl", "workload", "Workload",
+			"workloads.v1.demo.crdcache.dev"},
 		{"environments.demo.crdcache.dev", "env", "Environment"},
 	} {
 		want := mustDump(t, names[0], "-A", "-o", "json")

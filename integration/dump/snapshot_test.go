@@ -20,16 +20,18 @@ func steady(text string) string {
 	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "AGE")), " ")
 }
 
-// TestSnapshotsAreLive: what is read from a snapshot of all types is what the cluster prints, in every form, by type and by
-// name, and discovery is the same.
+// TestSnapshotsAreLive: what is read from a snapshot of all types is what the cluster prints, in every form,
+// by type and by name, and discovery is the same.
 func TestSnapshotsAreLive(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	file := filepath.Join(t.TempDir(), "all.snapshot")
 	var types []string
-	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch", "-o", "name")) {
+	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
+		"-o", "name")) {
 		// These change by themselves, or have a name with two meanings.
-		if !slices.Contains([]string{"endpoints", "events", "events.events.k8s.io", "leases.coordination.k8s.io"}, name) {
+		if !slices.Contains([]string{"endpoints", "events", "events.events.k8s.io",
+			"leases.coordination.k8s.io"}, name) {
 			types = append(types, name)
 		}
 	}
@@ -56,7 +58,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run := func(args []string, more ...string) string {
 		return crdcacheRun(t, append(slices.Clone(args), more...)...)
 	}
-	// The server does some work of its own: what is compared did not change from before the snapshot was saved until after.
+	// The server does some work of its own: what is compared did not change from before the snapshot was
+	// saved until after.
 	var live []string
 	settled := false
 	for attempt := 0; attempt < 10 && !settled; attempt++ {
@@ -78,7 +81,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 		}
 	}
 	run([]string{"snapshot", "info", file, "--verify"})
-	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces", "services"}); !strings.HasSuffix(got, "exit code 0") {
+	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces",
+		"services"}); !strings.HasSuffix(got, "exit code 0") {
 		t.Errorf("what did not change differs: %s", got)
 	}
 }

@@ -100,7 +100,8 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	for name, suffix := range map[string]string{"while syncing": "/namespaces", "while discovering": "/apis"} {
+	for name, suffix := range map[string]string{"while syncing": "/namespaces",
+		"while discovering": "/apis"} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := stalledServer(t, suffix)
 			r := dump(t, "namespaces", "--server", address, "--timeout", "500ms")

@@ -28,10 +28,14 @@ func main() {
 	o := options{}
 	flag.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
 	flag.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
-	flag.Int64Var(&o.executions, "executions", 0, "go over all tests again until the results come to this many executions; 0: go over them once")
-	flag.StringVar(&o.only, "run", "", "the tests that run: those whose package and name, with a space between, this regular expression matches; empty: all")
-	flag.StringVar(&o.results, "results", "", "the file with the results of all runs, which this run is added to; empty: this run alone")
-	flag.StringVar(&o.document, "document", "", "the document whose section is written after each round; empty: none")
+	flag.Int64Var(&o.executions, "executions", 0,
+		"go over all tests again until the results come to this many executions; 0: go over them once")
+	flag.StringVar(&o.only, "run", "",
+		"the tests that run: those whose package and name, with a space between, this regular expression matches; empty: all")
+	flag.StringVar(&o.results, "results", "",
+		"the file with the results of all runs, which this run is added to; empty: this run alone")
+	flag.StringVar(&o.document, "document", "",
+		"the document whose section is written after each round; empty: none")
 	flag.Parse()
 	o.modules = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -42,7 +46,8 @@ func main() {
 	}
 }
 
-// run goes over all tests until there are executions enough. Tests that fail are tried again in the next round.
+// run goes over all tests until there are executions enough. Tests that fail are tried again in the next
+// round.
 func (o options) run(ctx context.Context) error {
 	all, err := readResults(o.results)
 	if err != nil {

@@ -20,7 +20,8 @@ PASS
 	if diff := cmp.Diff(result{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	got, err = parse(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
+	got, err = parse(strings.
+		NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
 	if got != (result{}) || err != nil {
 		t.Errorf("a run that ended early: %+v, %v", got, err)
 	}
@@ -60,7 +61,8 @@ func TestFindAll(t *testing.T) {
 	if all := keys(""); len(all) < 30 || !slices.Contains(all, "internal/pattern FuzzMatch") {
 		t.Errorf("found %q", all)
 	}
-	if diff := cmp.Diff([]string{"internal/pattern FuzzKey", "internal/pattern FuzzMatch"}, keys("^internal/pattern ")); diff != "" {
+	if diff := cmp.Diff([]string{"internal/pattern FuzzKey", "internal/pattern FuzzMatch"},
+		keys("^internal/pattern ")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {
@@ -72,7 +74,8 @@ func TestFindAll(t *testing.T) {
 
 func TestResultsAddUp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.json")
-	one, other := target{path: project + "a", name: "FuzzOne"}, target{path: project + "b/c", name: "FuzzOther"}
+	one, other := target{path: project + "a", name: "FuzzOne"}, target{path: project + "b/c",
+		name: "FuzzOther"}
 	for range 2 {
 		all, err := readResults(file)
 		if err != nil {

@@ -31,8 +31,8 @@ var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 // key names the test in results.
 func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " + t.name }
 
-// findAll finds the fuzz tests of modules whose keys match a regular expression. It reads the sources, because go test -list
-// would have to build them all.
+// findAll finds the fuzz tests of modules whose keys match a regular expression. It reads the sources,
+// because go test -list would have to build them all.
 func findAll(ctx context.Context, modules []string, only string) ([]target, error) {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
@@ -88,10 +88,11 @@ func find(ctx context.Context, module string) ([]target, error) {
 	return all, nil
 }
 
-// instrumented are the packages whose coverage, by which the engine finds its way, is counted: the project's, and those that
-// read JSON and YAML for it. go test -fuzz has all of client-go count as well; going over those counters, hundreds of
-// thousands of them, then takes most of the time of an execution.
-var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...", "sigs.k8s.io/yaml/...", "go.yaml.in/..."}
+// instrumented are the packages whose coverage, by which the engine finds its way, is counted: the project's,
+// and those that read JSON and YAML for it. go test -fuzz has all of client-go count as well; going over
+// those counters, hundreds of thousands of them, then takes most of the time of an execution.
+var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...",
+	"sigs.k8s.io/yaml/...", "go.yaml.in/..."}
 
 // programs are the programs of the packages' tests, built when they are first needed.
 type programs struct {
@@ -111,7 +112,8 @@ func newPrograms(ctx context.Context) (p *programs, remove func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &programs{folder: folder, inputs: filepath.Join(strings.TrimSpace(string(cache)), "fuzz"), built: map[string]string{}}
+	p = &programs{folder: folder, inputs: filepath.Join(strings.TrimSpace(string(cache)), "fuzz"),
+		built: map[string]string{}}
 	return p, func() { _ = os.RemoveAll(folder) }, nil // a temporary folder that stays hurts nobody
 }
 
@@ -141,7 +143,8 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 		return result{Failures: 1}, err
 	}
 	args := []string{
-		"-test.run=^$", "-test.fuzz=^" + t.name + "$", "-test.fuzztime=" + each.String(), "-test.fuzzminimizetime=10x",
+		"-test.run=^$", "-test.fuzz=^" + t.name + "$", "-test.fuzztime=" +
+			each.String(), "-test.fuzzminimizetime=10x",
 		"-test.fuzzcachedir=" + filepath.Join(p.inputs, filepath.FromSlash(t.path)),
 	}
 	if parallel > 0 {
@@ -163,7 +166,8 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 	return r, unreadable
 }
 
-// timeWasUp is what the go command's engine now and then says where the time of a test was up, and no input has failed.
+// timeWasUp is what the go command's engine now and then says where the time of a test was up, and no input
+// has failed.
 var timeWasUp = regexp.MustCompile(`(?m)^--- FAIL: \w+ \(.*\)\n    context deadline exceeded$`)
 
 var progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)

@@ -35,9 +35,9 @@ func APIServerFlag(t testing.TB, name string) string {
 	return ""
 }
 
-// AnotherAPIServer runs a second API server over the same data until the test ends, and returns its address. It knows the
-// same users and has the same certificate, and reads etcd at an address that may be that of a proxy. It gets some flags besides
-// those of the first one.
+// AnotherAPIServer runs a second API server over the same data until the test ends, and returns its address.
+// It knows the same users and has the same certificate, and reads etcd at an address that may be that of a
+// proxy. It gets some flags besides those of the first one.
 func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

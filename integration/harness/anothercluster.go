@@ -7,11 +7,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is a control plane beside the one that the tests of a package share. One method is called at a time.
+// Cluster is a control plane beside the one that the tests of a package share. One method is called at a
+// time.
 type Cluster struct{ plane *controlPlane }
 
-// AnotherCluster starts an etcd and an API server with nothing in them, which end with the test. Their resource versions begin
-// where those of any cluster begin.
+// AnotherCluster starts an etcd and an API server with nothing in them, which end with the test. Their
+// resource versions begin where those of any cluster begin.
 func AnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
 	plane(t) // which skips the test where there are no binaries

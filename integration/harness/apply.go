@@ -73,7 +73,8 @@ func Namespace(t testing.TB) string {
 }
 
 // apply applies an object and its status.
-func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource,
+	object *unstructured.Unstructured) error {
 	resource := c.resource(gvr, object.GetNamespace())
 	if _, err := resource.Apply(ctx, object.GetName(), object, applyOptions); err != nil {
 		return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -82,7 +83,8 @@ func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource, ob
 		return nil
 	}
 	// Not found is what a type without the subresource answers; its status was applied above.
-	if _, err := resource.ApplyStatus(ctx, object.GetName(), object, applyOptions); ignoreNotFound(err) != nil {
+	if _, err := resource.ApplyStatus(ctx, object.GetName(), object,
+		applyOptions); ignoreNotFound(err) != nil {
 		return fmt.Errorf("applying the status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
@@ -172,20 +174,24 @@ func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured
 
 // releaseHidden takes the finalizers of an object away whose namespace is gone. Kubernetes 1.30 refuses to
 // change it then, so that its definition would never go: the namespace is there once more meanwhile.
-func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionResource, object metav1.Object) error {
+func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionResource,
+	object metav1.Object) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": object.GetNamespace()},
 	}}
 	if err := c.apply(ctx, namespaceResource, namespace); err != nil {
 		return err
 	}
-	return errors.Join(release(ctx, c.resource(gvr, object.GetNamespace()), object.GetName()), c.removeNamespace(ctx, object.GetNamespace()))
+	return errors.Join(release(ctx, c.resource(gvr, object.GetNamespace()), object.GetName()),
+		c.removeNamespace(ctx, object.GetNamespace()))
 }
 
-// isMissingNamespace reports whether an error says that the namespace of an object does not exist, rather than the object.
+// isMissingNamespace reports whether an error says that the namespace of an object does not exist, rather
+// than the object.
 func isMissingNamespace(err error) bool {
 	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == namespaceResource.Resource
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		status.Status().Details.Kind == namespaceResource.Resource
 }
 
 func ignoreNotFound(err error) error {

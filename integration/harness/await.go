@@ -15,7 +15,8 @@ import (
 )
 
 // awaitObject watches an object until it meets a condition. It need not exist yet.
-func awaitObject(ctx context.Context, resource dynamic.ResourceInterface, name string, met func(*unstructured.Unstructured) (bool, error)) error {
+func awaitObject(ctx context.Context, resource dynamic.ResourceInterface, name string,
+	met func(*unstructured.Unstructured) (bool, error)) error {
 	_, err := watchtools.UntilWithSync(ctx, watchOf(resource, name), &unstructured.Unstructured{}, nil,
 		func(event watch.Event) (bool, error) {
 			object, ok := event.Object.(*unstructured.Unstructured)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BackUpEtcd copies the data of etcd, which is restarted for that. restore kills the API server and etcd, puts the copy
-// back and starts them again: the resource version goes back, and all later changes are lost.
+// BackUpEtcd copies the data of etcd, which is restarted for that. restore kills the API server and etcd,
+// puts the copy back and starts them again: the resource version goes back, and all later changes are lost.
 func BackUpEtcd(t testing.TB) (restore func()) {
 	t.Helper()
 	p := plane(t)

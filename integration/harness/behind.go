@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Behind returns a configuration that reaches the API server through a reverse proxy, which speaks HTTP/1.1 alone, with
-// boxes around it, the first of them outside.
+// Behind returns a configuration that reaches the API server through a reverse proxy, which speaks HTTP/1.1
+// alone, with boxes around it, the first of them outside.
 func Behind(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	config := Config(t)

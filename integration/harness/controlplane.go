@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// controlPlane is an etcd and a kube-apiserver, run by the sandbox binary. Its methods are called one at a time. A
-// restart returns when the API server is ready, with the same data at the same address.
+// controlPlane is an etcd and a kube-apiserver, run by the sandbox binary. Its methods are called one at a
+// time. A restart returns when the API server is ready, with the same data at the same address.
 type controlPlane struct {
 	binary string
 	dir    string
@@ -28,7 +28,8 @@ type controlPlane struct {
 // startControlPlane runs "sandbox exec" around a command that prints where the kubeconfig is and then waits
 // until its standard input ends. That input is a pipe from this process, so the sandbox ends with it, in
 // whatever way it ends.
-func startControlPlane(ctx context.Context, where location, dir string, flags []string) (*controlPlane, error) {
+func startControlPlane(ctx context.Context, where location, dir string,
+	flags []string) (*controlPlane, error) {
 	p := &controlPlane{binary: where.sandbox, dir: filepath.Join(dir, "sandbox"), stderr: &bytes.Buffer{}}
 	args := []string{"exec", "--dir", p.dir, "--binaries", where.binaries}
 	for _, flag := range flags {
@@ -53,7 +54,8 @@ func startControlPlane(ctx context.Context, where location, dir string, flags []
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if !kill() || err != nil {
 		_ = p.stop()
-		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", p.binary, strings.TrimSpace(p.stderr.String()))
+		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", p.binary,
+			strings.TrimSpace(p.stderr.String()))
 	}
 	p.config = strings.TrimSpace(line)
 	return p, nil

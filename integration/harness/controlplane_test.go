@@ -54,7 +54,8 @@ func TestControlPlane(t *testing.T) {
 
 	t.Run("the admin may", func(t *testing.T) { wantKept(t) })
 	t.Run("the unprivileged may not", func(t *testing.T) {
-		_, err := newClient(t, UnprivilegedConfig(t)).Resource(configMaps).Namespace(ns).List(t.Context(), metav1.ListOptions{})
+		_, err := newClient(t, UnprivilegedConfig(t)).Resource(configMaps).Namespace(ns).List(t.Context(),
+			metav1.ListOptions{})
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("listing: %v, want forbidden", err)
 		}
@@ -93,8 +94,9 @@ func TestCRDs(t *testing.T) {
 		}
 		Apply(t, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": group + "/v1", "kind": "Widget",
-			"metadata": map[string]any{"namespace": ns, "name": "held", "finalizers": []any{"crdcache.test/hold"}},
-			"status":   map[string]any{"phase": "Ready"},
+			"metadata": map[string]any{"namespace": ns, "name": "held",
+				"finalizers": []any{"crdcache.test/hold"}},
+			"status": map[string]any{"phase": "Ready"},
 		}})
 		o, err := c.dynamic.Resource(gvr).Namespace(ns).Get(t.Context(), "held", metav1.GetOptions{})
 		if err != nil {
@@ -108,13 +110,15 @@ func TestCRDs(t *testing.T) {
 		if known, err := c.discovered(gvr); err != nil || known {
 			t.Errorf("discovered: %t, %v; want it to be gone", known, err)
 		}
-		if _, err := c.dynamic.Resource(gvr).List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := c.dynamic.Resource(gvr).List(t.Context(),
+			metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("listing: %v, want not found", err)
 		}
 	})
 }
 
-// TestHiddenObjects: a definition goes although an object that a finalizer holds is left in a namespace that went before.
+// TestHiddenObjects: a definition goes although an object that a finalizer holds is left in a namespace that
+// went before.
 func TestHiddenObjects(t *testing.T) {
 	group := Group(t)
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
@@ -125,11 +129,13 @@ func TestHiddenObjects(t *testing.T) {
 			"apiVersion": group + "/v1", "kind": "Widget",
 			"metadata": map[string]any{"name": "held", "finalizers": []any{"crdcache.test/hold"}},
 		}}
-		if _, err := c.dynamic.Resource(gvr).Namespace(Namespace(t)).Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+		if _, err := c.dynamic.Resource(gvr).Namespace(Namespace(t)).Create(t.Context(), held,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if _, err := c.dynamic.Resource(crdResource).Get(t.Context(), "widgets."+group, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := c.dynamic.Resource(crdResource).Get(t.Context(), "widgets."+group,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the definition: %v, want not found", err)
 	}
 }
@@ -150,7 +156,8 @@ func TestStatusSubresource(t *testing.T) {
 		"spec":     map[string]any{"size": int64(1)},
 		"status":   map[string]any{"phase": "Ready"},
 	}})
-	if got := Kubectl(t, "get", "widgets."+group, "-n", ns, "w", "-o", "jsonpath={.status.phase}"); got != "Ready" {
+	if got := Kubectl(t, "get", "widgets."+group, "-n", ns, "w", "-o",
+		"jsonpath={.status.phase}"); got != "Ready" {
 		t.Errorf("status.phase is %q, want Ready", got)
 	}
 }
@@ -160,11 +167,13 @@ func TestNamespaceIsRemoved(t *testing.T) {
 	var name string
 	t.Run("made", func(t *testing.T) {
 		name = Namespace(t)
-		if _, err := client.Resource(namespaceResource).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		if _, err := client.Resource(namespaceResource).Get(t.Context(), name,
+			metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if _, err := client.Resource(namespaceResource).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.Resource(namespaceResource).Get(t.Context(), name,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after the test: %v, want not found", err)
 	}
 }
@@ -201,7 +210,8 @@ func TestCounting(t *testing.T) {
 	config, requests := Counting(Config(t))
 	client := newClient(t, config)
 	for range 2 {
-		if _, err := client.Resource(configMaps).Namespace("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		if _, err := client.Resource(configMaps).Namespace("default").List(t.Context(),
+			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,7 +29,8 @@ func NewCRD(group, kind string) *unstructured.Unstructured {
 		"spec": map[string]any{
 			"group": group,
 			"scope": "Namespaced",
-			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": singular + "s", "singular": singular},
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": singular + "s",
+				"singular": singular},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
@@ -145,7 +146,8 @@ func servedResources(crd *unstructured.Unstructured) []schema.GroupVersionResour
 		version, _ := v.(map[string]any)
 		name, _ := version["name"].(string)
 		if version["served"] == true {
-			served = append(served, schema.GroupVersionResource{Group: group, Version: name, Resource: plural})
+			served = append(served, schema.GroupVersionResource{Group: group, Version: name,
+				Resource: plural})
 		}
 	}
 	return served
@@ -167,7 +169,8 @@ func (c *clients) discovered(gvr schema.GroupVersionResource) (bool, error) {
 		return false, err
 	}
 	if alone := list != nil && hasResource(list, gvr.Resource); alone != aggregated {
-		return false, fmt.Errorf("aggregated discovery has it: %t; the group version's has it: %t", aggregated, alone)
+		return false, fmt.Errorf("aggregated discovery has it: %t; the group version's has it: %t",
+			aggregated, alone)
 	}
 	return aggregated, nil
 }

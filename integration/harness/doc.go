@@ -17,18 +17,19 @@
 //
 // # Where it comes from
 //
-// The sandbox binary starts it: the one that CRDCACHE_SANDBOX_BIN names, else bin/sandbox in the repository. It runs
-// the etcd and kube-apiserver beside it, or those in the folder that KUBEBUILDER_ASSETS names. Without these programs
-// a test that needs a control plane is skipped, or fails where CRDCACHE_REQUIRE_SANDBOX=1 is set.
+// The sandbox binary starts it: the one that CRDCACHE_SANDBOX_BIN names, else bin/sandbox in the repository.
+// It runs the etcd and kube-apiserver beside it, or those in the folder that KUBEBUILDER_ASSETS names.
+// Without these programs a test that needs a control plane is skipped, or fails where
+// CRDCACHE_REQUIRE_SANDBOX=1 is set.
 //
-// CRDCACHE_APISERVER_ARGS holds more flags of kube-apiserver, separated by spaces. "feature-gates=WatchList=false"
-// makes it a server without watch-list, as many are.
+// CRDCACHE_APISERVER_ARGS holds more flags of kube-apiserver, separated by spaces.
+// "feature-gates=WatchList=false" makes it a server without watch-list, as many are.
 //
 // # Servers that differ
 //
-// The tests run against every supported version of Kubernetes, with and without watch-list. A test that needs what
-// not all of them have says so with [Needs], and [Has] tells one that expects something else of them. Nothing else
-// decides by the server.
+// The tests run against every supported version of Kubernetes, with and without watch-list. A test that needs
+// what not all of them have says so with [Needs], and [Has] tells one that expects something else of them.
+// Nothing else decides by the server.
 //
 // # Isolation
 //

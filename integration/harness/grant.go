@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// GrantRead lets the user of UnprivilegedContext list and watch types, until the test ends or revoke is called.
-// The server learns of rights with a delay: each time it is waited until it knows.
+// GrantRead lets the user of UnprivilegedContext list and watch types, until the test ends or revoke is
+// called. The server learns of rights with a delay: each time it is waited until it knows.
 func GrantRead(t testing.TB, types ...schema.GroupVersionResource) (revoke func()) {
 	t.Helper()
 	return Grant(t, []string{"list", "watch"}, types...)
@@ -48,20 +48,23 @@ func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (
 	}
 }
 
-// AwaitRights waits until the server gives verbs to the user of UnprivilegedContext, in a namespace or in all (""),
-// or no longer does.
-func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string, verbs []string, given bool) {
+// AwaitRights waits until the server gives verbs to the user of UnprivilegedContext, in a namespace or in all
+// (""), or no longer does.
+func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string,
+	verbs []string, given bool) {
 	t.Helper()
 	user, err := dynamic.NewForConfig(UnprivilegedConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	review := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	review := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1",
+		Resource: "selfsubjectaccessreviews"}
 	for _, verb := range verbs {
 		question := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 			"spec": map[string]any{"resourceAttributes": map[string]any{
-				"namespace": namespace, "verb": verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource,
+				"namespace": namespace, "verb": verb, "group": gvr.Group, "version": gvr.Version,
+				"resource": gvr.Resource,
 			}},
 		}}
 		Eventually(t, func(ctx context.Context) error {
@@ -69,7 +72,8 @@ func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string
 			if err != nil {
 				return err
 			}
-			if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); allowed != given {
+			if allowed, _, _ := unstructured.NestedBool(answer.Object, "status",
+				"allowed"); allowed != given {
 				return fmt.Errorf("that the user may %s %s is %v, want %v", verb, gvr, allowed, given)
 			}
 			return nil
@@ -78,7 +82,8 @@ func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string
 }
 
 func rbacResource(kind string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
+	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: strings.ToLower(kind) + "s"}
 }
 
 // readRights are a role and its binding to the unprivileged user.
@@ -90,7 +95,8 @@ func readRights(gvr schema.GroupVersionResource, verbs []string) []*unstructured
 		mayDo = append(mayDo, verb)
 	}
 	object := func(kind string, fields map[string]any) *unstructured.Unstructured {
-		fields["apiVersion"], fields["kind"], fields["metadata"] = group+"/v1", kind, map[string]any{"name": name}
+		fields["apiVersion"], fields["kind"], fields["metadata"] = group+
+			"/v1", kind, map[string]any{"name": name}
 		return &unstructured.Unstructured{Object: fields}
 	}
 	return []*unstructured.Unstructured{

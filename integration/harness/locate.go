@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// Environment variables that say where programs are, whether tests may be skipped without them, and how the API
-// server is run.
+// Environment variables that say where programs are, whether tests may be skipped without them, and how the
+// API server is run.
 const (
 	envSandbox = "CRDCACHE_SANDBOX_BIN"
 	envAssets  = "KUBEBUILDER_ASSETS"
 	envRequire = "CRDCACHE_REQUIRE_SANDBOX"
 	envKubectl = "CRDCACHE_KUBECTL_BIN"
-	// envAPIServerArgs are more flags of kube-apiserver, separated by spaces, each as "name=value" with or without
-	// dashes in front.
+	// envAPIServerArgs are more flags of kube-apiserver, separated by spaces, each as "name=value" with or
+	// without dashes in front.
 	envAPIServerArgs = "CRDCACHE_APISERVER_ARGS"
 )
 
@@ -25,23 +25,25 @@ type location struct {
 	binaries string // the folder of etcd and kube-apiserver; empty: that of the sandbox binary
 }
 
-// locate finds the programs of the control plane. A variable that names a missing program is an error even if there is
-// another one: the tests must not run against another server than the caller asked for.
+// locate finds the programs of the control plane. A variable that names a missing program is an error even if
+// there is another one: the tests must not run against another server than the caller asked for.
 func locate(getenv func(string) string, isProgram func(string) bool, root string) (location, error) {
 	where := location{sandbox: getenv(envSandbox), binaries: getenv(envAssets)}
 	if where.sandbox == "" {
 		where.sandbox = filepath.Join(root, "bin", "sandbox")
 	}
 	if !isProgram(where.sandbox) {
-		return location{}, fmt.Errorf("no control plane: %s is not a program; run 'make sandbox' to build it, "+
-			"or name another one with %s", where.sandbox, envSandbox)
+		return location{}, fmt.Errorf(
+			"no control plane: %s is not a program; run 'make sandbox' to build it, "+
+				"or name another one with %s", where.sandbox, envSandbox)
 	}
 	if where.binaries == "" {
 		return where, nil
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if !isProgram(filepath.Join(where.binaries, name)) {
-			return location{}, fmt.Errorf("%s=%s has no program %s in it: unset it", envAssets, where.binaries, name)
+			return location{}, fmt.Errorf("%s=%s has no program %s in it: unset it", envAssets,
+				where.binaries, name)
 		}
 	}
 	return where, nil

@@ -16,7 +16,8 @@ func TestLocate(t *testing.T) {
 		want     location
 		wantErr  string // a part of the message; it has to say how to get one
 	}{
-		{name: "the repository's", programs: []string{"/repo/bin/sandbox"}, want: location{sandbox: "/repo/bin/sandbox"}},
+		{name: "the repository's", programs: []string{"/repo/bin/sandbox"},
+			want: location{sandbox: "/repo/bin/sandbox"}},
 		{name: "nothing", wantErr: "run 'make sandbox'"},
 		{
 			name: "named binary wins", env: map[string]string{envSandbox: "/s"},
@@ -55,9 +56,12 @@ func TestLocateKubectl(t *testing.T) {
 		wantErr  string
 	}{
 		{name: "the repository's", programs: []string{"/repo/bin/kubectl"}, want: "/repo/bin/kubectl"},
-		{name: "named", env: map[string]string{envKubectl: "/k"}, programs: []string{"/k", "/repo/bin/kubectl"}, want: "/k"},
-		{name: "named and missing", env: map[string]string{envKubectl: "/k"}, programs: []string{"/repo/bin/kubectl"}, wantErr: envKubectl},
-		{name: "that of the assets", env: map[string]string{envAssets: "/a"}, programs: []string{"/a/kubectl"}, want: "/a/kubectl"},
+		{name: "named", env: map[string]string{envKubectl: "/k"},
+			programs: []string{"/k", "/repo/bin/kubectl"}, want: "/k"},
+		{name: "named and missing", env: map[string]string{envKubectl: "/k"},
+			programs: []string{"/repo/bin/kubectl"}, wantErr: envKubectl},
+		{name: "that of the assets", env: map[string]string{envAssets: "/a"},
+			programs: []string{"/a/kubectl"}, want: "/a/kubectl"},
 		{name: "nothing", env: map[string]string{envAssets: "/a"}, wantErr: "run 'make sandbox'"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

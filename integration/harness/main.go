@@ -17,8 +17,8 @@ import (
 const patience = 90 * time.Second
 
 // Main runs the tests of a package and exits. It fails a run that leaves goroutines of the library or of a
-// reflector behind. What has to be there before the control plane starts is prepared in a folder that goes with the run. Call
-// Main from TestMain and from nowhere else.
+// reflector behind. What has to be there before the control plane starts is prepared in a folder that goes
+// with the run. Call Main from TestMain and from nowhere else.
 func Main(m *testing.M, prepare ...func(folder string) error) { os.Exit(run(m, prepare)) }
 
 // run exists so that deferred calls happen before the process exits.

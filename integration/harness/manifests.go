@@ -34,7 +34,8 @@ func read(paths []string) ([]*unstructured.Unstructured, error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 			named := file == path
-			if err != nil || entry.IsDir() || !named && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			if err != nil || entry.IsDir() || !named && !slices.Contains([]string{".yaml", ".yml", ".json"},
+				filepath.Ext(file)) {
 				return err
 			}
 			found, err := readFile(file)

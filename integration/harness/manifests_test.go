@@ -27,8 +27,10 @@ func TestRead(t *testing.T) {
 			},
 			path: ".", want: []string{"first", "second", "third", "fourth"},
 		},
-		{name: "a file of any name", files: map[string]string{"crd": "kind: A\nmetadata: {name: one}\n"}, path: "crd", want: []string{"one"}},
-		{name: "no kind", files: map[string]string{"a.yaml": "metadata: {name: one}\n"}, path: ".", wantErr: "document 1"},
+		{name: "a file of any name", files: map[string]string{"crd": "kind: A\nmetadata: {name: one}\n"},
+			path: "crd", want: []string{"one"}},
+		{name: "no kind", files: map[string]string{"a.yaml": "metadata: {name: one}\n"}, path: ".",
+			wantErr: "document 1"},
 		{name: "not YAML", files: map[string]string{"a.yaml": "kind: [\n"}, path: ".", wantErr: "a.yaml"},
 		{name: "empty folder", path: ".", wantErr: "no objects"},
 		{name: "missing", path: "nowhere", wantErr: "nowhere"},
@@ -62,7 +64,8 @@ func TestRead(t *testing.T) {
 func TestReadKeepsLargeIntegers(t *testing.T) {
 	const large = 1<<63 - 1
 	path := filepath.Join(t.TempDir(), "a.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "kind: A\nmetadata: {name: one}\nsize: %d\n", large), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "kind: A\nmetadata: {name: one}\nsize: %d\n", large),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(any(int64(large)), Read(t, path)[0].Object["size"]); diff != "" {

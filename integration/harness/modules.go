@@ -20,11 +20,12 @@ func CertManagerCRDs(t testing.TB) string {
 // PrometheusOperatorCRDs returns the folder of the Prometheus operator's definitions.
 func PrometheusOperatorCRDs(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(ModuleFolder(t, "github.com/prometheus-operator/prometheus-operator"), "example", "prometheus-operator-crd")
+	return filepath.Join(ModuleFolder(t, "github.com/prometheus-operator/prometheus-operator"), "example",
+		"prometheus-operator-crd")
 }
 
-// ModuleFolder returns the folder of a module, which the go command tells. The module is in the module cache once this package has been built; "go mod download"
-// brings it there too.
+// ModuleFolder returns the folder of a module, which the go command tells. The module is in the module cache
+// once this package has been built; "go mod download" brings it there too.
 func ModuleFolder(t testing.TB, module string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()

@@ -10,7 +10,8 @@ import (
 func TestUniqueName(t *testing.T) {
 	seen := map[string]bool{}
 	for _, test := range []string{
-		"TestSimple", "TestSimple", "Test", "TestÜmlaut/mit_Leer zeichen", "TestA/" + strings.Repeat("x", 300), "Test---", "TestA/2",
+		"TestSimple", "TestSimple", "Test", "TestÜmlaut/mit_Leer zeichen", "TestA/" + strings.Repeat("x",
+			300), "Test---", "TestA/2",
 	} {
 		name := uniqueName(test)
 		if seen[name] {

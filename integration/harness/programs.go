@@ -56,15 +56,18 @@ func Crdcache(t testing.TB) string {
 	return s.cli.path
 }
 
-// Crdcached returns the path of the crdcached binary: the one that CRDCACHE_CRDCACHED_BIN names, or one that the first call
-// builds, which takes minutes where nothing of it is in the build cache.
+// Crdcached returns the path of the crdcached binary: the one that CRDCACHE_CRDCACHED_BIN names, or one that
+// the first call builds, which takes minutes where nothing of it is in the build cache.
 func Crdcached(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("CRDCACHE_CRDCACHED_BIN"); path != "" {
 		return path
 	}
 	s := current(t)
-	s.crdcached.once.Do(func() { s.crdcached.path, s.crdcached.err = buildProgram(s.dir, "server", "crdcached") })
+	s.crdcached.once.Do(func() {
+		s.crdcached.path, s.crdcached.err = buildProgram(s.dir, "server",
+			"crdcached")
+	})
 	if s.crdcached.err != nil {
 		t.Fatal(s.crdcached.err)
 	}

@@ -33,13 +33,15 @@ func TestKubebuilderAssets(t *testing.T) {
 func TestWithoutControlPlane(t *testing.T) {
 	t.Run("skipped", func(t *testing.T) {
 		out, err := runAlone(t, "TestCounting", envSandbox+"=/nowhere", envRequire+"=")
-		if err != nil || !strings.Contains(out, "--- SKIP: TestCounting") || !strings.Contains(out, "make sandbox") {
+		if err != nil || !strings.Contains(out, "--- SKIP: TestCounting") ||
+			!strings.Contains(out, "make sandbox") {
 			t.Errorf("%v, want a skip that says what to do\n%s", err, out)
 		}
 	})
 	t.Run("required", func(t *testing.T) {
 		out, err := runAlone(t, "TestCounting", envSandbox+"=/nowhere", envRequire+"=1")
-		if err == nil || !strings.Contains(out, "--- FAIL: TestCounting") || !strings.Contains(out, "make sandbox") {
+		if err == nil || !strings.Contains(out, "--- FAIL: TestCounting") ||
+			!strings.Contains(out, "make sandbox") {
 			t.Errorf("%v, want a failure that says what to do\n%s", err, out)
 		}
 	})

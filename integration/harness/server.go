@@ -25,20 +25,22 @@ var (
 	WatchList = Feature{name: "watch-list", has: func(s server) bool { return s.watchList }}
 	// SelectableFields is that definitions name fields for field selectors.
 	SelectableFields = since("1.31", "selectableFields of custom resources")
-	// UnreadyAnswers is that requests are answered while the watch cache of a type is not ready, as that of a version is
-	// whose conversion fails. Before, they wait.
+	// UnreadyAnswers is that requests are answered while the watch cache of a type is not ready, as that of a
+	// version is whose conversion fails. Before, they wait.
 	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
 	// Wording is that errors are put into the words, and carry the codes, that readapi repeats.
 	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
 	// Shards is the feature gate by which lists and watches are of a shard.
 	Shards = since("1.36", "lists of a shard")
-	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it cuts.
+	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it
+	// cuts.
 	Padding = since("1.37", "kubectl that pads as since 1.37")
 )
 
 // since is what came with a minor version of Kubernetes.
 func since(minor, name string) Feature {
-	return Feature{name: name, has: func(s server) bool { return s.version.AtLeast(version.MustParse(minor)) }}
+	return Feature{name: name,
+		has: func(s server) bool { return s.version.AtLeast(version.MustParse(minor)) }}
 }
 
 // Since is whatever came with a minor version of Kubernetes, such as "1.32".
@@ -69,8 +71,8 @@ func Has(t testing.TB, feature Feature) bool {
 	return feature.has(s.server)
 }
 
-// FirstWatches is how many watches an informer sends until it is synced and follows: without watch-list, one that is
-// refused comes before the list.
+// FirstWatches is how many watches an informer sends until it is synced and follows: without watch-list, one
+// that is refused comes before the list.
 func FirstWatches(t testing.TB) int {
 	t.Helper()
 	if Has(t, WatchList) {
@@ -105,7 +107,8 @@ func inspect(ctx context.Context, config *rest.Config) (server, error) {
 		return server{}, fmt.Errorf("the version %q: %w", answer.GitVersion, err)
 	}
 	err = client.Get().AbsPath("/api/v1/namespaces").Param("watch", "true").Param("timeoutSeconds", "1").
-		Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").
+		Param("sendInitialEvents", "true").Param("resourceVersionMatch",
+		"NotOlderThan").Param("allowWatchBookmarks", "true").
 		Do(ctx).Error()
 	if err != nil && !apierrors.IsInvalid(err) {
 		return server{}, err

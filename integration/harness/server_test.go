@@ -22,8 +22,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestWithoutWatchList runs TestFeatures on an API server without watch-list, and wants a test that needs it to be
-// skipped with the reason.
+// TestWithoutWatchList runs TestFeatures on an API server without watch-list, and wants a test that needs it
+// to be skipped with the reason.
 func TestWithoutWatchList(t *testing.T) {
 	plane(t) // skips without binaries
 	gate := envAPIServerArgs + "=feature-gates=WatchList=false"
@@ -32,7 +32,8 @@ func TestWithoutWatchList(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = runAlone(t, "TestNeeds", gate)
-	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") || !strings.Contains(out, "needs watch-list, which this server lacks") {
+	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") ||
+		!strings.Contains(out, "needs watch-list, which this server lacks") {
 		t.Errorf("%v, want a skip that says what is needed\n%s", err, out)
 	}
 }

@@ -38,8 +38,8 @@ func RestartEtcd(t testing.TB) {
 	steer(t, plane(t).restartEtcd)
 }
 
-// RestartAPIServerWithin is RestartAPIServer where so much else happens that it may take as long as that for the server to be
-// ready.
+// RestartAPIServerWithin is RestartAPIServer where so much else happens that it may take as long as that for
+// the server to be ready.
 func RestartAPIServerWithin(t testing.TB, patience time.Duration) {
 	t.Helper()
 	within(t, patience, plane(t).restartAPIServer)

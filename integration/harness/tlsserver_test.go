@@ -10,7 +10,10 @@ import (
 )
 
 func TestTLSServer(t *testing.T) {
-	s := NewTLSServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	s := NewTLSServer(t, http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM(s.CA) {
 		t.Fatal("the CA is no certificate")

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// RunTracker returns a tracker that follows types until the end of the test. What is cleaned up for who called it is so
-// before.
+// RunTracker returns a tracker that follows types until the end of the test. What is cleaned up for who
+// called it is so before.
 func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})

@@ -40,8 +40,9 @@ type childOptions struct {
 	Namespaces []string
 }
 
-// Child is a process that follows all types twice, and keeps what it holds on disk: everything, by a tracker of types, and each
-// namespace by itself, without knowing of a type but by its lists. net/rpc takes exported types alone.
+// Child is a process that follows all types twice, and keeps what it holds on disk: everything, by a tracker
+// of types, and each namespace by itself, without knowing of a type but by its lists. net/rpc takes exported
+// types alone.
 type Child struct {
 	childOptions
 	kept      *disk.Store
@@ -135,7 +136,8 @@ func (c *Child) begin() error {
 		return <-tracked
 	}
 	c.kept = disk.New(c.Folder, disk.Options{})
-	err = c.follow(c.Name, dynamicinformer.Options{Config: config, Types: tracker.Types(), Resources: storages(c.Types, 2)})
+	err = c.follow(c.Name, dynamicinformer.Options{Config: config, Types: tracker.Types(),
+		Resources: storages(c.Types, 2)})
 	return errors.Join(err, c.follow(c.Name+", by namespaces", dynamicinformer.Options{
 		Config: config, Resources: storages(c.Types, 3),
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(c.Namespaces...)},
@@ -157,9 +159,11 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 		if err != nil {
 			return err
 		}
-		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number, tracked: options.Types != nil, generations: g}
+		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number,
+			tracked: options.Types != nil, generations: g}
 		for n := range 2 {
-			i.witnesses = append(i.witnesses, witness.New(fmt.Sprintf("handler %d of %s", n, i.name), func() int { return informer.Status().Generation }))
+			i.witnesses = append(i.witnesses, witness.New(fmt.Sprintf("handler %d of %s", n, i.name),
+				func() int { return informer.Status().Generation }))
 			if _, err := informer.AddEventHandler(i.witnesses[n]); err != nil {
 				return err
 			}
@@ -185,7 +189,8 @@ func (c *Child) Look(whole bool, report *Report) error {
 
 func (i *childInformer) report(whole bool) InformerReport {
 	current, kept := i.Status(), i.Persistence()
-	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked, UID: current.UID, Objects: map[string]Shown{}}
+	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked,
+		UID: current.UID, Objects: map[string]Shown{}}
 	switch {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)

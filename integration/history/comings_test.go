@@ -14,8 +14,9 @@ const nowhere = "nowhere"
 func (w *world) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
-	s := &subscriber{follower: f, late: late, Witness: witness.New(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
-		func() int { return f.Status().Generation })}
+	s := &subscriber{follower: f, late: late,
+		Witness: witness.New(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
+			func() int { return f.Status().Generation })}
 	var err error
 	if s.handle, err = f.AddEventHandler(s); err != nil {
 		w.Fatal(err)
@@ -65,7 +66,8 @@ func (w *world) dismiss(s *subscriber) {
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }
 
-// visit acquires an informer of a type, one that nobody else has asked for, or the one that visitors share already.
+// visit acquires an informer of a type, one that nobody else has asked for, or the one that visitors share
+// already.
 func (w *world) visit(factory int, k *kind) {
 	w.Helper()
 	here := 0

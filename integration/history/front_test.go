@@ -39,15 +39,20 @@ func newFront(w *world, clusters ...*cluster) *front {
 		f.backends[c] = &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				r.Out.Header.Del("Accept-Encoding") // the transport decompresses, so that the link finds whole events
+				// the transport decompresses, so that the link finds whole events
+				r.Out.Header.Del("Accept-Encoding")
 			},
 			Transport: f.link.Wrap(transport), FlushInterval: -1,
-			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as if the client had met it itself
+			// as if the client had met it itself
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 			ErrorLog:     log.New(io.Discard, "", 0),
 		}
 	}
 	f.lead(clusters[0])
-	f.TLSServer = harness.NewTLSServer(w, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*f.current.Load()).ServeHTTP(rw, r) }))
+	f.TLSServer = harness.NewTLSServer(w, http.HandlerFunc(func(rw http.ResponseWriter,
+		r *http.Request) {
+		(*f.current.Load()).ServeHTTP(rw, r)
+	}))
 	return f
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// generations is a listener that checks the order of what it is told of the informers that stay. Of visitors nothing
-// can be said: the end of one and the beginning of the next, which shows the same, are not ordered.
+// generations is a listener that checks the order of what it is told of the informers that stay. Of visitors
+// nothing can be said: the end of one and the beginning of the next, which shows the same, are not ordered.
 type generations struct {
 	name string
 
@@ -74,7 +74,8 @@ func (g *generations) check(now status.Generation, what string, sensible func(*c
 	}
 	before := *c
 	if !sensible(c) {
-		g.mu.nonsense = append(g.mu.nonsense, fmt.Sprintf("%s: generation %d of %s %s after %+v", g.name, now.Number, key, what, before))
+		g.mu.nonsense = append(g.mu.nonsense, fmt.Sprintf("%s: generation %d of %s %s after %+v", g.name,
+			now.Number, key, what, before))
 	}
 }
 

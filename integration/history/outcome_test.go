@@ -94,7 +94,8 @@ func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid typ
 		return err
 	}
 	if uid != definition.GetUID() {
-		return fmt.Errorf("%s follows the definition %s, the server has %s", informer, uid, definition.GetUID())
+		return fmt.Errorf("%s follows the definition %s, the server has %s", informer, uid,
+			definition.GetUID())
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// process is a Child, and those that come after it: it ends or is killed, and begins again on the same folder, with handlers that
-// know nothing of those before, perhaps in front of another cluster.
+// process is a Child, and those that come after it: it ends or is killed, and begins again on the same
+// folder, with handlers that know nothing of those before, perhaps in front of another cluster.
 type process struct {
 	dir   string
 	front *front
@@ -30,7 +30,8 @@ type process struct {
 	at *cluster
 	// running is nil while there is no process.
 	running *runningChild
-	// astray says that the process runs in front of another cluster than it began with. It need not notice that: no watch does.
+	// astray says that the process runs in front of another cluster than it began with. It need not notice
+	// that: no watch does.
 	astray bool
 	// shown is the latest version of each object that the caches have shown.
 	shown map[string]map[types.UID]uint64
@@ -40,7 +41,8 @@ type process struct {
 // tally counts what has happened to processes.
 type tally struct {
 	begun, ended, killed int
-	// swapsAway are swaps while there was no process, behind those of all swaps to a cluster with lower resource versions.
+	// swapsAway are swaps while there was no process, behind those of all swaps to a cluster with lower
+	// resource versions.
 	swaps, swapsAway, behind int
 	// resumed counts the informers that went on from what an earlier process kept.
 	resumed, events int
@@ -50,8 +52,11 @@ type tally struct {
 
 // String implements fmt.Stringer.
 func (t tally) String() string {
-	return fmt.Sprintf("%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
-		t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+t.latest.events, t.swaps, t.swapsAway, t.behind)
+	return fmt.
+		Sprintf(
+			"%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
+			t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+
+				t.latest.events, t.swaps, t.swapsAway, t.behind)
 }
 
 // runningChild is a process that runs.
@@ -83,7 +88,8 @@ func (w *world) begin(p *process) {
 	p.tally.begun++
 	p.shown = map[string]map[types.UID]uint64{}
 	options := childOptions{
-		Name: "process " + strconv.Itoa(p.tally.begun), Host: p.front.URL, Authority: p.front.CA, Folder: p.dir, Namespaces: w.namespaces, Types: gvrs(w.kinds),
+		Name: "process " + strconv.Itoa(p.tally.begun), Host: p.front.URL, Authority: p.front.CA,
+		Folder: p.dir, Namespaces: w.namespaces, Types: gvrs(w.kinds),
 	}
 	text, err := json.Marshal(options)
 	if err != nil {
@@ -166,8 +172,8 @@ func (w *world) ask(method string, argument, answer any) {
 	}
 }
 
-// look asks a process how it is. It fails the test for what made no sense, for what was never written, and where a cache shows an
-// object older than before, also while that is not confirmed yet.
+// look asks a process how it is. It fails the test for what made no sense, for what was never written, and
+// where a cache shows an object older than before, also while that is not confirmed yet.
 func (w *world) look(p *process, whole bool) *Report {
 	w.Helper()
 	report := &Report{}
@@ -214,14 +220,15 @@ func (w *world) checkShown(i InformerReport, shown map[types.UID]uint64) {
 				o = w.other.kinds[i.Type].known[uid]
 			}
 			if o == nil || value > o.value {
-				w.Errorf("%s was told the value %d of %s, which was never written: %+v", i.Name, value, uid, o)
+				w.Errorf("%s was told the value %d of %s, which was never written: %+v",
+					i.Name, value, uid, o)
 			}
 		}
 	}
 }
 
-// swap has the front lead to the other cluster. A process meets no third one: that it has been elsewhere can only be known while
-// it is.
+// swap has the front lead to the other cluster. A process meets no third one: that it has been elsewhere can
+// only be known while it is.
 func (w *world) swap(p *process) {
 	w.Helper()
 	if p.astray {
@@ -243,8 +250,8 @@ func (w *world) swap(p *process) {
 	p.at, p.astray = next, p.running != nil
 }
 
-// restarts has a process end or be killed, and begin again, a few times in a round, and its server be swapped, at steps that at
-// picks.
+// restarts has a process end or be killed, and begin again, a few times in a round, and its server be
+// swapped, at steps that at picks.
 func (w *world) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	w.Helper()
 	for range 3 {
@@ -281,8 +288,8 @@ func (w *world) settleProcess(p *process) {
 	})
 }
 
-// agreesWith compares what an informer of a process shows, and what its handlers were told, with what the cluster lists, and that
-// with what was written.
+// agreesWith compares what an informer of a process shows, and what its handlers were told, with what the
+// cluster lists, and that with what was written.
 func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	if i.Trouble != "" {
 		return fmt.Errorf("%s: %s", i.Name, i.Trouble)
@@ -344,7 +351,8 @@ func (w *world) overtake() {
 	}
 	for n := ahead.version() - behind.version(); n > 0; n-- {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":%q}}}`, strconv.FormatUint(n, 10))
-		if _, err := behind.admin.Resource(namespacesResource).Patch(w.ctx, w.namespaces[0], types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := behind.admin.Resource(namespacesResource).Patch(w.ctx, w.namespaces[0],
+			types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			w.Fatal(err)
 		}
 	}

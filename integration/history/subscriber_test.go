@@ -15,7 +15,8 @@ type subscriber struct {
 	late bool
 }
 
-// check fails the test for what made no sense, and for what was never written, and returns the number of events.
+// check fails the test for what made no sense, and for what was never written, and returns the number of
+// events.
 func (s *subscriber) check(t *world) int {
 	t.Helper()
 	for _, line := range s.Nonsense() {

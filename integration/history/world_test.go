@@ -58,14 +58,16 @@ type follower struct {
 	handle *dynamicinformer.Handle
 }
 
-// newWorld installs the types and begins to follow them: in one factory over watch-lists, in another over lists, of each
-// namespace by itself, and in a process. Each type is kept in another way.
+// newWorld installs the types and begins to follow them: in one factory over watch-lists, in another over
+// lists, of each namespace by itself, and in a process. Each type is kept in another way.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute) // t.Context ends before the cleanups
+	// t.Context ends before the cleanups
+	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute)
 	t.Cleanup(cancel)
 	namespaces, group := []string{harness.Namespace(t), harness.Namespace(t)}, harness.Group(t)
-	w := &world{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) }, group, namespaces)}
+	w := &world{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) },
+		group, namespaces)}
 	t.Cleanup(func() {
 		for _, k := range w.kinds {
 			w.uninstall(k)
@@ -73,7 +75,8 @@ func newWorld(t *testing.T) *world {
 	})
 	w.newOther(group)
 	w.types = w.runTracker()
-	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types, Resources: storages(gvrs(w.kinds), 0)})
+	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
+		Resources: storages(gvrs(w.kinds), 0)})
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
 	w.stay("lists", lists, dynamicinformer.Options{
@@ -91,8 +94,10 @@ func (w *world) newOther(group string) {
 	w.beside = harness.AnotherCluster(w)
 	w.other = newCluster(w.T, w.ctx, func() *rest.Config { return w.beside.Config(w) }, group, w.namespaces)
 	for _, name := range w.namespaces {
-		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-		if _, err := w.other.admin.Resource(namespacesResource).Create(w.ctx, namespace, metav1.CreateOptions{}); err != nil {
+		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
+			"kind": "Namespace", "metadata": map[string]any{"name": name}}}
+		if _, err := w.other.admin.Resource(namespacesResource).Create(w.ctx, namespace,
+			metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -107,7 +112,8 @@ func gvrs(kinds []*kind) []schema.GroupVersionResource {
 }
 
 // storages gives each type a storage mode, another one for each shift.
-func storages(types []schema.GroupVersionResource, shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+func storages(types []schema.GroupVersionResource,
+	shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -142,7 +148,8 @@ func (w *world) stay(name string, link *conformance.Faults, options dynamicinfor
 }
 
 // follow makes a factory that follows all types, with one subscriber each. Somebody has to shut it down.
-func (w *world) follow(name string, link *conformance.Faults, options dynamicinformer.Options) *dynamicinformer.Factory {
+func (w *world) follow(name string, link *conformance.Faults,
+	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	g := newGenerations(name)
 	w.generations = append(w.generations, g)

@@ -30,7 +30,8 @@ type cluster struct {
 }
 
 // newCluster installs the types.
-func newCluster(t *testing.T, ctx context.Context, config func() *rest.Config, group string, namespaces []string) *cluster {
+func newCluster(t *testing.T, ctx context.Context, config func() *rest.Config, group string,
+	namespaces []string) *cluster {
 	t.Helper()
 	admin, err := dynamic.NewForConfig(config())
 	if err != nil {
@@ -68,7 +69,8 @@ func newKind(group, name string) *kind {
 	definition := harness.NewCRD(group, name)
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	return &kind{
-		definition: definition, name: name, gvr: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural},
+		definition: definition, name: name, gvr: schema.GroupVersionResource{Group: group, Version: "v1",
+			Resource: plural},
 		live: map[string]*written{}, known: map[types.UID]*written{},
 	}
 }
@@ -94,7 +96,8 @@ func (c *cluster) write(r *rand.Rand) {
 	default:
 		o.value++
 		patch := fmt.Appendf(nil, `{"spec":{"value":%d}}`, o.value)
-		if _, err := objects.Patch(c.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := objects.Patch(c.ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			c.Fatal(err)
 		}
 	}
@@ -123,7 +126,8 @@ func (c *cluster) uninstall(k *kind) {
 	if !k.installed {
 		return
 	}
-	if err := c.admin.Resource(crd.GVR).Delete(c.ctx, k.definition.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := c.admin.Resource(crd.GVR).Delete(c.ctx, k.definition.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		c.Fatal(err)
 	}
 	k.installed = false

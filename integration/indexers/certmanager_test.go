@@ -28,7 +28,8 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 		issuer["kind"] = "ClusterIssuer"
 	}
 	status := m{"conditions": []any{
-		m{"type": "Ready", "status": []any{"True", "False"}[n%2], "reason": "Test", "message": "a long story"},
+		m{"type": "Ready", "status": []any{"True", "False"}[n%2], "reason": "Test",
+			"message": "a long story"},
 		m{"type": "Issuing", "status": []any{"False", "True"}[n%2], "reason": "Test"},
 	}}
 	if n%4 > 0 {
@@ -39,7 +40,8 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
 		"metadata": m{"namespace": namespace, "name": fmt.Sprintf("cert-%d", n)},
 		"spec": m{
-			"secretName": fmt.Sprintf("secret-%d", n/2), "issuerRef": issuer, "duration": fmt.Sprintf("%dh0m0s", 24*(n+1)),
+			"secretName": fmt.Sprintf("secret-%d",
+				n/2), "issuerRef": issuer, "duration": fmt.Sprintf("%dh0m0s", 24*(n+1)),
 			"dnsNames":    []any{fmt.Sprintf("WWW.%d.example.com", n), fmt.Sprintf("%d.example.org", n)},
 			"ipAddresses": []any{fmt.Sprintf("10.0.0.%d", 8+n)}, "isCA": n == 5,
 		},
@@ -63,11 +65,13 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, slip := range []struct{ right, wrong, want string }{
-		{".spec.secretName", ".spec.secretname", "E301: .spec.secretname is not in certificates.cert-manager.io/v1; did you mean .spec.secretName?"},
+		{".spec.secretName", ".spec.secretname",
+			"E301: .spec.secretname is not in certificates.cert-manager.io/v1; did you mean .spec.secretName?"},
 		{".spec.issuerRef.name}", ".spec.issuerRef}", "E306: .spec.issuerRef is a map"},
 		{".spec.dnsNames[*]", ".spec.dnsNames.name", "E302: .name on .spec.dnsNames, which is a list"},
 		{"path: .spec.isCA, type: bool", "path: .spec.isCA, type: int", "E307: .spec.isCA is a boolean"},
-		{"kind: CertificateRequest", "kind: CertificateRequests", `E304: CertificateRequests.cert-manager.io is not in the given CRDs; did you mean "CertificateRequest"?`},
+		{"kind: CertificateRequest", "kind: CertificateRequests",
+			`E304: CertificateRequests.cert-manager.io is not in the given CRDs; did you mean "CertificateRequest"?`},
 		{"version: v1, resource: certificates", "version: v1alpha2, resource: certificates", "E305"},
 		{"path: .status.state", "path: .status.stage", "E301: .status.stage is not in"},
 	} {
@@ -139,7 +143,8 @@ func TestCertManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sorted, err := querier.Keys(s.ctx, query.Exists("revision"), query.Options{SortBy: "expiry", Descending: true, Limit: 3})
+	sorted, err := querier.Keys(s.ctx, query.Exists("revision"),
+		query.Options{SortBy: "expiry", Descending: true, Limit: 3})
 	if err != nil || !slices.Equal(sorted, keys(7, 6, 5)) {
 		t.Errorf("got %v, %v", sorted, err)
 	}
@@ -155,10 +160,12 @@ func TestCertManager(t *testing.T) {
 func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
 	s.Helper()
 	result, err := querier.Query(s.ctx, query.Namespace(namespace), query.Options{})
-	if err != nil || result.Len() != 8 || !result.Stamp.Synced || result.Stamp.ResourceVersion == "" || result.Stamp.Contact.IsZero() {
+	if err != nil || result.Len() != 8 || !result.Stamp.Synced || result.Stamp.ResourceVersion == "" ||
+		result.Stamp.Contact.IsZero() {
 		s.Fatalf("got %+v, %v", result, err)
 	}
-	certificates := s.admin.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}).Namespace(namespace)
+	certificates := s.admin.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
+		Resource: "certificates"}).Namespace(namespace)
 	for key, object := range result.All() {
 		want, err := certificates.Get(s.ctx, object.GetName(), metav1.GetOptions{})
 		if err != nil {
@@ -168,7 +175,8 @@ func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
 			s.Errorf("%s is at %s, not at %s", key, object.GetResourceVersion(), want.GetResourceVersion())
 		}
 		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-		if _, has := conditions[0].(m)["message"]; has || len(object.GetManagedFields()) > 0 || len(want.GetManagedFields()) == 0 {
+		if _, has := conditions[0].(m)["message"]; has || len(object.GetManagedFields()) > 0 ||
+			len(want.GetManagedFields()) == 0 {
 			s.Errorf("%s was not pruned: %v", key, conditions)
 		}
 	}

@@ -16,12 +16,13 @@ import (
 
 func object(group, kind, namespace, name string, spec m) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: m{
-		"apiVersion": group + "/v1", "kind": kind, "metadata": m{"namespace": namespace, "name": name}, "spec": spec,
+		"apiVersion": group + "/v1", "kind": kind, "metadata": m{"namespace": namespace,
+			"name": name}, "spec": spec,
 	}}
 }
 
-// A pattern of groups gets a type that is installed while everything runs, and one more after that. Namespaces
-// count by their names as they come.
+// A pattern of groups gets a type that is installed while everything runs, and one more after that.
+// Namespaces count by their names as they come.
 func TestPatternGetsATypeThatIsInstalledLater(t *testing.T) {
 	suffix := harness.Group(t)
 	s := newScene(t)
@@ -40,7 +41,8 @@ func TestPatternGetsATypeThatIsInstalledLater(t *testing.T) {
 	}
 	skip := strings.HasPrefix(wanted, other[:len(other)-1]) // the names are random
 	harness.InstallCRDs(t, harness.NewCRD("a."+suffix, "Widget"))
-	harness.Apply(t, object("a."+suffix, "Widget", wanted, "x", m{"color": "red", "size": int64(10)}), object("a."+suffix, "Widget", other, "y", m{"color": "red", "size": int64(9)}))
+	harness.Apply(t, object("a."+suffix, "Widget", wanted, "x", m{"color": "red", "size": int64(10)}),
+		object("a."+suffix, "Widget", other, "y", m{"color": "red", "size": int64(9)}))
 	if !skip {
 		s.finds(b, "all", "color=red && size>5", wanted+"/x")
 	}
@@ -62,7 +64,8 @@ func TestReload(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
 	namespace := harness.Namespace(t)
-	harness.Apply(t, object(group, "Widget", namespace, "x", m{"color": "red", "size": int64(10)}), object(group, "Widget", namespace, "y", m{"color": "blue", "size": int64(9)}))
+	harness.Apply(t, object(group, "Widget", namespace, "x", m{"color": "red", "size": int64(10)}),
+		object(group, "Widget", namespace, "y", m{"color": "blue", "size": int64(9)}))
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write := func(indexes string) {
 		t.Helper()

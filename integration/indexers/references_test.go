@@ -50,21 +50,23 @@ func (s *told) now() (dangling []string, last string) {
 }
 
 // referring makes a widget that names an issuer, and belongs to owners.
-func referring(group, namespace, issuer string, owners ...*unstructured.Unstructured) *unstructured.Unstructured {
+func referring(group, namespace, issuer string,
+	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	u := object(group, "Widget", namespace, "x", m{"color": "red"})
 	if issuer != "" {
 		u.Object["spec"].(m)["issuer"] = issuer
 	}
 	var list []metav1.OwnerReference
 	for _, o := range owners {
-		list = append(list, metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID()})
+		list = append(list, metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(),
+			Name: o.GetName(), UID: o.GetUID()})
 	}
 	u.SetOwnerReferences(list)
 	return u
 }
 
-// References follow what a server has: objects at either end that come and go, the type at the other end, and owners that
-// are made anew under the same name. The graph, queries and a subscription say the same.
+// References follow what a server has: objects at either end that come and go, the type at the other end, and
+// owners that are made anew under the same name. The graph, queries and a subscription say the same.
 func TestReferences(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"), harness.NewCRD(group, "Issuer"))
@@ -86,7 +88,8 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(subscription.Stop)
-	issuers := s.admin.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "issuers"}).Namespace(namespace)
+	issuers := s.admin.Resource(schema.GroupVersionResource{Group: group, Version: "v1",
+		Resource: "issuers"}).Namespace(namespace)
 	// dangle waits until these references of the widget dangle, the last event being this one.
 	dangle := func(last string, want ...string) {
 		t.Helper()
@@ -97,7 +100,8 @@ func TestReferences(t *testing.T) {
 			return nil
 		})
 		for query, dangles := range map[string]bool{
-			"dangling()": len(want) > 0, "dangling(issuer)": slices.Contains(want, "issuer ca"), "dangling(owners)": slices.Contains(want, "owners root"),
+			"dangling()": len(want) > 0, "dangling(issuer)": slices.Contains(want,
+				"issuer ca"), "dangling(owners)": slices.Contains(want, "owners root"),
 		} {
 			if dangles {
 				s.finds(b, "widgets", query, namespace+"/x")
@@ -131,7 +135,8 @@ func TestReferences(t *testing.T) {
 	dangle("Started", "issuer ca")
 	deleteAndWait(s, issuers, "root")
 	dangle("Started", "issuer ca", "owners root")
-	harness.Apply(t, object(group, "Issuer", namespace, "root", m{}), object(group, "Issuer", namespace, "ca", m{}))
+	harness.Apply(t, object(group, "Issuer", namespace, "root", m{}),
+		object(group, "Issuer", namespace, "ca", m{}))
 	dangle("Stopped TargetFound", "owners root")
 	if again, err := issuers.Get(s.ctx, "root", metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
@@ -146,7 +151,8 @@ func TestReferences(t *testing.T) {
 	})
 
 	// Without the type nobody knows; when it is back, without objects, both dangle.
-	definitions := s.admin.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := s.admin.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"})
 	deleteAndWait(s, definitions, "issuers."+group)
 	dangle("Stopped TargetUnknown")
 	widget := references.Object{Group: group, Kind: "Widget", Namespace: namespace, Name: "x"}

@@ -15,8 +15,8 @@ import (
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// A user with rights in some namespaces follows those that fit a pattern, as they come and go, and all at once from
-// when that is granted. The informer stays the same one.
+// A user with rights in some namespaces follows those that fit a pattern, as they come and go, and all at
+// once from when that is granted. The informer stays the same one.
 func TestPatternWithRightsInNamespaces(t *testing.T) {
 	group, base := harness.Group(t), harness.Namespace(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
@@ -64,13 +64,16 @@ func (s *scene) namespaceWithWidget(namespace string, widgets schema.GroupVersio
 	s.Helper()
 	const rbac = "rbac.authorization.k8s.io"
 	of := func(apiVersion, kind, namespace, name string, fields m) *unstructured.Unstructured {
-		fields["apiVersion"], fields["kind"], fields["metadata"] = apiVersion, kind, m{"namespace": namespace, "name": name}
+		fields["apiVersion"], fields["kind"], fields["metadata"] = apiVersion, kind, m{"namespace": namespace,
+			"name": name}
 		return &unstructured.Unstructured{Object: fields}
 	}
-	harness.Apply(s, &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "Namespace", "metadata": m{"name": namespace}}})
+	harness.Apply(s, &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "Namespace",
+		"metadata": m{"name": namespace}}})
 	harness.Apply(s,
 		of(rbac+"/v1", "Role", namespace, "reader", m{"rules": []any{m{
-			"apiGroups": []any{widgets.Group}, "resources": []any{widgets.Resource}, "verbs": []any{"list", "watch"},
+			"apiGroups": []any{widgets.Group}, "resources": []any{widgets.Resource}, "verbs": []any{"list",
+				"watch"},
 		}}}),
 		of(rbac+"/v1", "RoleBinding", namespace, "reader", m{
 			"roleRef":  m{"apiGroup": rbac, "kind": "Role", "name": "reader"},

@@ -53,7 +53,8 @@ func newSceneAs(t *testing.T, user *rest.Config) *scene {
 	}
 	done := make(chan error, 1)
 	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: user, Types: tracker.Types(), Linger: -1})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: user,
+		Types: tracker.Types(), Linger: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,9 @@ func (s *scene) follow(config *indexers.Config) *bind.Binding {
 // parse reads a config with these resources.
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
-	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte("apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
+		Data: []byte(
+			"apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unst
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	second := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
 	second["name"], second["storage"] = "v2", false
-	if err := unstructured.SetNestedSlice(definition.Object, append(versions, second), "spec", "versions"); err != nil {
+	if err := unstructured.SetNestedSlice(definition.Object, append(versions, second), "spec",
+		"versions"); err != nil {
 		panic(err) // not with a definition of the harness
 	}
 	return definition
@@ -46,7 +47,8 @@ func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unst
 // uninstall deletes a definition and returns at once; the server takes its objects and then itself away.
 func (s *scene) uninstall(definition *unstructured.Unstructured) {
 	s.Helper()
-	if err := s.admin.Resource(crd.GVR).Delete(s.ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := s.admin.Resource(crd.GVR).Delete(s.ctx, definition.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -91,7 +93,8 @@ func (s *scene) createIn(definition *unstructured.Unstructured, version, namespa
 // patchDefinition changes a definition by a JSON patch.
 func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []byte) {
 	s.Helper()
-	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -100,7 +103,8 @@ func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []b
 func (s *scene) touch(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now())
-	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -116,7 +120,8 @@ func (s *scene) delete(definition *unstructured.Unstructured, name string) {
 func (s *scene) release(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+	Resource: "apiservices"}
 
-// TestAggregatedAPI follows a type of another API server: while that is away nothing is known to be gone, and when
-// its registration goes, its types are.
+// TestAggregatedAPI follows a type of another API server: while that is away nothing is known to be gone, and
+// when its registration goes, its types are.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
@@ -47,7 +48,8 @@ func TestAggregatedAPI(t *testing.T) {
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")
 
-	if err := s.admin.Resource(apiServices).Delete(s.ctx, registration.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := s.admin.Resource(apiServices).Delete(s.ctx, registration.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	j.await("both deletions", func(events []string, _ map[string]types.UID) bool {
@@ -62,7 +64,8 @@ func TestAggregatedAPI(t *testing.T) {
 }
 
 // register has the API server pass requests for a group version on to another server.
-func (s *scene) register(gvr schema.GroupVersionResource, server *harness.TLSServer) *unstructured.Unstructured {
+func (s *scene) register(gvr schema.GroupVersionResource,
+	server *harness.TLSServer) *unstructured.Unstructured {
 	s.Helper()
 	ns := harness.Namespace(s)
 	service := &unstructured.Unstructured{Object: map[string]any{
@@ -73,8 +76,10 @@ func (s *scene) register(gvr schema.GroupVersionResource, server *harness.TLSSer
 		"apiVersion": apiServices.GroupVersion().String(), "kind": "APIService",
 		"metadata": map[string]any{"name": gvr.Version + "." + gvr.Group},
 		"spec": map[string]any{
-			"group": gvr.Group, "version": gvr.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"service":               map[string]any{"namespace": ns, "name": "gadgets", "port": int64(server.Port)},
+			"group": gvr.Group, "version": gvr.Version, "groupPriorityMinimum": int64(100),
+			"versionPriority": int64(100),
+			"service": map[string]any{"namespace": ns, "name": "gadgets",
+				"port": int64(server.Port)},
 			"insecureSkipTLSVerify": true,
 		},
 	}}
@@ -88,7 +93,8 @@ func (s *scene) createGadget(gvr schema.GroupVersionResource, name string) {
 	gadget.SetGroupVersionKind(gvr.GroupVersion().WithKind("Gadget"))
 	gadget.SetName(name)
 	harness.Eventually(s, func(ctx context.Context) error {
-		_, err := s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault).Create(ctx, gadget, metav1.CreateOptions{})
+		_, err := s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault).Create(ctx, gadget,
+			metav1.CreateOptions{})
 		return err
 	})
 }

@@ -25,7 +25,8 @@ func TestChurn(t *testing.T) {
 	for k := range kinds {
 		definition := harness.NewCRD(group, fmt.Sprintf("Kind%c", 'A'+k))
 		i, j := s.follow(resourceOf(definition))
-		definitions, informers, journals = append(definitions, definition), append(informers, i), append(journals, j)
+		definitions, informers, journals = append(definitions, definition), append(informers,
+			i), append(journals, j)
 	}
 	cycle := func(generation int) {
 		for _, d := range definitions {

@@ -11,7 +11,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRevoked takes the right away once a type is synced: what is known of it stays, until the right comes back.
+// TestRevoked takes the right away once a type is synced: what is known of it stays, until the right comes
+// back.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	var l link

@@ -57,7 +57,8 @@ func TestNeverEstablished(t *testing.T) {
 	cancel()
 	_, err := s.factory.WaitForSync(ctx)
 	var missing *dynamicinformer.NotSyncedError
-	if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Missing[0].GVR != resourceOf(rival) || !errors.Is(err, context.Canceled) {
+	if !errors.As(err, &missing) || len(missing.Missing) != 1 ||
+		missing.Missing[0].GVR != resourceOf(rival) || !errors.Is(err, context.Canceled) {
 		t.Errorf("WaitForSync returns %v, want it to miss %s alone", err, resourceOf(rival))
 	}
 }

@@ -48,8 +48,8 @@ func (j *journal) OnAdd(obj any, _ bool) { j.note("add", obj) }
 // OnUpdate implements cache.ResourceEventHandler.
 func (j *journal) OnUpdate(_, obj any) { j.note("update", obj) }
 
-// OnDelete implements cache.ResourceEventHandler. That an object's type went, or that its deletion was missed,
-// is a deletion like others.
+// OnDelete implements cache.ResourceEventHandler. That an object's type went, or that its deletion was
+// missed, is a deletion like others.
 func (j *journal) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
@@ -64,7 +64,8 @@ func (j *journal) note(verb string, obj any) {
 	defer j.mu.Unlock()
 	uid, live := j.mu.live[o.GetName()]
 	if live != (verb != "add") || live && uid != o.GetUID() {
-		j.mu.nonsense = append(j.mu.nonsense, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v", event, o.GetUID(), j.mu.events, uid, live))
+		j.mu.nonsense = append(j.mu.nonsense, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v",
+			event, o.GetUID(), j.mu.events, uid, live))
 	}
 	if j.mu.live[o.GetName()] = o.GetUID(); verb == "delete" {
 		delete(j.mu.live, o.GetName())

@@ -24,7 +24,8 @@ func TestMetadata(t *testing.T) {
 	if err != nil || !found {
 		t.Fatalf("found %v, %v", found, err)
 	}
-	if u := obj.(*unstructured.Unstructured); u.GetKind() != "PartialObjectMetadata" || u.GetUID() == "" || len(u.Object) != 3 {
+	if u := obj.(*unstructured.Unstructured); u.GetKind() != "PartialObjectMetadata" || u.GetUID() == "" ||
+		len(u.Object) != 3 {
 		t.Errorf("the cache holds %v", u)
 	}
 }

@@ -62,7 +62,10 @@ func TestEtcdRestarted(t *testing.T) {
 	s.touch(widgets, "a")
 	s.create(widgets, "b")
 	j.awaitLive("b")
-	j.await("the update", func(events []string, _ map[string]types.UID) bool { return slices.Contains(events, "update a") })
+	j.await("the update", func(events []string,
+		_ map[string]types.UID) bool {
+		return slices.Contains(events, "update a")
+	})
 	s.await(i, status.Synced, status.ReasonNone)
 	s.expectKeys(i, "default/a", "default/b")
 	j.expectNever("delete a", "add a")

@@ -39,7 +39,8 @@ func TestTerminating(t *testing.T) {
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
 	var l link
-	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))}, l.through(harness.Config(t)))
+	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))},
+		l.through(harness.Config(t)))
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
@@ -65,7 +66,9 @@ func TestRecreatedUnseen(t *testing.T) {
 
 func TestRecreatedWithAnotherScope(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("default")}}, nil)
+	s := newScene(
+		t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.
+			InNamespaces("default")}}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")

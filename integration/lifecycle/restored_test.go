@@ -18,9 +18,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// TestRestoredEtcd: etcd is restored from a backup after objects and a CRD were created, changed and deleted. The API
-// server accepts watches from the lost versions, and sends nothing. Caches, handlers, the tracker and the answers from
-// caches become what the server has.
+// TestRestoredEtcd: etcd is restored from a backup after objects and a CRD were created, changed and deleted.
+// The API server accepts watches from the lost versions, and sends nothing. Caches, handlers, the tracker and
+// the answers from caches become what the server has.
 func TestRestoredEtcd(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
@@ -81,7 +81,8 @@ func TestRestoredEtcd(t *testing.T) {
 // serveFrom serves a type from its cache.
 func (s *scene) serveFrom(i *dynamicinformer.Informer) *live.Server {
 	s.Helper()
-	server, err := live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(), Config: harness.Config(s)})
+	server, err := live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
+		Config: harness.Config(s)})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -123,7 +124,8 @@ func (s *scene) mirrors(i *dynamicinformer.Informer) error {
 		return err
 	}
 	if got := len(i.GetStore().ListKeys()); got != len(list.Items) {
-		return fmt.Errorf("there are %d objects, want %d; the status is %+v", got, len(list.Items), i.Status())
+		return fmt.Errorf("there are %d objects, want %d; the status is %+v", got,
+			len(list.Items), i.Status())
 	}
 	for k := range list.Items {
 		if err := holds(i, &list.Items[k]); err != nil {

@@ -103,8 +103,8 @@ func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) status.
 	return current
 }
 
-// awaitWatched creates an object and waits for it. It comes with a watch, because the list has been: without watch-list
-// a type is synced some time before its watch is open.
+// awaitWatched creates an object and waits for it. It comes with a watch, because the list has been: without
+// watch-list a type is synced some time before its watch is open.
 func (s *scene) awaitWatched(definition *unstructured.Unstructured, j *journal) {
 	s.Helper()
 	s.create(definition, "watched")

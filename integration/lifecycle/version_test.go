@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestVersionTakesOver withdraws the version that is followed: under a policy that has another one, that takes
-// over, and no object goes or comes.
+// TestVersionTakesOver withdraws the version that is followed: under a policy that has another one, that
+// takes over, and no object goes or comes.
 func TestVersionTakesOver(t *testing.T) {
 	for _, tc := range []struct {
 		policy      dynamicinformer.VersionPolicy
@@ -23,7 +23,9 @@ func TestVersionTakesOver(t *testing.T) {
 	} {
 		t.Run(tc.policy.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Versions: tc.policy}}, nil)
+			s := newScene(
+				t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
+					Versions: tc.policy}}, nil)
 			widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
 			harness.InstallCRDs(t, widgets)
 			s.create(widgets, "a")
@@ -34,15 +36,19 @@ func TestVersionTakesOver(t *testing.T) {
 			}
 
 			s.serve(widgets, tc.first, false)
-			if status := s.awaitSynced(i, 2); status.Version != versionName(tc.next) || status.Generation != 2 {
-				t.Errorf("the status is %+v, want generation 2 with the version %s", status, versionName(tc.next))
+			if status := s.awaitSynced(i, 2); status.Version != versionName(tc.next) ||
+				status.Generation != 2 {
+				t.Errorf("the status is %+v, want generation 2 with the version %s", status,
+					versionName(tc.next))
 			}
 			j.expect("update a")
-			// A server that rebuilds the type's storage later ends the watch once more, and "a" is updated again.
+			// A server that rebuilds the type's storage later ends the watch once more, and "a" is updated
+			// again.
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "b")
 			j.awaitLive("b")
 			for _, o := range i.GetStore().List() {
-				if got := o.(*unstructured.Unstructured).GroupVersionKind().Version; got != versionName(tc.next) {
+				if got := o.(*unstructured.Unstructured).GroupVersionKind().Version; got != versionName(
+					tc.next) {
 					t.Errorf("the cache holds an object of %s, want %s", got, versionName(tc.next))
 				}
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestConversionWebhookFails follows a version that a webhook converts to. When that fails, what is known stays
-// and is marked, and what was missed comes when it works again.
+// TestConversionWebhookFails follows a version that a webhook converts to. When that fails, what is known
+// stays and is marked, and what was missed comes when it works again.
 func TestConversionWebhookFails(t *testing.T) {
 	t.Parallel() // it takes the server most of a minute to notice
 	webhook := &converter{}
@@ -42,8 +42,10 @@ func TestConversionWebhookFails(t *testing.T) {
 		reason = status.ReasonNoAnswer
 	}
 	current := s.await(i, status.Degraded, reason)
-	if answered := reason != status.ReasonNoAnswer; current.Generation != 1 || !current.Stale || answered != (current.LastError != nil) || !i.HasSynced() {
-		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error", current, i.HasSynced())
+	if answered := reason != status.ReasonNoAnswer; current.Generation != 1 || !current.Stale ||
+		answered != (current.LastError != nil) || !i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error",
+			current, i.HasSynced())
 	}
 	s.expectKeys(i, "default/a")
 	j.expectNothing()
@@ -58,13 +60,15 @@ func TestConversionWebhookFails(t *testing.T) {
 }
 
 // withConversion adds a version v2 that a webhook converts to.
-func withConversion(definition *unstructured.Unstructured, server *harness.TLSServer) *unstructured.Unstructured {
+func withConversion(definition *unstructured.Unstructured,
+	server *harness.TLSServer) *unstructured.Unstructured {
 	definition = withSecondVersion(definition)
 	conversion := map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1"},
-			"clientConfig":             map[string]any{"url": server.URL, "caBundle": base64.StdEncoding.EncodeToString(server.CA)},
+			"clientConfig": map[string]any{"url": server.URL,
+				"caBundle": base64.StdEncoding.EncodeToString(server.CA)},
 		},
 	}
 	if err := unstructured.SetNestedField(definition.Object, conversion, "spec", "conversion"); err != nil {
@@ -73,7 +77,8 @@ func withConversion(definition *unstructured.Unstructured, server *harness.TLSSe
 	return definition
 }
 
-// converter is a conversion webhook that changes the version and nothing else. It answers 500 while it is broken.
+// converter is a conversion webhook that changes the version and nothing else. It answers 500 while it is
+// broken.
 type converter struct{ broken atomic.Bool }
 
 // ServeHTTP implements http.Handler.
@@ -91,7 +96,8 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not a review", http.StatusBadRequest)
 		return
 	}
-	review.Response = &conversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	review.Response = &conversionResponse{UID: review.Request.UID,
+		Result: metav1.Status{Status: metav1.StatusSuccess}}
 	for _, o := range review.Request.Objects {
 		o["apiVersion"] = review.Request.DesiredAPIVersion
 		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, o)

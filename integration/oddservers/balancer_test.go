@@ -24,9 +24,9 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// TestLaggingAPIServer: behind a load balancer over two API servers of which one does not get to know what is written, no
-// informer goes back in time: not by a watch that goes on at the other one, nor by a list. That server answers that the
-// resource version is too large, and shows what it was asked for once it knows it.
+// TestLaggingAPIServer: behind a load balancer over two API servers of which one does not get to know what is
+// written, no informer goes back in time: not by a watch that goes on at the other one, nor by a list. That
+// server answers that the resource version is too large, and shows what it was asked for once it knows it.
 func TestLaggingAPIServer(t *testing.T) {
 	config := harness.Config(t)
 	server, err := url.Parse(config.Host)
@@ -85,8 +85,8 @@ func TestLaggingAPIServer(t *testing.T) {
 	f.agree()
 }
 
-// tooLarge counts the answers that say that a resource version is too large. The client may repeat such a request by itself,
-// so that the informer does not hear of them.
+// tooLarge counts the answers that say that a resource version is too large. The client may repeat such a
+// request by itself, so that the informer does not hear of them.
 type tooLarge struct{ answers atomic.Int64 }
 
 func (l *tooLarge) wrap(next http.RoundTripper) http.RoundTripper { return counted{l, next} }
@@ -164,7 +164,8 @@ func (f *fleet) launch(name string) {
 func (f *fleet) sail() {
 	f.Helper()
 	f.value++
-	if _, err := f.boats.Patch(f.Context(), "first", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"value":%d}}`, f.value), metav1.PatchOptions{}); err != nil {
+	if _, err := f.boats.Patch(f.Context(), "first", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"value":%d}}`, f.value), metav1.PatchOptions{}); err != nil {
 		f.Fatal(err)
 	}
 	name := fmt.Sprintf("boat-%d", f.value)
@@ -176,8 +177,8 @@ func (f *fleet) sail() {
 	}
 }
 
-// agree waits until the informer and its handler know what is on the server that does not lag, and checks what the handler was
-// told.
+// agree waits until the informer and its handler know what is on the server that does not lag, and checks
+// what the handler was told.
 func (f *fleet) agree() {
 	f.Helper()
 	list, err := f.boats.List(f.Context(), metav1.ListOptions{})
@@ -187,7 +188,9 @@ func (f *fleet) agree() {
 	harness.Eventually(f, func(context.Context) error {
 		live := f.witness.Live()
 		if len(live) != len(list.Items) || len(f.informer.GetStore().ListKeys()) != len(list.Items) {
-			return fmt.Errorf("the handler was told of %d boats, the cache has %d, the server %d; the status is %+v", len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())
+			return fmt.
+				Errorf("the handler was told of %d boats, the cache has %d, the server %d; the status is %+v",
+					len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())
 		}
 		for _, boat := range list.Items {
 			key := boat.GetNamespace() + "/" + boat.GetName()
@@ -195,8 +198,10 @@ func (f *fleet) agree() {
 			if want := (witness.Object{UID: boat.GetUID(), Value: value}); live[key] != want {
 				return fmt.Errorf("the handler was told of %s %+v, the server has %+v", key, live[key], want)
 			}
-			if cached, exists, err := f.informer.GetStore().GetByKey(key); err != nil || !exists || cached.(*unstructured.Unstructured).GetResourceVersion() != boat.GetResourceVersion() {
-				return fmt.Errorf("the cache has another version of %s than %s (%v)", key, boat.GetResourceVersion(), err)
+			if cached, exists, err := f.informer.GetStore().GetByKey(key); err != nil || !exists ||
+				cached.(*unstructured.Unstructured).GetResourceVersion() != boat.GetResourceVersion() {
+				return fmt.Errorf("the cache has another version of %s than %s (%v)", key,
+					boat.GetResourceVersion(), err)
 			}
 		}
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
-// TestPlainDiscovery: a tracker learns the same types from a server without aggregated discovery, and follows a type that
-// comes.
+// TestPlainDiscovery: a tracker learns the same types from a server without aggregated discovery, and follows
+// a type that comes.
 func TestPlainDiscovery(t *testing.T) {
 	types := func(config *rest.Config) (*discovery.Tracker, []string) {
 		tracker := harness.RunTracker(t, config)
@@ -34,7 +34,8 @@ func TestPlainDiscovery(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Boat"))
 	harness.Eventually(t, func(context.Context) error {
-		if _, known := plain.Snapshot().Lookup(schema.GroupResource{Group: group, Resource: "boats"}); !known {
+		if _, known := plain.Snapshot().Lookup(schema.GroupResource{Group: group,
+			Resource: "boats"}); !known {
 			return errors.New("the type is not known")
 		}
 		return nil

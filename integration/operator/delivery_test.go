@@ -44,8 +44,10 @@ func TestDelivers(t *testing.T) {
 		s.create(s.workload("next", "here"))
 		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
 		held := &delivery.Workload{}
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), held); err != nil || len(held.Finalizers) != 1 {
-			t.Fatalf("the workload has the finalizers %q, %v; want that of the operator", held.Finalizers, err)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), held); err != nil ||
+			len(held.Finalizers) != 1 {
+			t.Fatalf("the workload has the finalizers %q, %v; want that of the operator",
+				held.Finalizers, err)
 		}
 		if err := unstructured.SetNestedField(release.Object, "Succeeded", "status", "phase"); err != nil {
 			t.Fatal(err)
@@ -63,10 +65,12 @@ func TestRemaining(t *testing.T) {
 	s := newScene(t)
 	s.environment("here", "north")
 	workload := s.workload("web", "here")
-	if err := unstructured.SetNestedField(workload.Object, "99.95", "metadata", "annotations", "slo"); err != nil {
+	if err := unstructured.SetNestedField(workload.Object, "99.95", "metadata", "annotations",
+		"slo"); err != nil {
 		t.Fatal(err)
 	}
-	if err := unstructured.SetNestedSlice(workload.Object, []any{"ada@example.com"}, "spec", "owners"); err != nil {
+	if err := unstructured.SetNestedSlice(workload.Object, []any{"ada@example.com"}, "spec",
+		"owners"); err != nil {
 		t.Fatal(err)
 	}
 	workload.SetFinalizers([]string{"demo.crdcache.dev/drain"})
@@ -80,7 +84,8 @@ func TestRemaining(t *testing.T) {
 	if fmt.Sprint(workload.Object["spec"]) != fmt.Sprint(want.Object["spec"]) {
 		t.Errorf("the spec is %v, want %v", workload.Object["spec"], want.Object["spec"])
 	}
-	if finalizers := workload.GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, "demo.crdcache.dev/drain") {
+	if finalizers := workload.GetFinalizers(); len(finalizers) != 2 ||
+		!slices.Contains(finalizers, "demo.crdcache.dev/drain") {
 		t.Errorf("the finalizers are %q, want that of the test and that of the operator", finalizers)
 	}
 }

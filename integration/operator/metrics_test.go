@@ -11,7 +11,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestMetrics finds the metrics of the cache where controller-runtime serves its own, for as long as the operator runs.
+// TestMetrics finds the metrics of the cache where controller-runtime serves its own, for as long as the
+// operator runs.
 func TestMetrics(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)

@@ -60,10 +60,12 @@ type operator struct {
 // run runs a replica of the operator until the test ends or stop is called.
 func (s *scene) run() *operator {
 	s.Helper()
-	lease, renew, retry := time.Minute, 45*time.Second, time.Second // an API server that restarts costs nobody the lead
+	// an API server that restarts costs nobody the lead
+	lease, renew, retry := time.Minute, 45*time.Second, time.Second
 	manager, err := delivery.NewManager(harness.Config(s), ctrl.Options{
-		LeaderElection: true, LeaderElectionID: "delivery", LeaderElectionNamespace: s.namespace, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		LeaderElection: true, LeaderElectionID: "delivery", LeaderElectionNamespace: s.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, // this process has more than one
 	})
@@ -115,11 +117,13 @@ func (s *scene) object(kind, name string, spec map[string]any) *unstructured.Uns
 }
 
 func (s *scene) workload(name, environment string) *unstructured.Unstructured {
-	return s.object("Workload", name, map[string]any{"environment": environment, "tier": "standard", "image": "registry.example.com/" + name + ":1"})
+	return s.object("Workload", name, map[string]any{"environment": environment, "tier": "standard",
+		"image": "registry.example.com/" + name + ":1"})
 }
 
 func (s *scene) route(kind, name, host, workload string) *unstructured.Unstructured {
-	return s.object(kind, name, map[string]any{"host": host, "backends": []any{map[string]any{"workload": workload}}})
+	return s.object(kind, name,
+		map[string]any{"host": host, "backends": []any{map[string]any{"workload": workload}}})
 }
 
 // create creates objects, which go with their types or namespaces.

@@ -19,7 +19,8 @@ import (
 // runSharded runs a replica of the operator that shares the workloads, until the test ends or stop is called.
 func (s *scene) runSharded(name string) (member *shard.Member, stop func()) {
 	s.Helper()
-	member, err := shard.New(shard.Options{Config: harness.Config(s), Namespace: s.namespace, Name: "delivery", Identity: name, Shards: 12})
+	member, err := shard.New(shard.Options{Config: harness.Config(s), Namespace: s.namespace,
+		Name: "delivery", Identity: name, Shards: 12})
 	if err != nil {
 		s.Fatal(err)
 	}

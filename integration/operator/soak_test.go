@@ -32,7 +32,8 @@ const (
 )
 
 // TestSoak runs the operator for a long time (-args -duration=30m) while workloads and their types come and
-// go, and the API server restarts. Whenever all of it has settled, the operator must need no more memory and goroutines than it did in the beginning.
+// go, and the API server restarts. Whenever all of it has settled, the operator must need no more memory and
+// goroutines than it did in the beginning.
 func TestSoak(t *testing.T) {
 	install(t, "environments", "releases")
 	s := newScene(t)
@@ -49,12 +50,14 @@ func TestSoak(t *testing.T) {
 		}
 		harness.Eventually(t, func(context.Context) error {
 			if now := runtime.NumGoroutine(); now > goroutines+spareGoroutines {
-				return fmt.Errorf("there are %d goroutines, and after the first round there were %d", now, goroutines)
+				return fmt.Errorf("there are %d goroutines, and after the first round there were %d",
+					now, goroutines)
 			}
 			return nil
 		})
 		heaps = append(heaps, liveHeap())
-		t.Logf("round %d at %s: %.1f MiB live, %d goroutines", round, time.Now().Format(time.TimeOnly), heaps[len(heaps)-1]/(1<<20), runtime.NumGoroutine())
+		t.Logf("round %d at %s: %.1f MiB live, %d goroutines", round, time.Now().Format(time.TimeOnly),
+			heaps[len(heaps)-1]/(1<<20), runtime.NumGoroutine())
 	}
 	o.stop()
 	if len(heaps) >= judgedRounds {
@@ -62,7 +65,8 @@ func TestSoak(t *testing.T) {
 		early, late := median(heaps[quarter:2*quarter]), median(heaps[len(heaps)-quarter:])
 		t.Logf("%d rounds; %.1f MiB live early, %.1f MiB late", len(heaps), early/(1<<20), late/(1<<20))
 		if late > early*heapGrowth+spareHeap {
-			t.Errorf("%.0f bytes of heap are live in the last quarter of the rounds, and %.0f in the second", late, early)
+			t.Errorf("%.0f bytes of heap are live in the last quarter of the rounds, and %.0f in the second",
+				late, early)
 		}
 	}
 }
@@ -85,7 +89,8 @@ func (s *scene) round(round int) {
 	install(s, "routes")
 	harness.InstallCRDs(s, harness.NewCRD("demo.crdcache.dev", "TCPRoute"))
 	for _, name := range names[:soakWorkloads/2] {
-		s.create(s.route("Route", name, name+".example.com", name), s.route("TCPRoute", name, "tcp.example.com", name))
+		s.create(s.route("Route", name, name+".example.com", name),
+			s.route("TCPRoute", name, "tcp.example.com", name))
 	}
 	if round%3 == 0 {
 		harness.RestartAPIServer(s)

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"testing"
 
-	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their folders of
-	// definitions alone.
+	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their
+	// folders of definitions alone.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 	_ "sigs.k8s.io/cluster-api/version"
 	_ "sigs.k8s.io/gateway-api/apis/v1"
@@ -28,12 +28,13 @@ var operators = []struct {
 }{
 	{"github.com/cert-manager/cert-manager", []string{"deploy/crds"}, 6},
 	{"sigs.k8s.io/gateway-api", []string{"config/crd/experimental", "config/crd/standard"}, 10},
-	{"sigs.k8s.io/cluster-api", []string{"config/crd", "bootstrap/kubeadm/config/crd", "controlplane/kubeadm/config/crd"}, 15},
+	{"sigs.k8s.io/cluster-api", []string{"config/crd", "bootstrap/kubeadm/config/crd",
+		"controlplane/kubeadm/config/crd"}, 15},
 	{"github.com/prometheus-operator/prometheus-operator", []string{"example/prometheus-operator-crd"}, 10},
 }
 
-// TestSuggestionsValidate checks that validate has neither errors nor warnings for the config that suggest proposes. Suggest
-// itself may warn about indexes and references that it leaves out.
+// TestSuggestionsValidate checks that validate has neither errors nor warnings for the config that suggest
+// proposes. Suggest itself may warn about indexes and references that it leaves out.
 func TestSuggestionsValidate(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	for _, o := range operators {

@@ -11,7 +11,8 @@ import (
 var (
 	objects = flag.Int("objects", 300, "how many objects there are; what restarts cost is logged")
 	types   = flag.Int("types", 3, "of how many types they are")
-	changes = flag.Int("changes", 100, "how many of them change between two processes, and how many while one runs")
+	changes = flag.Int("changes", 100,
+		"how many of them change between two processes, and how many while one runs")
 )
 
 func TestMain(m *testing.M) {

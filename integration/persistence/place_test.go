@@ -38,7 +38,8 @@ func newPlace(t *testing.T) *place {
 	for n := range *types {
 		name := fmt.Sprintf("Thing%d", n)
 		definitions = append(definitions, harness.NewCRD(group, name))
-		p.types = append(p.types, schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(name) + "s"})
+		p.types = append(p.types, schema.GroupVersionResource{Group: group, Version: "v1",
+			Resource: strings.ToLower(name) + "s"})
 	}
 	harness.InstallCRDs(t, definitions...)
 	p.namespace = harness.Namespace(t)
@@ -65,10 +66,13 @@ func (p *place) client(number int) dynamic.ResourceInterface { return p.clients[
 func (p *place) thing(number, round int) *unstructured.Unstructured {
 	gvr, name := p.types[number%len(p.types)], nameOf(number)
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gvr.GroupVersion().String(), "kind": fmt.Sprintf("Thing%d", number%len(p.types)), "metadata": map[string]any{"name": name},
+		"apiVersion": gvr.GroupVersion().String(), "kind": fmt.Sprintf("Thing%d",
+			number%len(p.types)), "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"round": int64(round), "secretName": name + "-tls", "dnsNames": []any{name + ".example.com", "www." + name + ".example.com"},
-			"issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer"}, "duration": "2160h", "usages": []any{"server auth", "client auth"},
+			"round": int64(round), "secretName": name + "-tls", "dnsNames": []any{name + ".example.com",
+				"www." + name + ".example.com"},
+			"issuerRef": map[string]any{"name": "letsencrypt",
+				"kind": "ClusterIssuer"}, "duration": "2160h", "usages": []any{"server auth", "client auth"},
 		},
 	}}
 }
@@ -110,7 +114,10 @@ func (p *place) create(count, round int) {
 
 func (p *place) delete(ctx context.Context, numbers []int) {
 	p.Helper()
-	p.each(numbers, func(number int) error { return p.client(number).Delete(ctx, nameOf(number), metav1.DeleteOptions{}) })
+	p.each(numbers, func(number int) error {
+		return p.client(number).Delete(ctx, nameOf(number),
+			metav1.DeleteOptions{})
+	})
 }
 
 // change makes as many changes: most are updates, a fifth are deletions, and a fifth new objects.
@@ -121,7 +128,8 @@ func (p *place) change(count, round int) {
 	p.there = slices.Clone(p.there[fifth:])
 	p.each(p.there[:count-2*fifth], func(number int) error {
 		patch := fmt.Appendf(nil, `{"spec":{"round":%d}}`, round)
-		_, err := p.client(number).Patch(p.Context(), nameOf(number), apitypes.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := p.client(number).Patch(p.Context(), nameOf(number), apitypes.MergePatchType, patch,
+			metav1.PatchOptions{})
 		return err
 	})
 	p.create(fifth, round)

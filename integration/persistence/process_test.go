@@ -38,8 +38,9 @@ func (r *process) count() (n int) {
 // outcome is what a process has come to.
 type outcome struct{ lists, resumed int }
 
-// run is what a process does: it follows the types until they have synced, compares what the caches hold and what handlers were
-// told with the server, and ends. It returns how many lists of everything it sent, and how many informers resumed.
+// run is what a process does: it follows the types until they have synced, compares what the caches hold and
+// what handlers were told with the server, and ends. It returns how many lists of everything it sent, and how
+// many informers resumed.
 func (p *place) run(what string, meanwhile func(*process)) outcome {
 	p.Helper()
 	config := rest.CopyConfig(harness.Config(p.T))
@@ -72,7 +73,8 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 	if _, err := f.WaitForSync(ctx); err != nil {
 		p.Fatal(err)
 	}
-	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", what, time.Since(began).Round(time.Millisecond), processorTime()-before,
+	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", what,
+		time.Since(began).Round(time.Millisecond), processorTime()-before,
 		traffic.bytes.Load()>>10)
 	if meanwhile != nil {
 		meanwhile(r)
@@ -100,7 +102,8 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 		p.Error(err)
 	}
 	o.lists = int(traffic.lists.Load())
-	p.Logf("%s: %d of %d informers resumed; everything was listed %d times", what, o.resumed, len(p.types), o.lists)
+	p.Logf("%s: %d of %d informers resumed; everything was listed %d times", what, o.resumed,
+		len(p.types), o.lists)
 	return o
 }
 

@@ -10,15 +10,16 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestResumeOnAnAPIServer restarts informers with nothing changed meanwhile, with changes, with changes of other types
-// only, and after a compaction.
+// TestResumeOnAnAPIServer restarts informers with nothing changed meanwhile, with changes, with changes of
+// other types only, and after a compaction.
 func TestResumeOnAnAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.create(*objects, 0)
 	if o := p.run("cold", nil); o.lists == 0 || o.resumed != 0 {
 		t.Errorf("the first process: %+v", o)
 	}
-	// Earlier servers do not bring a watch cache up to date to answer a list, where something else has changed.
+	// Earlier servers do not bring a watch cache up to date to answer a list, where something else has
+	// changed.
 	proves := harness.Has(t, harness.Since("1.34"))
 	expect := func(what string, meanwhile func(*process)) {
 		t.Helper()
@@ -38,7 +39,8 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 		})
 	})
 	harness.Apply(t, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "other", "namespace": p.namespace},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "other",
+			"namespace": p.namespace},
 	}})
 	expect("other types have changed", nil)
 

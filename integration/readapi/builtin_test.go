@@ -14,10 +14,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// leftOut are built-in types that a cluster in memory does not have: those that are asked instead of kept, and versions that
-// differ by more than their name from the one that is there.
+// leftOut are built-in types that a cluster in memory does not have: those that are asked instead of kept,
+// and versions that differ by more than their name from the one that is there.
 var leftOut = []string{
-	"v1/bindings", "v1/componentstatuses", "authentication.k8s.io/", "authorization.k8s.io/", "autoscaling/v1/",
+	"v1/bindings", "v1/componentstatuses", "authentication.k8s.io/", "authorization.k8s.io/",
+	"autoscaling/v1/",
 }
 
 // TestBuiltInTypes compares the built-in types with those of a real server.
@@ -48,7 +49,10 @@ func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
 		for _, r := range list.APIResources {
 			name := list.GroupVersion + "/" + r.Name
 			sub := strings.Contains(r.Name, "/")
-			if slices.ContainsFunc(leftOut, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) || sub && !strings.HasSuffix(name, "/status") {
+			if slices.ContainsFunc(leftOut, func(prefix string) bool {
+				return strings.HasPrefix(name,
+					prefix)
+			}) || sub && !strings.HasSuffix(name, "/status") {
 				continue
 			}
 			if r.StorageVersionHash = ""; name == "v1/namespaces" {

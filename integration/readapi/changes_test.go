@@ -20,7 +20,8 @@ var environments = schema.GroupVersionResource{Group: group, Version: "v1", Reso
 func TestWatchChanges(t *testing.T) {
 	p := newPair(t)
 	selectors := []metav1.ListOptions{
-		{}, {LabelSelector: "demo.crdcache.dev/continent=europe"}, {FieldSelector: "spec.stage=staging"}, {FieldSelector: "metadata.name=nova"},
+		{}, {LabelSelector: "demo.crdcache.dev/continent=europe"}, {FieldSelector: "spec.stage=staging"},
+		{FieldSelector: "metadata.name=nova"},
 	}
 	type stream struct{ real, ours watch.Interface }
 	var streams []stream

@@ -28,7 +28,8 @@ type pair struct {
 	storage    *readapi.Storage
 }
 
-// fill fills the real API server from the project's own manifests. It has to be one that answers as readapi does.
+// fill fills the real API server from the project's own manifests. It has to be one that answers as readapi
+// does.
 func fill(t *testing.T) {
 	t.Helper()
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)

@@ -27,7 +27,8 @@ const (
 func TestRandomWrites(t *testing.T) {
 	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
 	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { testRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
+		t.Run(fmt.Sprint("seed ", seed),
+			func(t *testing.T) { testRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
@@ -42,7 +43,8 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
+	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": namespace}}}
 	if err := cluster.Load(t.Context(), definitions[0], definitions[1], home); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 		}
 		before = append(before, fmt.Sprint(k.kind, ": ", s.what, ": ", want.Code))
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("step %d (-real +ours):\n%s\nafter\n%s", i, diff, strings.Join(before[max(0, i-8):], "\n"))
+			t.Fatalf("step %d (-real +ours):\n%s\nafter\n%s", i, diff,
+				strings.Join(before[max(0, i-8):], "\n"))
 		}
 	}
 	for _, k := range kinds {
@@ -82,17 +85,24 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 func kindsOf(group, namespace string) []kind {
 	return []kind{
 		{
-			apiVersion: group + "/v1", kind: "Gizmo", collection: "/apis/" + group + "/v1/namespaces/" + namespace + "/gizmos", namespace: namespace, hasStatus: true,
+			apiVersion: group + "/v1", kind: "Gizmo", collection: "/apis/" + group + "/v1/namespaces/" +
+				namespace + "/gizmos", namespace: namespace, hasStatus: true,
 			contents: customContents,
 		},
-		{apiVersion: group + "/v1", kind: "Gadget", collection: "/apis/" + group + "/v1/gadgets", contents: customContents},
+		{apiVersion: group + "/v1", kind: "Gadget", collection: "/apis/" + group + "/v1/gadgets",
+			contents: customContents},
 		{
-			apiVersion: "v1", kind: "ConfigMap", collection: "/api/v1/namespaces/" + namespace + "/configmaps", namespace: namespace, builtIn: true,
-			contents: []map[string]any{{}, {"data": map[string]any{"a": "b"}}, {"data": map[string]any{"a": "c", "d": "e"}}},
+			apiVersion: "v1", kind: "ConfigMap", collection: "/api/v1/namespaces/" + namespace +
+				"/configmaps", namespace: namespace, builtIn: true,
+			contents: []map[string]any{{}, {"data": map[string]any{"a": "b"}},
+				{"data": map[string]any{"a": "c", "d": "e"}}},
 		},
 		{
-			apiVersion: "coordination.k8s.io/v1", kind: "Lease", collection: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases", namespace: namespace, builtIn: true,
-			contents: []map[string]any{{"spec": map[string]any{"holderIdentity": "x"}}, {"spec": map[string]any{"holderIdentity": "y", "leaseDurationSeconds": 9}}},
+			apiVersion: "coordination.k8s.io/v1", kind: "Lease",
+			collection: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases",
+			namespace:  namespace, builtIn: true,
+			contents: []map[string]any{{"spec": map[string]any{"holderIdentity": "x"}},
+				{"spec": map[string]any{"holderIdentity": "y", "leaseDurationSeconds": 9}}},
 		},
 	}
 }
@@ -100,22 +110,29 @@ func kindsOf(group, namespace string) []kind {
 // finish writes the object that ends the events of a type.
 func (s *side) finish(t *testing.T, k kind) {
 	t.Helper()
-	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind, "metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
+	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
+		"metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
 	if k.kind == "ConfigMap" {
 		delete(last, "spec")
 	}
-	a, err := s.send(t.Context(), request{method: http.MethodPost, path: k.collection, media: mediaJSON, body: last})
+	a, err := s.send(t.Context(), request{method: http.MethodPost, path: k.collection,
+		media: mediaJSON, body: last})
 	if err != nil || a.Code != http.StatusCreated {
 		t.Fatal(a, err)
 	}
 }
 
-// customContents are fields of custom resources: with what the schema has, what it has not, null, and what has defaults.
+// customContents are fields of custom resources: with what the schema has, what it has not, null, and what
+// has defaults.
 var customContents = []map[string]any{
-	{}, {"spec": map[string]any{"n": 1}}, {"spec": map[string]any{"n": 2, "unknown": "x"}, "status": map[string]any{"phase": "a"}},
-	{"spec": map[string]any{"n": nil, "s": nil, "list": []any{map[string]any{"a": "x", "b": "y"}, map[string]any{}}}},
-	{"spec": map[string]any{"nested": map[string]any{"k": map[string]any{"a": "x"}, "l": map[string]any{}}, "maybe": nil}}, {"extra": map[string]any{"x": 1}},
-	{"spec": nil}, {"spec": map[string]any{"open": map[string]any{"x": map[string]any{"y": 1}, "known": map[string]any{"z": 1}}}},
+	{}, {"spec": map[string]any{"n": 1}}, {"spec": map[string]any{"n": 2, "unknown": "x"},
+		"status": map[string]any{"phase": "a"}},
+	{"spec": map[string]any{"n": nil, "s": nil, "list": []any{map[string]any{"a": "x", "b": "y"},
+		map[string]any{}}}},
+	{"spec": map[string]any{"nested": map[string]any{"k": map[string]any{"a": "x"}, "l": map[string]any{}},
+		"maybe": nil}}, {"extra": map[string]any{"x": 1}},
+	{"spec": nil}, {"spec": map[string]any{"open": map[string]any{"x": map[string]any{"y": 1},
+		"known": map[string]any{"z": 1}}}},
 }
 
 // definitionOf returns a definition whose schema has a bit of everything.
@@ -129,16 +146,21 @@ func definitionOf(group, kind, scope string, status bool) *unstructured.Unstruct
 	}
 	part := map[string]any{"type": "object", "properties": map[string]any{"a": text("aa"), "c": text(nil)}}
 	spec := map[string]any{"type": "object", "properties": map[string]any{
-		"n": map[string]any{"type": "integer", "default": int64(4)}, "s": text(nil), "maybe": map[string]any{"type": "string", "nullable": true},
-		"list": map[string]any{"type": "array", "items": part}, "nested": map[string]any{"type": "object", "additionalProperties": part},
-		"open":                 map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": map[string]any{"known": part}},
+		"n": map[string]any{"type": "integer",
+			"default": int64(4)}, "s": text(nil), "maybe": map[string]any{"type": "string", "nullable": true},
+		"list": map[string]any{"type": "array", "items": part}, "nested": map[string]any{"type": "object",
+			"additionalProperties": part},
+		"open": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+			"properties": map[string]any{"known": part}},
 		"leaseDurationSeconds": map[string]any{"type": "integer"},
 	}}
 	version := map[string]any{
 		"name": "v1", "served": true, "storage": true,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-			"spec": spec, "status": map[string]any{"type": "object", "properties": map[string]any{"phase": text(nil), "n": map[string]any{"type": "integer"}}},
-		}}},
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+			"properties": map[string]any{
+				"spec": spec, "status": map[string]any{"type": "object",
+					"properties": map[string]any{"phase": text(nil), "n": map[string]any{"type": "integer"}}},
+			}}},
 	}
 	if status {
 		version["subresources"] = map[string]any{"status": map[string]any{}}
@@ -162,7 +184,8 @@ func (s *side) follow(t *testing.T, k kind) *events {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+k.collection+"?watch=true&resourceVersion="+a, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+k.collection+
+		"?watch=true&resourceVersion="+a, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,24 +21,37 @@ const (
 
 // rawRequests are paths that both servers must answer alike, in JSON.
 var rawRequests = []string{
-	"workloads", "namespaces/payments/workloads", "namespaces/attic/workloads", "namespaces/nowhere/workloads",
+	"workloads", "namespaces/payments/workloads", "namespaces/attic/workloads",
+	"namespaces/nowhere/workloads",
 	"environments", "environments/", "environments/production-eu", "environments/none", "routes", "releases",
 	"workloads?limit=3", "workloads?limit=-1", "workloads?limit=abc", "workloads?limit=5&resourceVersion=0",
-	"namespaces/payments/workloads?limit=2&labelSelector=nope!%3Dyes", "workloads?limit=2&fieldSelector=spec.tier%3Dcritical",
-	"workloads?labelSelector=" + url.QueryEscape("demo.crdcache.dev/team in (cards,shop)"), "workloads?labelSelector=a%20b%20c",
-	"workloads?fieldSelector=spec.tier%3Dcritical", "workloads?fieldSelector=spec.replicas%3D0", "workloads?fieldSelector=spec.paused%3Dtrue",
-	"workloads?fieldSelector=spec.paused%3D", "workloads?fieldSelector=status.phase!%3DRunning", "workloads?fieldSelector=metadata.name%3Dsearch",
-	"workloads?fieldSelector=metadata.namespace%3Dmedia,metadata.name%3Dsearch", "workloads?fieldSelector=spec.image%3Dx", "workloads?fieldSelector=a",
-	"environments?fieldSelector=metadata.namespace%3Dx", "environments?fieldSelector=spec.protected%3Dtrue", "routes?fieldSelector=spec.host%3Dshop.example.com",
+	"namespaces/payments/workloads?limit=2&labelSelector=nope!%3Dyes",
+	"workloads?limit=2&fieldSelector=spec.tier%3Dcritical",
+	"workloads?labelSelector=" +
+		url.QueryEscape("demo.crdcache.dev/team in (cards,shop)"), "workloads?labelSelector=a%20b%20c",
+	"workloads?fieldSelector=spec.tier%3Dcritical", "workloads?fieldSelector=spec.replicas%3D0",
+	"workloads?fieldSelector=spec.paused%3Dtrue",
+	"workloads?fieldSelector=spec.paused%3D", "workloads?fieldSelector=status.phase!%3DRunning",
+	"workloads?fieldSelector=metadata.name%3Dsearch",
+	"workloads?fieldSelector=metadata.namespace%3Dmedia,metadata.name%3Dsearch",
+	"workloads?fieldSelector=spec.image%3Dx", "workloads?fieldSelector=a",
+	"environments?fieldSelector=metadata.namespace%3Dx", "environments?fieldSelector=spec.protected%3Dtrue",
+	"routes?fieldSelector=spec.host%3Dshop.example.com",
 	"workloads?resourceVersion=abc", "workloads?resourceVersion=-1", "workloads?resourceVersion=1",
-	"workloads?resourceVersionMatch=Exact", "workloads?resourceVersionMatch=Foo&resourceVersion=1", "workloads?resourceVersionMatch=Exact&resourceVersion=0",
-	"workloads?resourceVersionMatch=NotOlderThan&resourceVersion=1", "workloads?sendInitialEvents=true", "workloads?continue=abc",
-	"workloads?continue=abc&resourceVersionMatch=Exact", "workloads?includeObject=None", "workloads?includeObject=x", "workloads?includeObject=Object",
+	"workloads?resourceVersionMatch=Exact", "workloads?resourceVersionMatch=Foo&resourceVersion=1",
+	"workloads?resourceVersionMatch=Exact&resourceVersion=0",
+	"workloads?resourceVersionMatch=NotOlderThan&resourceVersion=1", "workloads?sendInitialEvents=true",
+	"workloads?continue=abc",
+	"workloads?continue=abc&resourceVersionMatch=Exact", "workloads?includeObject=None",
+	"workloads?includeObject=x", "workloads?includeObject=Object",
 	"environments/production-eu?resourceVersion=abc", "environments/production-eu?resourceVersion=0",
-	"workloads/dns", "namespaces/edge/workloads/dns", "namespaces/edge/workloads/dns/status", "namespaces/edge/workloads/dns/nope",
+	"workloads/dns", "namespaces/edge/workloads/dns", "namespaces/edge/workloads/dns/status",
+	"namespaces/edge/workloads/dns/nope",
 	"namespaces/edge/environments", "nope", "namespaces/edge/nope/x", "/environments",
-	"workloads?watch=true&resourceVersion=abc", "workloads?watch=true&timeoutSeconds=x", "workloads?watch=true&sendInitialEvents=true",
-	"workloads?watch=true&resourceVersion=0&resourceVersionMatch=Exact", "workloads?watch=true&fieldSelector=spec.image%3Dx",
+	"workloads?watch=true&resourceVersion=abc", "workloads?watch=true&timeoutSeconds=x",
+	"workloads?watch=true&sendInitialEvents=true",
+	"workloads?watch=true&resourceVersion=0&resourceVersionMatch=Exact",
+	"workloads?watch=true&fieldSelector=spec.image%3Dx",
 }
 
 // TestRawResponses compares answers in every form: code, body, and the headers that clients look at.
@@ -48,29 +61,37 @@ func TestRawResponses(t *testing.T) {
 	ask := func(path, accept string) {
 		questions = append(questions, answers.Question{Method: http.MethodGet, Path: path, Accept: accept})
 	}
-	for _, accept := range []string{"application/json", asTable, asPartialList + ",application/json", asPartial + ",application/json", "*/*", ""} {
+	for _, accept := range []string{"application/json", asTable, asPartialList + ",application/json",
+		asPartial + ",application/json", "*/*", ""} {
 		for _, path := range rawRequests {
 			ask(base+path, accept)
 		}
 	}
 	for _, path := range []string{
-		"/apis/" + group + "/v1beta1/routes", "/apis/" + group + "/v1beta1/namespaces/storefront/routes/shop", "/apis/" + group + "/v9", "/apis/" + group + "/v9/routes",
-		"/apis/" + group, "/apis/nope", "/apis/nope/v1", "/api/v2", "/nope", "/api/v1/namespaces/payments", "/api/v1/namespaces/none", "/api/v1/nope",
+		"/apis/" + group + "/v1beta1/routes", "/apis/" + group +
+			"/v1beta1/namespaces/storefront/routes/shop", "/apis/" + group + "/v9", "/apis/" +
+			group + "/v9/routes",
+		"/apis/" + group, "/apis/nope", "/apis/nope/v1", "/api/v2", "/nope", "/api/v1/namespaces/payments",
+		"/api/v1/namespaces/none", "/api/v1/nope",
 		"/api/v1/namespaces/a/nope", "/healthz", "/readyz", "/livez",
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/routes." + group,
 		// A kube-apiserver waits for these, in case that it is behind.
-		base + "workloads?resourceVersion=99999999", base + "environments/production-eu?resourceVersion=99999999",
+		base + "workloads?resourceVersion=99999999", base +
+			"environments/production-eu?resourceVersion=99999999",
 	} {
 		ask(path, "application/json")
 	}
-	for _, accept := range []string{"application/yaml", "text/html,*/*;q=0.1", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/yaml;q=0.1,application/json"} {
+	for _, accept := range []string{"application/yaml", "text/html,*/*;q=0.1",
+		"application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/yaml;q=0.1,application/json"} {
 		ask(base+"environments/production-eu", accept)
 	}
 	// The events that watches begin with.
 	const initial = "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	for _, query := range []string{
-		initial, strings.TrimSuffix(initial, "&allowWatchBookmarks=true"), initial + "&fieldSelector=spec.protected%3Dtrue",
-		"watch=true&timeoutSeconds=1", "watch=true&timeoutSeconds=1&resourceVersion=0", initial + "&resourceVersion=99999999",
+		initial, strings.TrimSuffix(initial, "&allowWatchBookmarks=true"), initial +
+			"&fieldSelector=spec.protected%3Dtrue",
+		"watch=true&timeoutSeconds=1", "watch=true&timeoutSeconds=1&resourceVersion=0", initial +
+			"&resourceVersion=99999999",
 	} {
 		for _, accept := range []string{"application/json", asTable, asPartial} {
 			ask(base+"environments?"+query, accept)
@@ -82,7 +103,8 @@ func TestRawResponses(t *testing.T) {
 
 // testPages reads the same list in pages from both.
 func testPages(t *testing.T, p *pair) {
-	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2", "workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {
+	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2",
+		"workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {
 		next := [2]string{}
 		for page := 0; ; page++ {
 			var bodies [2]any
@@ -91,7 +113,8 @@ func testPages(t *testing.T, p *pair) {
 				if config == "ours" {
 					c = p.ours
 				}
-				a := answers.Ask(t, c, http.MethodGet, base+path+"&continue="+next[i], http.Header{"Accept": {"application/json"}})
+				a := answers.Ask(t, c, http.MethodGet, base+path+"&continue="+next[i],
+					http.Header{"Accept": {"application/json"}})
 				var list struct{ Metadata struct{ Continue string } }
 				decode(t, a.Body, &list)
 				bodies[i], next[i] = answers.Comparable(a.Body), list.Metadata.Continue

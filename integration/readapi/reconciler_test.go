@@ -39,8 +39,10 @@ func (c *Copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 
 func TestCopier(t *testing.T) {
 	ctx := t.Context()
-	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}
-	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme, Objects: []runtime.Object{from}})
+	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
+		Data: map[string]string{"k": "v"}}
+	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme,
+		Objects: []runtime.Object{from}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,8 @@ func TestCopier(t *testing.T) {
 		t.Fatal(err)
 	}
 	var secret corev1.Secret
-	if err := c.Get(ctx, request.NamespacedName, &secret); err != nil || string(secret.Data["k"]) != "v" || metav1.GetControllerOf(&secret) == nil {
+	if err := c.Get(ctx, request.NamespacedName, &secret); err != nil || string(secret.Data["k"]) != "v" ||
+		metav1.GetControllerOf(&secret) == nil {
 		t.Errorf("the secret is %v, %v", secret, err)
 	}
 }
@@ -76,7 +79,8 @@ func TestCopierInManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).Complete(&Copier{manager.GetClient()})
+	err = ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).
+		Complete(&Copier{manager.GetClient()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,8 @@ func TestCopierInManager(t *testing.T) {
 	go func() { stopped <- manager.Start(ctx) }() // ended by cancel
 	defer func() { cancel(); <-stopped }()
 
-	secrets, err := cluster.Client().Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Watch(ctx, metav1.ListOptions{})
+	secrets, err := cluster.Client().Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Watch(ctx,
+		metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

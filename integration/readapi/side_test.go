@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// side is one of the two servers, with what was seen of it. Both see the same, but for the names that they give to it.
+// side is one of the two servers, with what was seen of it. Both see the same, but for the names that they
+// give to it.
 type side struct {
 	base   string
 	client *http.Client
@@ -35,7 +36,8 @@ func newSide(t *testing.T, config *rest.Config) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side{base: config.Host, client: client, states: map[string][]map[string]any{}, tokens: map[string]string{}}
+	return &side{base: config.Host, client: client, states: map[string][]map[string]any{},
+		tokens: map[string]string{}}
 }
 
 // request is one that both sides get, with what they put in the place of what only they know.
@@ -110,8 +112,10 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	}
 	if details, ok := content["details"].(map[string]any); ok { // a kube-apiserver says some things twice
 		causes, _ := details["causes"].([]any)
-		slices.SortStableFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		if details["causes"] = slices.CompactFunc(causes, func(a, b any) bool { return reflect.DeepEqual(a, b) }); len(causes) == 0 {
+		slices.SortStableFunc(causes,
+			func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		if details["causes"] = slices.CompactFunc(causes,
+			func(a, b any) bool { return reflect.DeepEqual(a, b) }); len(causes) == 0 {
 			delete(details, "causes")
 		}
 	}
@@ -129,8 +133,8 @@ func (s *side) remember(content map[string]any) {
 	s.states[key] = append(s.states[key], content)
 }
 
-// same reports whether two states differ by no more than who wrote which field, which a real server counts as a change. If so
-// their versions are one.
+// same reports whether two states differ by no more than who wrote which field, which a real server counts as
+// a change. If so their versions are one.
 func (s *side) same(before, after map[string]any) bool {
 	was, is := before["metadata"].(map[string]any), after["metadata"].(map[string]any)
 	old, _ := was["resourceVersion"].(string)
@@ -168,7 +172,8 @@ func deepCopy(content map[string]any) map[string]any {
 	return again
 }
 
-// mask returns what two servers can have in common: tokens for what each makes up, nothing of who wrote which field.
+// mask returns what two servers can have in common: tokens for what each makes up, nothing of who wrote which
+// field.
 func (s *side) mask(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -212,7 +217,9 @@ func (s *side) maskText(text string) string {
 		return "NOW"
 	}
 	text = uidForm.ReplaceAllStringFunc(text, func(uid string) string { return s.token("uid", uid) })
-	text = strings.ReplaceAll(text, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp", "json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+	text = strings.ReplaceAll(text,
+		"error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+		"json: cannot unmarshal object into Go value of type jsonpatch.Patch")
 	// Where it is stored, and in which Go type, is nobody's business.
 	text = strings.ReplaceAll(storageForm.ReplaceAllString(text, ""), "ObjectMeta.metadata.", "ObjectMeta.")
 	text, _, _ = strings.Cut(text, ", application/apply-patch") // which is not served here

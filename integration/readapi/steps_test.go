@@ -59,27 +59,40 @@ func newStep(r *rand.Rand, k kind) step {
 	case 8, 9:
 		return newDelete(r, k, name)
 	case 10:
-		query := often(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da", "labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da")
+		query := often(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
+			"labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da")
 		return step{"delete all " + query, func(*side) request {
 			return request{method: http.MethodDelete, path: k.collection, query: query}
 		}}
 	}
 	if r.IntN(2) == 0 {
-		return step{"list", func(*side) request { return request{method: http.MethodGet, path: k.collection} }}
+		return step{"list", func(*side) request {
+			return request{method: http.MethodGet,
+				path: k.collection}
+		}}
 	}
-	return step{"get " + name, func(*side) request { return request{method: http.MethodGet, path: k.path(name)} }}
+	return step{"get " + name,
+		func(*side) request { return request{method: http.MethodGet, path: k.path(name)} }}
 }
 
 // metadata is what objects are created with, beside a name.
 var metadata = []map[string]any{
-	{}, {"labels": map[string]any{"l": "x"}}, {"finalizers": []any{"example.com/f"}}, {"finalizers": []any{"foregroundDeletion"}},
-	{"annotations": map[string]any{"n": "1"}, "labels": map[string]any{"l": "x"}, "finalizers": []any{"example.com/f", "example.com/g"}},
-	{"labels": map[string]any{"l": "not valid"}}, {"labels": map[string]any{"l": 1}}, {"annotations": map[string]any{"a b": "x"}},
-	{"finalizers": []any{"no domain"}}, {"name": "Upper"}, {"name": ""}, {"name": "", "generateName": "gen-"}, {"name": nil}, {"namespace": "elsewhere"},
-	{"resourceVersion": "12345"}, {"uid": "mine"}, {"generation": 7}, {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3},
-	{"creationTimestamp": "2020-01-01T00:00:00Z"}, {"creationTimestamp": nil}, {"selfLink": "/x"}, {"odd": "x"}, {"labels": nil},
-	{"ownerReferences": []any{owner("1"), owner("1"), owner("2")}}, {"ownerReferences": []any{map[string]any{"kind": "A", "name": "a"}}},
-	{"managedFields": []any{map[string]any{"manager": "me", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:x": map[string]any{}}}}},
+	{}, {"labels": map[string]any{"l": "x"}}, {"finalizers": []any{"example.com/f"}},
+	{"finalizers": []any{"foregroundDeletion"}},
+	{"annotations": map[string]any{"n": "1"}, "labels": map[string]any{"l": "x"},
+		"finalizers": []any{"example.com/f", "example.com/g"}},
+	{"labels": map[string]any{"l": "not valid"}}, {"labels": map[string]any{"l": 1}},
+	{"annotations": map[string]any{"a b": "x"}},
+	{"finalizers": []any{"no domain"}}, {"name": "Upper"}, {"name": ""}, {"name": "",
+		"generateName": "gen-"}, {"name": nil}, {"namespace": "elsewhere"},
+	{"resourceVersion": "12345"}, {"uid": "mine"}, {"generation": 7},
+	{"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3},
+	{"creationTimestamp": "2020-01-01T00:00:00Z"}, {"creationTimestamp": nil}, {"selfLink": "/x"},
+	{"odd": "x"}, {"labels": nil},
+	{"ownerReferences": []any{owner("1"), owner("1"),
+		owner("2")}}, {"ownerReferences": []any{map[string]any{"kind": "A", "name": "a"}}},
+	{"managedFields": []any{map[string]any{"manager": "me", "operation": "Update", "apiVersion": "v1",
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:x": map[string]any{}}}}},
 }
 
 func owner(uid string) map[string]any {
@@ -113,9 +126,11 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 	case "no metadata":
 		delete(object, "metadata")
 	}
-	query := often(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore", "fieldValidation=Odd", "fieldManager=me")
+	query := often(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore",
+		"fieldValidation=Odd", "fieldManager=me")
 	return step{fmt.Sprint("create ", object, " ", query), func(*side) request {
-		return request{method: http.MethodPost, path: k.collection, query: query, media: mediaJSON, body: object}
+		return request{method: http.MethodPost, path: k.collection, query: query,
+			media: mediaJSON, body: object}
 	}}
 }
 
@@ -161,7 +176,8 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 	changes := changes
 	if k.builtIn {
 		changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool {
-			return strings.HasSuffix(c.what, " status") || c.what == "another kind" || c.what == "another group"
+			return strings.HasSuffix(c.what, " status") || c.what == "another kind" ||
+				c.what == "another group"
 		})
 	}
 	made := []change{often(r, pick(r, changes[:9]...), changes...)}
@@ -188,34 +204,47 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 	return step{what, func(s *side) request {
 		object := s.state(k.kind, name, back)
 		if object == nil {
-			object = map[string]any{"apiVersion": k.apiVersion, "kind": k.kind, "metadata": map[string]any{"name": name}}
+			object = map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
+				"metadata": map[string]any{"name": name}}
 			maps.Copy(object, k.contents[0])
 		}
 		meta := object["metadata"].(map[string]any)
 		for _, c := range made {
 			c.do(object, meta)
 		}
-		return request{method: http.MethodPut, path: k.path(name) + subresource, query: query, media: mediaJSON, body: object}
+		return request{method: http.MethodPut, path: k.path(name) + subresource, query: query,
+			media: mediaJSON, body: object}
 	}}
 }
 
 type patchBody struct{ media, body string }
 
 var patches = []patchBody{
-	{mediaMerge, `{"metadata":{"labels":{"l":"x","m":null}}}`}, {mediaMerge, `{"metadata":{"finalizers":null}}`},
-	{mediaMerge, `{"metadata":{"finalizers":["example.com/f"]}}`}, {mediaMerge, `{"spec":{"n":5}}`}, {mediaMerge, `{"spec":null}`},
-	{mediaMerge, `{"status":{"phase":"c"}}`}, {mediaMerge, `{"status":null}`}, {mediaMerge, `{"data":{"k":"v"}}`}, {mediaMerge, `{}`},
+	{mediaMerge, `{"metadata":{"labels":{"l":"x","m":null}}}`}, {mediaMerge,
+		`{"metadata":{"finalizers":null}}`},
+	{mediaMerge, `{"metadata":{"finalizers":["example.com/f"]}}`}, {mediaMerge,
+		`{"spec":{"n":5}}`}, {mediaMerge, `{"spec":null}`},
+	{mediaMerge, `{"status":{"phase":"c"}}`}, {mediaMerge, `{"status":null}`}, {mediaMerge,
+		`{"data":{"k":"v"}}`}, {mediaMerge, `{}`},
 	{mediaMerge, `{"spec":{"n":null,"unknown":1}}`}, {mediaMerge, `{"spec":{"unknown":{"a":1}},"more":1}`},
-	{mediaPatch, `[{"op":"add","path":"/metadata/labels","value":{"l":"x"}}]`}, {mediaPatch, `[{"op":"remove","path":"/metadata/finalizers"}]`},
+	{mediaPatch, `[{"op":"add","path":"/metadata/labels","value":{"l":"x"}}]`}, {mediaPatch,
+		`[{"op":"remove","path":"/metadata/finalizers"}]`},
 	{mediaPatch, `[{"op":"test","path":"/metadata/name","value":"a"},{"op":"add","path":"/metadata/annotations","value":{"t":"1"}}]`},
 	{mediaPatch, `[{"op":"replace","path":"/spec/n","value":9}]`}, {mediaPatch, `[]`},
-	{mediaMerge, `{"metadata":{"name":"d"}}`}, {mediaMerge, `{"metadata":{"name":null}}`}, {mediaMerge, `{"metadata":{"namespace":"elsewhere"}}`},
-	{mediaMerge, `{"metadata":{"uid":"other"}}`}, {mediaMerge, `{"metadata":{"uid":null}}`}, {mediaMerge, `{"metadata":{"resourceVersion":"1"}}`},
-	{mediaMerge, `{"metadata":{"resourceVersion":null}}`}, {mediaMerge, `{"metadata":{"labels":{"l":1}}}`}, {mediaMerge, `{"metadata":{"labels":{"l":"not valid"}}}`},
-	{mediaMerge, `{"metadata":{"creationTimestamp":null,"generation":99}}`}, {mediaMerge, `{"metadata":{"deletionTimestamp":"2020-01-01T00:00:00Z"}}`},
-	{mediaMerge, `{"metadata":null}`}, {mediaMerge, `{"kind":"Other"}`}, {mediaMerge, `{"kind":null}`}, {mediaMerge, `{"apiVersion":"example.com/v9"}`},
-	{mediaMerge, `[]`}, {mediaMerge, `{`}, {mediaMerge, `7`}, {mediaPatch, `{}`}, {mediaPatch, `[{"op":"odd","path":"/a"}]`}, {mediaPatch, `[{"op":"remove","path":"/none"}]`},
-	{mediaPatch, `[{"op":"test","path":"/metadata/name","value":"z"}]`}, {mediaPatch, `[{"op":"replace","path":"","value":7}]`},
+	{mediaMerge, `{"metadata":{"name":"d"}}`}, {mediaMerge, `{"metadata":{"name":null}}`}, {mediaMerge,
+		`{"metadata":{"namespace":"elsewhere"}}`},
+	{mediaMerge, `{"metadata":{"uid":"other"}}`}, {mediaMerge, `{"metadata":{"uid":null}}`}, {mediaMerge,
+		`{"metadata":{"resourceVersion":"1"}}`},
+	{mediaMerge, `{"metadata":{"resourceVersion":null}}`}, {mediaMerge,
+		`{"metadata":{"labels":{"l":1}}}`}, {mediaMerge, `{"metadata":{"labels":{"l":"not valid"}}}`},
+	{mediaMerge, `{"metadata":{"creationTimestamp":null,"generation":99}}`}, {mediaMerge,
+		`{"metadata":{"deletionTimestamp":"2020-01-01T00:00:00Z"}}`},
+	{mediaMerge, `{"metadata":null}`}, {mediaMerge, `{"kind":"Other"}`}, {mediaMerge,
+		`{"kind":null}`}, {mediaMerge, `{"apiVersion":"example.com/v9"}`},
+	{mediaMerge, `[]`}, {mediaMerge, `{`}, {mediaMerge, `7`}, {mediaPatch, `{}`}, {mediaPatch,
+		`[{"op":"odd","path":"/a"}]`}, {mediaPatch, `[{"op":"remove","path":"/none"}]`},
+	{mediaPatch, `[{"op":"test","path":"/metadata/name","value":"z"}]`}, {mediaPatch,
+		`[{"op":"replace","path":"","value":7}]`},
 	{mediaPatch, `[{"op":"add","path":"/metadata/odd","value":"x"}]`}, {"application/odd", `{}`},
 }
 
@@ -223,7 +252,9 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 	patches := patches
 	if k.builtIn { // what its Go type knows
 		patches = slices.DeleteFunc(slices.Clone(patches), func(p patchBody) bool {
-			return strings.Contains(p.body, "status") || strings.Contains(p.body, "spec") || strings.Contains(p.body, "data\":{\"k") || strings.Contains(p.body, `"kind"`) || strings.Contains(p.body, "apiVersion")
+			return strings.Contains(p.body, "status") || strings.Contains(p.body, "spec") ||
+				strings.Contains(p.body, "data\":{\"k") || strings.Contains(p.body, `"kind"`) ||
+				strings.Contains(p.body, "apiVersion")
 		})
 	}
 	patch := often(r, pick(r, patches[:16]...), patches...)
@@ -232,14 +263,17 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 		subresource = often(r, "", "/status")
 	}
 	query := often(r, "", "dryRun=All", "fieldValidation=Strict", "force=true", "fieldManager=me")
-	return step{fmt.Sprintf("patch %s%s %s %s: %s", name, subresource, query, patch.media, patch.body), func(*side) request {
-		return request{method: http.MethodPatch, path: k.path(name) + subresource, query: query, media: patch.media, body: patch.body}
-	}}
+	return step{fmt.Sprintf("patch %s%s %s %s: %s", name, subresource, query, patch.media, patch.body),
+		func(*side) request {
+			return request{method: http.MethodPatch, path: k.path(name) + subresource, query: query,
+				media: patch.media, body: patch.body}
+		}}
 }
 
 func newDelete(r *rand.Rand, k kind, name string) step {
 	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1"}
-	choice := often(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid", "bad uid", "version", "bad version", "dry", "grace", "query", "no body")
+	choice := often(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid",
+		"bad uid", "version", "bad version", "dry", "grace", "query", "no body")
 	query := ""
 	switch choice {
 	case "Background", "Foreground", "Orphan", "Odd":

@@ -56,11 +56,13 @@ type writer struct {
 }
 
 // transcript writes in many ways and returns what the server says.
-func transcript(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource, namespace string) []string {
+func transcript(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource,
+	namespace string) []string {
 	t.Helper()
 	w := &writer{t: t, client: dynamicFor(t, config).Resource(gvr).Namespace(namespace), gvr: gvr}
 	ctx := t.Context()
-	first := w.create("a", map[string]any{"spec": map[string]any{"n": int64(1)}, "status": map[string]any{"ready": true}}, "example.com/f")
+	first := w.create("a", map[string]any{"spec": map[string]any{"n": int64(1)},
+		"status": map[string]any{"ready": true}}, "example.com/f")
 	follow, err := w.client.Watch(ctx, metav1.ListOptions{ResourceVersion: first.GetResourceVersion()})
 	if err != nil {
 		t.Fatal(err)
@@ -69,10 +71,18 @@ func transcript(t *testing.T, config *rest.Config, gvr schema.GroupVersionResour
 	w.create("a", nil)
 	w.create("", nil)
 	stale := w.last.DeepCopy()
-	w.change("spec", func(u *unstructured.Unstructured) { set(u, int64(2), "spec", "n"); set(u, true, "status", "x") })
+	w.change("spec", func(u *unstructured.Unstructured) {
+		set(u, int64(2), "spec", "n")
+		set(u, true,
+			"status", "x")
+	})
 	w.change("nothing", func(*unstructured.Unstructured) {})
 	w.change("labels", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
-	w.change("a time", func(u *unstructured.Unstructured) { u.SetCreationTimestamp(metav1.Unix(1, 0)); u.SetGeneration(70) })
+	w.change("a time", func(u *unstructured.Unstructured) {
+		u.SetCreationTimestamp(metav1.Unix(1,
+			0))
+		u.SetGeneration(70)
+	})
 	w.change("another uid", func(u *unstructured.Unstructured) { u.SetUID("x") })
 	w.change("no version", func(u *unstructured.Unstructured) { u.SetResourceVersion("") })
 	w.change("another name", func(u *unstructured.Unstructured) { u.SetName("b") })
@@ -93,7 +103,8 @@ func transcript(t *testing.T, config *rest.Config, gvr schema.GroupVersionResour
 	w.note("delete")(nil, w.client.Delete(ctx, "a", metav1.DeleteOptions{}))
 	w.note("deleting")(w.client.Get(ctx, "a", metav1.GetOptions{}))
 	w.note("again")(nil, w.client.Delete(ctx, "a", metav1.DeleteOptions{}))
-	w.change("late finalizer", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/f", "example.com/g"}) })
+	w.change("late finalizer",
+		func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/f", "example.com/g"}) })
 	w.change("last finalizer", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
 	w.note("gone")(w.client.Get(ctx, "a", metav1.GetOptions{}))
 	w.note("delete nothing")(nil, w.client.Delete(ctx, "a", metav1.DeleteOptions{}))
@@ -119,8 +130,10 @@ func set(u *unstructured.Unstructured, value any, path ...string) {
 
 // describe is what of an object does not depend on the time.
 func describe(u *unstructured.Unstructured) string {
-	return fmt.Sprint(u.GetName(), " generation ", u.GetGeneration(), " ", u.GetLabels(), u.GetFinalizers(), u.Object["spec"], u.Object["status"],
-		" deleting ", u.GetDeletionTimestamp() != nil, " uid ", u.GetUID() != "", " time ", u.GetCreationTimestamp().Unix() > 1)
+	return fmt.Sprint(u.GetName(), " generation ", u.GetGeneration(), " ", u.GetLabels(), u.GetFinalizers(),
+		u.Object["spec"], u.Object["status"],
+		" deleting ", u.GetDeletionTimestamp() != nil, " uid ", u.GetUID() != "", " time ",
+		u.GetCreationTimestamp().Unix() > 1)
 }
 
 // note takes down an answer.
@@ -142,7 +155,8 @@ func (w *writer) note(what string) func(*unstructured.Unstructured, error) *unst
 	}
 }
 
-func (w *writer) create(name string, content map[string]any, finalizers ...string) *unstructured.Unstructured {
+func (w *writer) create(name string, content map[string]any,
+	finalizers ...string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range content {
 		u.Object[key] = value
@@ -166,5 +180,6 @@ func (w *writer) change(what string, change func(*unstructured.Unstructured)) {
 }
 
 func (w *writer) patch(what string, kind types.PatchType, patch string, subresources ...string) {
-	w.note(what)(w.client.Patch(context.Background(), "a", kind, []byte(patch), metav1.PatchOptions{}, subresources...))
+	w.note(what)(w.client.Patch(context.Background(), "a", kind, []byte(patch), metav1.PatchOptions{},
+		subresources...))
 }

@@ -52,8 +52,8 @@ type childOptions struct {
 	Shards int
 }
 
-// Report is what a replica tells the test; net/rpc takes exported types alone. The test answers each before the replica goes on, so that what it hears of several
-// replicas is in the order in which it happened.
+// Report is what a replica tells the test; net/rpc takes exported types alone. The test answers each before
+// the replica goes on, so that what it hears of several replicas is in the order in which it happened.
 type Report struct {
 	Replica string
 	UID     types.UID
@@ -104,7 +104,8 @@ func (c *child) run() (err error) {
 func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 	member, err := shard.New(shard.Options{
 		Config: rest, Namespace: c.Namespace, Name: "scale", Identity: c.Name, Shards: c.Shards,
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, DrainTimeout: time.Second,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		DrainTimeout: time.Second,
 	})
 	if err != nil {
 		return nil, err
@@ -124,10 +125,12 @@ func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-		return ctrl.Result{}, c.reconcile(ctx, mgr.GetClient(), request)
-	}))
-	return mgr, errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler))
+	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
+		reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+			return ctrl.Result{}, c.reconcile(ctx, mgr.GetClient(), request)
+		}))
+	return mgr, errors.Join(mgr.Add(sharding),
+		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler))
 }
 
 // told is an Assigner that tells the test which shards come and go.
@@ -174,7 +177,8 @@ func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctr
 		return nil // kube-root-ca.crt
 	}
 	tenure := controllerruntime.TenureFrom(ctx)
-	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: tenure.Shard(), Token: tenure.Token()}
+	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: tenure.Shard(),
+		Token: tenure.Token()}
 	c.tell("Begin", r)
 	select { // some work
 	case <-time.After(time.Millisecond):

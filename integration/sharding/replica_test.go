@@ -17,8 +17,8 @@ type replica struct {
 	// end ends the process as a Deployment does, and waits for that.
 	end func()
 
-	// The rest is guarded by scene.mu. gone says that it was killed, paused that it was stopped, and may not know yet that its time
-	// is over.
+	// The rest is guarded by scene.mu. gone says that it was killed, paused that it was stopped, and may not
+	// know yet that its time is over.
 	gone, paused bool
 	// stale counts what it has told since of shards that are somebody else's by now.
 	stale int
@@ -28,7 +28,8 @@ type replica struct {
 func (s *scene) start(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
-		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, Scene: s.address, Shards: *shards,
+		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, Scene: s.address,
+		Shards: *shards,
 	})
 	if err != nil {
 		s.Fatal(err)

@@ -74,7 +74,8 @@ func newScene(t testing.TB) *scene {
 	}
 	s := &scene{TB: t, Client: admin, namespace: harness.Namespace(t)}
 	s.mu.wanted, s.mu.seen = make([]string, *objects), make([]string, *objects)
-	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.took = map[string]*replica{}, map[types.UID]work{}, map[int]departure{}, map[manner][]time.Duration{}
+	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.took = map[string]*replica{}, map[types.UID]work{},
+		map[int]departure{}, map[manner][]time.Duration{}
 	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
 	s.listen()
 	return s
@@ -97,7 +98,8 @@ func (s *scene) create() {
 	for range 16 {
 		group.Go(func() { // ended by the end of the numbers
 			for n := range numbers {
-				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("object-%d", n)}, Data: map[string]string{"v": "0"}}
+				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace,
+					Name: fmt.Sprintf("object-%d", n)}, Data: map[string]string{"v": "0"}}
 				if err := s.Create(context.Background(), object); err != nil {
 					s.Error(err)
 				}
@@ -123,7 +125,8 @@ func (s *scene) update(ctx context.Context) {
 		case <-ticker.C:
 		}
 		n, value := rand.IntN(*objects), fmt.Sprint(round)
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("object-%d", n)}}
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace,
+			Name: fmt.Sprintf("object-%d", n)}}
 		patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"data":{"v":%q}}`, value)))
 		if err := s.Patch(context.WithoutCancel(ctx), object, patch); err != nil {
 			s.Error(err)
@@ -138,7 +141,8 @@ func (s *scene) update(ctx context.Context) {
 // patience is how long nothing may get any better.
 const patience = 90 * time.Second
 
-// await waits until check says that nothing is left to wait for. However much that is: it may take its time as long as it gets less.
+// await waits until check says that nothing is left to wait for. However much that is: it may take its time
+// as long as it gets less.
 func (s *scene) await(check func() (left int, what string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
@@ -164,7 +168,8 @@ func (s *scene) awaitReconciled() {
 	s.await(func() (left int, what string) {
 		for n, wanted := range s.mu.wanted {
 			if s.mu.seen[n] != wanted {
-				left, what = left+1, fmt.Sprintf("object-%d was last reconciled with %q, and has %q", n, s.mu.seen[n], wanted)
+				left, what = left+1, fmt.Sprintf("object-%d was last reconciled with %q, and has %q", n,
+					s.mu.seen[n], wanted)
 			}
 		}
 		return left, what
@@ -182,7 +187,8 @@ func (s *scene) awaitShares(replicas ...*replica) {
 		for _, r := range replicas {
 			sum += held[r]
 			if least := *shards / len(replicas); held[r] < least {
-				left, what = left+least-held[r], fmt.Sprintf("%s has %d shards, want at least %d", r.name, held[r], least)
+				left, what = left+least-held[r], fmt.Sprintf("%s has %d shards, want at least %d", r.name,
+					held[r], least)
 			}
 		}
 		if sum != *shards {
@@ -192,10 +198,11 @@ func (s *scene) awaitShares(replicas ...*replica) {
 	})
 }
 
-// TestScale: from one replica to four, of which one is killed, one is paused for longer than its Leases last, and one is cut off
-// from the API server for as long; then the latter two come back, and the first ends. Objects change all the time: each is
-// reconciled to its last state, by one replica at a time, and none is taken for deleted. The replica that was paused is fenced: it
-// begins nothing in the shards that others have taken.
+// TestScale: from one replica to four, of which one is killed, one is paused for longer than its Leases last,
+// and one is cut off from the API server for as long; then the latter two come back, and the first ends.
+// Objects change all the time: each is reconciled to its last state, by one replica at a time, and none is
+// taken for deleted. The replica that was paused is fenced: it begins nothing in the shards that others have
+// taken.
 func TestScale(t *testing.T) {
 	s := newScene(t)
 	s.create()
@@ -214,7 +221,8 @@ func TestScale(t *testing.T) {
 		defer close(updated)
 		s.update(ctx)
 	}()
-	second, third, fourth := s.start("second", host), s.start("third", host), s.start("fourth", "https://"+link.Address())
+	second, third, fourth := s.start("second", host), s.start("third", host), s.start("fourth",
+		"https://"+link.Address())
 	s.awaitShares(first, second, third, fourth)
 
 	s.signal(second, syscall.SIGKILL, killed)
@@ -246,6 +254,8 @@ func TestScale(t *testing.T) {
 	}
 	for how, took := range s.mu.took {
 		slices.Sort(took)
-		t.Logf("%d shards were %s; until the first reconcile elsewhere it took %v (median), %v at most", len(took), how, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+		t.Logf("%d shards were %s; until the first reconcile elsewhere it took %v (median), %v at most",
+			len(took), how, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].
+				Round(time.Millisecond))
 	}
 }

@@ -25,7 +25,8 @@ func TestTokens(t *testing.T) {
 	tokens := map[int]int64{}
 	hold := func() {
 		t.Helper()
-		member, err := shard.New(shard.Options{Config: harness.Config(t), Namespace: namespace, Name: group, Shards: shards})
+		member, err := shard.New(shard.Options{Config: harness.Config(t), Namespace: namespace, Name: group,
+			Shards: shards})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,13 +55,15 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	hold()
-	for _, patch := range []string{`{"spec":{"leaseTransitions":0}}`, `{"metadata":{"annotations":null},"spec":null}`} {
+	for _, patch := range []string{`{"spec":{"leaseTransitions":0}}`,
+		`{"metadata":{"annotations":null},"spec":null}`} {
 		list, err := leases.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, lease := range list.Items {
-			_, err := leases.Patch(t.Context(), lease.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			_, err := leases.Patch(t.Context(), lease.Name, types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

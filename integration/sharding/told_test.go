@@ -64,8 +64,8 @@ func (t *toldScene) Left(r Report, _ *struct{}) error {
 	return nil
 }
 
-// isStaleLocked reports whether a report is of a tenure after which there has been another. Only a replica that was paused may
-// not know that.
+// isStaleLocked reports whether a report is of a tenure after which there has been another. Only a replica
+// that was paused may not know that.
 func (s *scene) isStaleLocked(r Report) bool {
 	if r.Token >= s.mu.tokens[r.Shard] {
 		return false
@@ -73,7 +73,8 @@ func (s *scene) isStaleLocked(r Report) bool {
 	if by := s.mu.replicas[r.Replica]; by.paused {
 		by.stale++
 	} else {
-		s.Errorf("%s works in shard %d by token %d, after %d", r.Replica, r.Shard, r.Token, s.mu.tokens[r.Shard])
+		s.Errorf("%s works in shard %d by token %d, after %d", r.Replica, r.Shard, r.Token,
+			s.mu.tokens[r.Shard])
 	}
 	return true
 }
@@ -88,7 +89,8 @@ func (t *toldScene) Begin(r Report, _ *struct{}) error {
 	}
 	by := s.mu.replicas[r.Replica]
 	other, working := s.mu.busy[r.UID]
-	if pausedOrGone := working && (other.by.gone || other.by.paused && other.token < r.Token); working && !pausedOrGone {
+	if pausedOrGone := working && (other.by.gone || other.by.paused && other.token < r.Token); working &&
+		!pausedOrGone {
 		s.Errorf("%s works on %s while %s does", r.Replica, r.Object, other.by.name)
 	}
 	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {

@@ -55,7 +55,8 @@ func (w *openWatch) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// ledger checks that what a handler is told adds up: nothing is added twice, and nothing goes back to an older version.
+// ledger checks that what a handler is told adds up: nothing is added twice, and nothing goes back to an
+// older version.
 type ledger struct {
 	*testing.T
 	versions map[types.UID]int // handlers are called one at a time
@@ -90,8 +91,8 @@ func (l *ledger) handler() cache.ResourceEventHandler {
 	}
 }
 
-// TestRangesComeOneByOne: however many times ranges are added, there is one watch of a type in the end, and nothing of what
-// happens meanwhile is lost or told twice.
+// TestRangesComeOneByOne: however many times ranges are added, there is one watch of a type in the end, and
+// nothing of what happens meanwhile is lost or told twice.
 func TestRangesComeOneByOne(t *testing.T) {
 	s := newStage(t)
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
@@ -145,7 +146,8 @@ func (s *stage) update(ctx context.Context, value string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%s-%d"}}}`, value, n)
 		for _, gvr := range []schema.GroupVersionResource{configMaps, s.boats} {
-			_, err := s.admin.Resource(gvr).Namespace(s.namespace).Patch(context.WithoutCancel(ctx), fmt.Sprint("x", n%objects), types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err := s.admin.Resource(gvr).Namespace(s.namespace).Patch(context.WithoutCancel(ctx),
+				fmt.Sprint("x", n%objects), types.MergePatchType, patch, metav1.PatchOptions{})
 			if err != nil {
 				s.Error(err)
 				return

@@ -23,13 +23,14 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// objects is how many there are of each type. One quarter of the hash space has none of them in one of 10^24 runs.
+// objects is how many there are of each type. One quarter of the hash space has none of them in one of 10^24
+// runs.
 const objects = 200
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with the feature, where
-// its version has it, and without.
+// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with
+// the feature, where its version has it, and without.
 type stage struct {
 	*testing.T
 	admin     dynamic.Interface
@@ -50,7 +51,8 @@ func newStage(t *testing.T) *stage {
 	s.boats = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
 	harness.InstallCRDs(t, harness.NewCRD(s.boats.Group, "Boat"))
 	if harness.Has(t, harness.Shards) {
-		s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t), "--feature-gates=ShardedListAndWatch=true")
+		s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t),
+			"--feature-gates=ShardedListAndWatch=true")
 	}
 	config.QPS = -1
 	if s.admin, err = dynamic.NewForConfig(config); err != nil {
@@ -65,9 +67,11 @@ func newStage(t *testing.T) *stage {
 func (s *stage) create(name string) {
 	s.Helper()
 	for gvr, kind := range map[schema.GroupVersionResource]string{configMaps: "ConfigMap", s.boats: "Boat"} {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": kind}}
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(),
+			"kind": kind}}
 		u.SetName(name)
-		if _, err := s.admin.Resource(gvr).Namespace(s.namespace).Create(s.Context(), u, metav1.CreateOptions{}); err != nil {
+		if _, err := s.admin.Resource(gvr).Namespace(s.namespace).Create(s.Context(), u,
+			metav1.CreateOptions{}); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -100,11 +104,13 @@ func (s *stage) replicaOf(config *rest.Config, ranges ...sharding.Range) *replic
 	s.Helper()
 	r := &replica{
 		stage: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
-		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{}, departed: map[types.UID]bool{}, deleted: map[types.UID]bool{},
+		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{},
+		departed:  map[types.UID]bool{}, deleted: map[types.UID]bool{},
 	}
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Defaults: dynamicinformer.ResourceOptions{
-		Shard: r.shard, Namespaces: dynamicinformer.InNamespaces(s.namespace),
-	}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config,
+		Defaults: dynamicinformer.ResourceOptions{
+			Shard: r.shard, Namespaces: dynamicinformer.InNamespaces(s.namespace),
+		}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -183,8 +189,8 @@ func (r *replica) filter(step string, gvr schema.GroupVersionResource, want shar
 	}
 }
 
-// TestShards: replicas share the objects of a type, and hand ranges over, at a server that filters and at one that does not. The
-// former sends nothing in vain, and says that it filters where it can.
+// TestShards: replicas share the objects of a type, and hand ranges over, at a server that filters and at one
+// that does not. The former sends nothing in vain, and says that it filters where it can.
 func TestShards(t *testing.T) {
 	s := newStage(t)
 	quarters := sharding.Split(4)
@@ -197,12 +203,14 @@ func TestShards(t *testing.T) {
 				}
 				s := *s
 				s.T = t
-				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList, quarters[2], quarters[3])
+				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList,
+					quarters[2], quarters[3])
 				one.agree("at first")
 				two.agree("at first")
 				ofMaps, ofBoats := sharding.FilterClient, sharding.FilterClient
 				if filters {
-					ofMaps, ofBoats = sharding.FilterServer, sharding.FilterUnknown // lists of custom resources do not say it
+					// lists of custom resources do not say it
+					ofMaps, ofBoats = sharding.FilterServer, sharding.FilterUnknown
 					if watchList && harness.Has(t, harness.WatchList) {
 						ofMaps = sharding.FilterUnknown
 					}
@@ -236,7 +244,8 @@ func (r *replica) moved(from sharding.Range) {
 		}
 		r.mu.Lock()
 		for _, u := range list.Items {
-			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.departed[u.GetUID()] && u.GetName()[0] == 'x' {
+			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.departed[u.GetUID()] &&
+				u.GetName()[0] == 'x' {
 				r.Errorf("%s %s, in the range: %v, departed: %v", gvr.Resource, u.GetName(), in, !in)
 			}
 		}
@@ -247,8 +256,8 @@ func (r *replica) moved(from sharding.Range) {
 	}
 }
 
-// TestServersOfWhichOneFilters: behind a load balancer, an informer shows its shard whichever server answers, and the status
-// says what the last answers show.
+// TestServersOfWhichOneFilters: behind a load balancer, an informer shows its shard whichever server answers,
+// and the status says what the last answers show.
 func TestServersOfWhichOneFilters(t *testing.T) {
 	harness.Needs(t, harness.Shards)
 	s := newStage(t)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// judged is from how many measurements on growth is judged. The first quarter is not: until then, what is done once counts
-// too much.
+// judged is from how many measurements on growth is judged. The first quarter is not: until then, what is
+// done once counts too much.
 const judged = 12
 
 // measurement is what the process needs when all is quiet. Goroutines are those that stacks counts.
@@ -60,8 +60,8 @@ func writeHeap(t testing.TB, path string) {
 
 // trend is a line through measurements.
 type trend struct {
-	// Mean is the value in the middle; Growth is by how much the line rises from the first to the last measurement, and
-	// Deviation the standard error of that.
+	// Mean is the value in the middle; Growth is by how much the line rises from the first to the last
+	// measurement, and Deviation the standard error of that.
 	Mean, Growth, Deviation float64
 }
 
@@ -111,7 +111,8 @@ func growthOf(all []measurement) growth {
 	}
 }
 
-// judge fails the test for what grows: the heap by more than 5 % and 2 MiB, and anything else by more than 10.
+// judge fails the test for what grows: the heap by more than 5 % and 2 MiB, and anything else by more than
+// 10.
 func (g growth) judge(t testing.TB) {
 	t.Helper()
 	if g.heap.grows(0.05*g.heap.Mean + 2<<20) {
@@ -142,7 +143,8 @@ func TestFit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := fit(at, c.values)
 			if math.Abs(got.Growth-c.growth) > 0.01 || got.grows(10) != c.grows {
-				t.Errorf("%+v, which grows: %v; want a growth of %v, and %v", got, got.grows(10), c.growth, c.grows)
+				t.Errorf("%+v, which grows: %v; want a growth of %v, and %v", got, got.grows(10),
+					c.growth, c.grows)
 			}
 		})
 	}

@@ -1,10 +1,11 @@
 // Package soak_test follows many types for a long time in bad weather.
 //
-// A soak is a number of rounds. In each, writers change objects while connections are cut, slow or dead, the API server
-// and etcd are killed or frozen, history is compacted and memory is short; types come and go, handlers stall, indexes are
-// replaced and informers are acquired and released. After each round the weather clears: every cache must come to
-// equal the server's, what each handler was told must make sense, and memory, goroutines and open files are taken down.
-// client-go's informers follow some of the types over the same connections, for comparison.
+// A soak is a number of rounds. In each, writers change objects while connections are cut, slow or dead, the
+// API server and etcd are killed or frozen, history is compacted and memory is short; types come and go,
+// handlers stall, indexes are replaced and informers are acquired and released. After each round the weather
+// clears: every cache must come to equal the server's, what each handler was told must make sense, and
+// memory, goroutines and open files are taken down. client-go's informers follow some of the types over the
+// same connections, for comparison.
 //
 // What happens depends on the seed, which is printed. Which request it hits is up to the scheduler.
 package soak_test
@@ -36,10 +37,12 @@ func init() {
 	flag.IntVar(&options.objects, "objects", 960, "how many objects there are, over all types")
 	flag.IntVar(&options.updates, "updates", 40, "how many objects are changed in a second, over all types")
 	flag.IntVar(&options.handlers, "handlers", 12, "how many event handlers there are, over all types")
-	flag.IntVar(&options.stock, "stock", 6, "how many of the types that stay client-go's informers follow as well")
+	flag.IntVar(&options.stock, "stock", 6,
+		"how many of the types that stay client-go's informers follow as well")
 	flag.IntVar(&options.limit, "longest", 6, "how many seconds a fault lasts at most")
 	flag.Uint64Var(&options.seed, "seed", 0, "what happens; 0: by the clock")
-	flag.StringVar(&options.heaps, "heaps", "", "the folder where a profile of the live heap is written after each round; empty: none")
+	flag.StringVar(&options.heaps, "heaps", "",
+		"the folder where a profile of the live heap is written after each round; empty: none")
 	flag.StringVar(&options.document, "document", "", "the document whose section is written; empty: none")
 }
 

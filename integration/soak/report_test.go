@@ -53,7 +53,8 @@ func (w *world) compared(text *strings.Builder) {
 | events delivered (repeats of a version) | %d (%d) | %d (%d) |
 | events that make no sense after those before, as an update that is another object | 0 | %d |
 `, options.types, options.stock, allMedian, allLongest, options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
-		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches, ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockNonsense)
+		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches,
+		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockNonsense)
 }
 
 func counts(handlers []*handler) (events, repeats int) {
@@ -68,10 +69,15 @@ func counts(handlers []*handler) (events, repeats int) {
 func (w *world) trends(text *strings.Builder) {
 	if len(w.measurements) >= judged {
 		g := growthOf(w.measurements)
-		text.WriteString("\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")
-		fmt.Fprintf(text, "| live heap, MiB | %.1f | %+.2f | %.2f |\n", g.heap.Mean/(1<<20), g.heap.Growth/(1<<20), g.heap.Deviation/(1<<20))
-		fmt.Fprintf(text, "| goroutines | %.0f | %+.1f | %.1f |\n", g.goroutines.Mean, g.goroutines.Growth, g.goroutines.Deviation)
-		fmt.Fprintf(text, "| open files | %.0f | %+.1f | %.1f |\n", g.files.Mean, g.files.Growth, g.files.Deviation)
+		text.
+			WriteString(
+				"\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")
+		fmt.Fprintf(text, "| live heap, MiB | %.1f | %+.2f | %.2f |\n", g.heap.Mean/(1<<20),
+			g.heap.Growth/(1<<20), g.heap.Deviation/(1<<20))
+		fmt.Fprintf(text, "| goroutines | %.0f | %+.1f | %.1f |\n", g.goroutines.Mean, g.goroutines.Growth,
+			g.goroutines.Deviation)
+		fmt.Fprintf(text, "| open files | %.0f | %+.1f | %.1f |\n", g.files.Mean, g.files.Growth,
+			g.files.Deviation)
 	}
 	w.chart(text, "live heap, MiB", func(m measurement) float64 { return m.Heap / (1 << 20) })
 	w.chart(text, "goroutines", func(m measurement) float64 { return float64(m.Goroutines) })
@@ -83,9 +89,11 @@ func (w *world) chart(text *strings.Builder, name string, value func(measurement
 	var at, values []string
 	top := 1.0
 	for _, m := range w.measurements {
-		at, values = append(at, fmt.Sprintf("%.0f", m.At.Minutes())), append(values, fmt.Sprintf("%.1f", value(m)))
+		at, values = append(at, fmt.Sprintf("%.0f", m.At.Minutes())), append(values,
+			fmt.Sprintf("%.1f", value(m)))
 		top = max(top, value(m)*1.2)
 	}
-	fmt.Fprintf(text, "\n```mermaid\nxychart-beta\n  title \"%s\"\n  x-axis \"minutes\" [%s]\n  y-axis 0 --> %.0f\n  line [%s]\n```\n",
+	fmt.Fprintf(
+		text, "\n```mermaid\nxychart-beta\n  title \"%s\"\n  x-axis \"minutes\" [%s]\n  y-axis 0 --> %.0f\n  line [%s]\n```\n",
 		name, strings.Join(at, ", "), top, strings.Join(values, ", "))
 }

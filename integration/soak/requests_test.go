@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests counts what is asked of the API server about some resources: whole objects of all namespaces, and not what
-// visitors ask for.
+// requests counts what is asked of the API server about some resources: whole objects of all namespaces, and
+// not what visitors ask for.
 type requests struct {
 	resources map[string]bool
 
@@ -50,8 +50,10 @@ type counter struct {
 // RoundTrip implements http.RoundTripper.
 func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := request.URL.Path
-	visitors := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"), "PartialObjectMetadata")
-	if request.Method == http.MethodGet && !visitors && c.requests.resources[path[strings.LastIndex(path, "/")+1:]] {
+	visitors := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"),
+		"PartialObjectMetadata")
+	if request.Method == http.MethodGet && !visitors &&
+		c.requests.resources[path[strings.LastIndex(path, "/")+1:]] {
 		query := request.URL.Query()
 		c.requests.mu.Lock()
 		switch {

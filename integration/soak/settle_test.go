@@ -14,12 +14,12 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// patience is how long anything may take after the weather has cleared: far more than the longest pause between two attempts,
-// so that a busy machine fails no test.
+// patience is how long anything may take after the weather has cleared: far more than the longest pause
+// between two attempts, so that a busy machine fails no test.
 const patience = 5 * time.Minute
 
-// outcome is how long it took after a round: until all types equalled the server's and their status said so, and until the
-// caches did of the types that client-go follows as well.
+// outcome is how long it took after a round: until all types equalled the server's and their status said so,
+// and until the caches did of the types that client-go follows as well.
 type outcome struct{ All, Ours, Theirs time.Duration }
 
 // settle waits until all agree with the server, and checks what the handlers were told.
@@ -122,8 +122,10 @@ func (w *world) agrees(ctx context.Context, k *kind) error {
 			return err
 		}
 		for _, o := range objects {
-			if value, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "bucket"); value != int64(bucket) {
-				return fmt.Errorf("%s: the index has %s under %d, its bucket is %d", k.name, o.(*unstructured.Unstructured).GetName(), bucket, value)
+			if value, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec",
+				"bucket"); value != int64(bucket) {
+				return fmt.Errorf("%s: the index has %s under %d, its bucket is %d", k.name,
+					o.(*unstructured.Unstructured).GetName(), bucket, value)
 			}
 		}
 		indexed += len(objects)
@@ -162,7 +164,8 @@ func same(name string, server map[string]*unstructured.Unstructured, store cache
 			return fmt.Errorf("%s: the cache lacks %s (%v)", name, key, err)
 		}
 		if u := cached.(*unstructured.Unstructured); !reflect.DeepEqual(u.Object, o.Object) {
-			return fmt.Errorf("%s: the cache has version %s of %s, the server %s", name, u.GetResourceVersion(), key, o.GetResourceVersion())
+			return fmt.Errorf("%s: the cache has version %s of %s, the server %s", name,
+				u.GetResourceVersion(), key, o.GetResourceVersion())
 		}
 	}
 	return nil

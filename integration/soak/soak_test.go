@@ -30,8 +30,10 @@ func TestSoak(t *testing.T) {
 		m := measure(t, time.Since(began))
 		w.measurements = append(w.measurements, m)
 		o := w.settled[len(w.settled)-1]
-		t.Logf("%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, the shared types in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
-			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.All.Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
+		t.Logf(
+			"%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, the shared types in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
+			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.All.
+				Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
 	}
 	if len(w.measurements) >= judged {
 		growthOf(w.measurements).judge(t)
@@ -45,7 +47,8 @@ func TestSoak(t *testing.T) {
 		t.Errorf("%d lists were sent for %d types, client-go sent %d", ours, options.stock, stock)
 	}
 	if options.document != "" && !t.Failed() {
-		if err := document.WriteSection(options.document, "Soak", w.section(seed, time.Since(began))); err != nil {
+		if err := document.WriteSection(options.document, "Soak",
+			w.section(seed, time.Since(began))); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stacks counts the goroutines by the functions that they are in. Those of the fault proxy do not count: it leaves some
-// behind of connections that have ended while it broke them.
+// stacks counts the goroutines by the functions that they are in. Those of the fault proxy do not count: it
+// leaves some behind of connections that have ended while it broke them.
 func stacks(t testing.TB) map[string]int {
 	t.Helper()
 	var text strings.Builder
@@ -26,8 +26,8 @@ var (
 	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
 )
 
-// known are the stacks of all measurements so far. These are kept, and have the same ones over and over, which would count as
-// growth of the heap.
+// known are the stacks of all measurements so far. These are kept, and have the same ones over and over,
+// which would count as growth of the heap.
 var known = map[string]string{}
 
 // once returns the string that was known first.

@@ -10,7 +10,8 @@ import (
 // visitors is how many informers there may be for a while.
 const visitors = 5
 
-// visit acquires an informer that shows a type in another way, and releases the one that has been there longest.
+// visit acquires an informer that shows a type in another way, and releases the one that has been there
+// longest.
 func (w *world) visit(k *kind) {
 	w.Helper()
 	views := []dynamicinformer.ResourceOptions{

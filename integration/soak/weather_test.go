@@ -28,23 +28,34 @@ func faults() []fault {
 	all := []fault{
 		{"connections cut", func(w *world) func() { return w.proxy.Cut(w) }},
 		{"connections broken at once", func(w *world) func() { w.proxy.Cut(w)(); return nil }},
-		{"connections slow", func(w *world) func() { return w.proxy.Spoil(w, "bandwidth", map[string]any{"rate": 50}) }},
+		{"connections slow", func(w *world) func() {
+			return w.proxy.Spoil(w, "bandwidth",
+				map[string]any{"rate": 50})
+		}},
 		{"answers late", func(w *world) func() {
 			return w.proxy.Spoil(w, "latency", map[string]any{"latency": 800, "jitter": 700})
 		}},
 		{"answers in small pieces", func(w *world) func() {
-			return w.proxy.Spoil(w, "slicer", map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
+			return w.proxy.Spoil(w, "slicer",
+				map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
 		}},
 		{"no answers, connections open", func(w *world) func() {
 			return w.proxy.Spoil(w, "timeout", map[string]any{"timeout": 0})
 		}},
-		{"connections reset", func(w *world) func() { return w.proxy.Spoil(w, "reset_peer", map[string]any{"timeout": 500}) }},
-		{"connections end after 64 KiB", func(w *world) func() { return w.proxy.Spoil(w, "limit_data", map[string]any{"bytes": 64 << 10}) }},
+		{"connections reset", func(w *world) func() {
+			return w.proxy.Spoil(w, "reset_peer",
+				map[string]any{"timeout": 500})
+		}},
+		{"connections end after 64 KiB", func(w *world) func() {
+			return w.proxy.Spoil(w, "limit_data",
+				map[string]any{"bytes": 64 << 10})
+		}},
 		{"API server killed", func(w *world) func() {
 			harness.KillAPIServer(w)
 			return func() { harness.RestartAPIServerWithin(w, patience) }
 		}},
-		{"API server killed, its connections not", func(w *world) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
+		{"API server killed, its connections not",
+			func(w *world) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
 		{"etcd restarted", func(w *world) func() { harness.RestartEtcdWithin(w, patience); return nil }},
 		{"history compacted, API server restarted", func(w *world) func() {
 			harness.Compact(w)
@@ -72,7 +83,8 @@ func faults() []fault {
 	return all
 }
 
-// setClock has the clock of this process jump, until it jumps back with the function it returns. Neither makes anything older.
+// setClock has the clock of this process jump, until it jumps back with the function it returns. Neither
+// makes anything older.
 func (w *world) setClock(ahead time.Duration) func() {
 	w.Helper()
 	set := func(ahead time.Duration) {
@@ -80,7 +92,8 @@ func (w *world) setClock(ahead time.Duration) func() {
 		for _, k := range w.kinds {
 			for _, h := range k.informer.Handlers() {
 				if age := time.Since(w.started); h.Lag > age {
-					w.Errorf("with the clock %v ahead, an event of %s has waited for %v; the soak is %v old", ahead, h.Name, h.Lag, age)
+					w.Errorf("with the clock %v ahead, an event of %s has waited for %v; the soak is %v old",
+						ahead, h.Name, h.Lag, age)
 				}
 			}
 		}
@@ -93,7 +106,8 @@ func (w *world) setClock(ahead time.Duration) func() {
 func (w *world) freeze() {
 	w.Helper()
 	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
-	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()), strconv.Itoa(w.seconds()))
+	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()),
+		strconv.Itoa(w.seconds()))
 	if out, err := command.CombinedOutput(); err != nil {
 		w.Errorf("stopping this process: %v: %s", err, out)
 	}

@@ -99,7 +99,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		definition := harness.NewCRD(group, name)
 		w.kinds = append(w.kinds, &kind{
 			name: name, coming: i < options.coming, definition: definition,
-			gvr: schema.GroupVersionResource{Group: group, Version: "v1", Resource: fmt.Sprintf("storm%ds", i)},
+			gvr: schema.GroupVersionResource{Group: group, Version: "v1",
+				Resource: fmt.Sprintf("storm%ds", i)},
 		})
 	}
 	for _, k := range w.kinds {
@@ -118,7 +119,8 @@ func (w *world) follow() {
 	config := w.config()
 	w.types = harness.RunTracker(w, config).Types()
 	config, w.ours = counting(config, w.shared())
-	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(), Linger: time.Second})
+	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(),
+		Linger: time.Second})
 	var err error
 	for _, k := range w.kinds {
 		if k.informer, err = w.factory.ForResource(k.gvr); err != nil {
@@ -130,7 +132,8 @@ func (w *world) follow() {
 	}
 	for i := range options.handlers {
 		k := w.kinds[i%len(w.kinds)]
-		h := &handler{kind: k, Witness: witness.New(fmt.Sprintf("handler %d of %s", i, k.name), func() int { return k.informer.Status().Generation })}
+		h := &handler{kind: k, Witness: witness.New(fmt.Sprintf("handler %d of %s", i, k.name),
+			func() int { return k.informer.Status().Generation })}
 		if h.handle, err = k.informer.AddEventHandler(h.Witness); err != nil {
 			w.Fatal(err)
 		}

@@ -27,8 +27,8 @@ const (
 // written counts what the server has taken, and what it has not, or did not say.
 type written struct{ done, failed atomic.Int64 }
 
-// write writes at the rate of the options until stop is called. The value of an object rises with each attempt, so that an
-// object is never the same twice.
+// write writes at the rate of the options until stop is called. The value of an object rises with each
+// attempt, so that an object is never the same twice.
 func (w *world) write(seed uint64) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var group sync.WaitGroup
@@ -100,7 +100,8 @@ func (w *world) populate() {
 			for i := part; i < each*len(w.kinds); i += writers {
 				k, number := w.kinds[i/each], i%each
 				objects := w.admin.Resource(k.gvr).Namespace(w.namespaces[number%len(w.namespaces)])
-				if _, err := objects.Create(w.ctx, k.object(fmt.Sprintf("o%d", number), 1), metav1.CreateOptions{}); err != nil {
+				if _, err := objects.Create(w.ctx, k.object(fmt.Sprintf("o%d", number), 1),
+					metav1.CreateOptions{}); err != nil {
 					w.Error(err)
 					return
 				}

@@ -9,7 +9,8 @@ type Type struct {
 	Namespaced          bool
 	// ShortNames are separated by spaces.
 	ShortNames string
-	// Fields are the selectable fields that kubectl itself uses, beside name and namespace, separated by spaces.
+	// Fields are the selectable fields that kubectl itself uses, beside name and namespace, separated by
+	// spaces.
 	Fields string
 }
 
@@ -39,19 +40,26 @@ var Types = []Type{
 	{"", "Node", "nodes", inCluster, "no", ".spec.unschedulable"},
 	{"", "PersistentVolume", "persistentvolumes", inCluster, "pv", ""},
 	{"", "PersistentVolumeClaim", "persistentvolumeclaims", inNamespace, "pvc", ""},
-	{"", "Pod", "pods", inNamespace, "po", ".spec.nodeName .spec.restartPolicy .spec.serviceAccountName .status.phase .status.podIP"},
+	{"", "Pod", "pods", inNamespace, "po",
+		".spec.nodeName .spec.restartPolicy .spec.serviceAccountName .status.phase .status.podIP"},
 	{"", "PodTemplate", "podtemplates", inNamespace, "", ""},
 	{"", "ReplicationController", "replicationcontrollers", inNamespace, "rc", ".status.replicas"},
 	{"", "ResourceQuota", "resourcequotas", inNamespace, "quota", ""},
 	{"", "Secret", "secrets", inNamespace, "", ".type"},
 	{"", "Service", "services", inNamespace, "svc", ".spec.clusterIP .spec.type"},
 	{"", "ServiceAccount", "serviceaccounts", inNamespace, "sa", ""},
-	{"admissionregistration.k8s.io", "MutatingAdmissionPolicy", "mutatingadmissionpolicies", inCluster, "", ""},
-	{"admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", inCluster, "", ""},
-	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", inCluster, "", ""},
+	{"admissionregistration.k8s.io", "MutatingAdmissionPolicy", "mutatingadmissionpolicies",
+		inCluster, "", ""},
+	{"admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings",
+		inCluster, "", ""},
+	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
+		inCluster, "", ""},
+	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "validatingadmissionpolicies",
+		inCluster, "", ""},
+	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings",
+		inCluster, "", ""},
+	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
+		inCluster, "", ""},
 	{"apps", "ControllerRevision", "controllerrevisions", inNamespace, "", ""},
 	{"apps", "DaemonSet", "daemonsets", inNamespace, "ds", ""},
 	{"apps", "Deployment", "deployments", inNamespace, "deploy", ""},
@@ -60,14 +68,16 @@ var Types = []Type{
 	{"autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", inNamespace, "hpa", ""},
 	{"batch", "CronJob", "cronjobs", inNamespace, "cj", ""},
 	{"batch", "Job", "jobs", inNamespace, "", ".status.successful"},
-	{"certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", inCluster, "csr", ".spec.signerName"},
+	{"certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", inCluster, "csr",
+		".spec.signerName"},
 	{"certificates.k8s.io", "ClusterTrustBundle", "clustertrustbundles", inCluster, "", ".spec.signerName"},
 	{"certificates.k8s.io", "PodCertificateRequest", "podcertificaterequests", inNamespace, "", ""},
 	{"coordination.k8s.io", "Lease", "leases", inNamespace, "", ""},
 	{"discovery.k8s.io", "EndpointSlice", "endpointslices", inNamespace, "", ""},
 	{"events.k8s.io", "Event", "events", inNamespace, "ev", ""},
 	{"flowcontrol.apiserver.k8s.io", "FlowSchema", "flowschemas", inCluster, "", ""},
-	{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "prioritylevelconfigurations", inCluster, "", ""},
+	{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "prioritylevelconfigurations",
+		inCluster, "", ""},
 	{"networking.k8s.io", "IPAddress", "ipaddresses", inCluster, "ip", ""},
 	{"networking.k8s.io", "Ingress", "ingresses", inNamespace, "ing", ""},
 	{"networking.k8s.io", "IngressClass", "ingressclasses", inCluster, "", ""},

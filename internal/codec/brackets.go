@@ -1,7 +1,7 @@
 package codec
 
-// bracketScanner finds the end of a JSON object by counting brackets. It takes the text in pieces. It does not
-// check the syntax, and does not tell braces from square brackets.
+// bracketScanner finds the end of a JSON object by counting brackets. It takes the text in pieces. It does
+// not check the syntax, and does not tell braces from square brackets.
 type bracketScanner struct {
 	depth    int
 	inString bool

@@ -15,7 +15,8 @@ import (
 // TestEventsTellWhatWasWaitedFor: of events that come together only the first was.
 func TestEventsTellWhatWasWaitedFor(t *testing.T) {
 	together := strings.Repeat(event("ADDED", widget(1)), 3)
-	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together), strings.NewReader(together))), stock(), nil)
+	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together),
+		strings.NewReader(together))), stock(), nil)
 	for n := range 6 {
 		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
 			t.Errorf("event %d was waited for: %v, %v", n, waited, err)
@@ -34,7 +35,8 @@ func TestQuietWatchesKeepNoBuffer(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	text := event("ADDED", large[:len(large)-len(large)/10*9]+`"}`) // more than the buffer of one that is not quiet
+	text := event("ADDED", large[:len(large)-len(large)/10*9]+
+		`"}`) // more than the buffer of one that is not quiet
 	before := measure()
 	for n := range quiet {
 		events := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)

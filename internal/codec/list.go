@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ErrUnusual is returned by ReadList for what is not a list of the usual form: the dynamic client has to say what it
-// is. Errors of the reader are returned as they are.
+// ErrUnusual is returned by ReadList for what is not a list of the usual form: the dynamic client has to say
+// what it is. Errors of the reader are returned as they are.
 var ErrUnusual = errors.New("not a list of the usual form")
 
 const (
@@ -25,10 +25,11 @@ const (
 	maxItem = 128 << 20
 )
 
-// ReadList reads the JSON of a list and packs its items one by one. At most one item at a time is in memory as it came:
-// the list holds each in the form that packer.Listed returns.
+// ReadList reads the JSON of a list and packs its items one by one. At most one item at a time is in memory
+// as it came: the list holds each in the form that packer.Listed returns.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
-	l := &listReader{source: r, packer: packer, data: make([]byte, 0, listBuffer), list: &packed.List{Items: []*packed.Object{}}}
+	l := &listReader{source: r, packer: packer, data: make([]byte, 0, listBuffer),
+		list: &packed.List{Items: []*packed.Object{}}}
 	if err := l.read(); err != nil {
 		return nil, err
 	}
@@ -219,7 +220,8 @@ func (l *listReader) finish() error {
 	l.list.ResourceVersion, l.list.Continue = content.GetResourceVersion(), content.GetContinue()
 	l.list.RemainingItemCount = content.GetRemainingItemCount()
 	l.list.SetSelfLink(content.GetSelfLink())
-	if selector, found, _ := unstructured.NestedString(l.members, "metadata", "shardInfo", "selector"); found {
+	if selector, found, _ := unstructured.NestedString(l.members, "metadata", "shardInfo",
+		"selector"); found {
 		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
 	}
 	return nil

@@ -15,27 +15,31 @@ import (
 
 // lists are bodies beside those of single objects that a list request may be answered with.
 var lists = map[string]string{
-	"items last":          widgetList(5),
-	"items first":         `{"apiVersion":"example.com/v1","items":[` + widget(1) + "," + widget(2) + `],"kind":"WidgetList","metadata":{"continue":"more","resourceVersion":"12","remainingItemCount":7,"selfLink":"/x"}}`,
+	"items last": widgetList(5),
+	"items first": `{"apiVersion":"example.com/v1","items":[` + widget(1) + "," + widget(2) +
+		`],"kind":"WidgetList","metadata":{"continue":"more","resourceVersion":"12","remainingItemCount":7,"selfLink":"/x"}}`,
 	"built-in":            `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"spec":{}}]}`,
 	"built-in, kind late": `{"items":[{"metadata":{"name":"a"}},{"kind":"Odd","apiVersion":"v2","metadata":{"name":"b"}}],"kind":"PodList","apiVersion":"v1"}`,
-	"spaces":              " {\n \"apiVersion\" : \"v1\" , \"kind\" : \"WidgetList\" , \"items\" : [ " + widget(1) + " , " + widget(2) + " ] , \"metadata\" : { } }\n ",
-	"null metadata":       `{"apiVersion":"v1","kind":"WidgetList","metadata":null,"items":[]}`,
-	"unknown fields":      `{"apiVersion":"v1","kind":"WidgetList","a":{"b":[1,2,{"c":null}]},"n":12.5,"items":[` + widget(1) + `]}`,
-	"kind of item only":   `{"apiVersion":"v1","kind":"WidgetList","items":[{"kind":"Widget","metadata":{"name":"a"}},{"apiVersion":"v1","metadata":{"name":"b"}}]}`,
-	"empty item":          `{"apiVersion":"v1","kind":"WidgetList","items":[{}]}`,
-	"null item":           `{"apiVersion":"v1","kind":"WidgetList","items":[null]}`,
-	"items twice":         `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + `],"items":[` + widget(2) + `]}`,
-	"metadata twice":      `{"apiVersion":"v1","kind":"WidgetList","metadata":{},"metadata":{"resourceVersion":"1"},"items":[]}`,
-	"a comma too many":    `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + `,]}`,
-	"no comma":            `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + widget(2) + `]}`,
-	"a comma at the end":  `{"apiVersion":"v1","kind":"WidgetList","items":[],}`,
-	"more after it":       widgetList(1) + "x",
-	"another after it":    widgetList(1) + widgetList(1),
-	"Status":              `{"apiVersion":"v1","kind":"Status","items":[]}`,
-	"Table with items":    `{"apiVersion":"meta.k8s.io/v1","kind":"Table","items":[]}`,
-	"escaped key":         `{"apiVersion":"v1","kind":"WidgetList","\u0069tems":[` + widget(1) + `]}`,
-	"large item":          `{"apiVersion":"v1","kind":"WidgetList","items":[` + large + "," + widget(1) + `]}`,
+	"spaces": " {\n \"apiVersion\" : \"v1\" , \"kind\" : \"WidgetList\" , \"items\" : [ " +
+		widget(1) + " , " + widget(2) + " ] , \"metadata\" : { } }\n ",
+	"null metadata":     `{"apiVersion":"v1","kind":"WidgetList","metadata":null,"items":[]}`,
+	"unknown fields":    `{"apiVersion":"v1","kind":"WidgetList","a":{"b":[1,2,{"c":null}]},"n":12.5,"items":[` + widget(1) + `]}`,
+	"kind of item only": `{"apiVersion":"v1","kind":"WidgetList","items":[{"kind":"Widget","metadata":{"name":"a"}},{"apiVersion":"v1","metadata":{"name":"b"}}]}`,
+	"empty item":        `{"apiVersion":"v1","kind":"WidgetList","items":[{}]}`,
+	"null item":         `{"apiVersion":"v1","kind":"WidgetList","items":[null]}`,
+	"items twice": `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + `],"items":[` +
+		widget(2) + `]}`,
+	"metadata twice":     `{"apiVersion":"v1","kind":"WidgetList","metadata":{},"metadata":{"resourceVersion":"1"},"items":[]}`,
+	"a comma too many":   `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + `,]}`,
+	"no comma":           `{"apiVersion":"v1","kind":"WidgetList","items":[` + widget(1) + widget(2) + `]}`,
+	"a comma at the end": `{"apiVersion":"v1","kind":"WidgetList","items":[],}`,
+	"more after it":      widgetList(1) + "x",
+	"another after it":   widgetList(1) + widgetList(1),
+	"Status":             `{"apiVersion":"v1","kind":"Status","items":[]}`,
+	"Table with items":   `{"apiVersion":"meta.k8s.io/v1","kind":"Table","items":[]}`,
+	"escaped key":        `{"apiVersion":"v1","kind":"WidgetList","\u0069tems":[` + widget(1) + `]}`,
+	"large item": `{"apiVersion":"v1","kind":"WidgetList","items":[` + large + "," +
+		widget(1) + `]}`,
 }
 
 // listLikeStock fails unless ReadList makes of data what stock does, or leaves it to it.
@@ -62,8 +66,10 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 		Remaining               any
 		Kind                    any
 	}
-	a := envelope{want.GetResourceVersion(), want.GetContinue(), want.GetSelfLink(), want.GetRemainingItemCount(), want.GroupVersionKind()}
-	b := envelope{got.ResourceVersion, got.Continue, got.GetSelfLink(), got.RemainingItemCount, got.GroupVersionKind()}
+	a := envelope{want.GetResourceVersion(), want.GetContinue(), want.GetSelfLink(),
+		want.GetRemainingItemCount(), want.GroupVersionKind()}
+	b := envelope{got.ResourceVersion, got.Continue, got.GetSelfLink(), got.RemainingItemCount,
+		got.GroupVersionKind()}
 	if diff := differ(a, b); diff != "" {
 		t.Fatalf("(-stock +packed)\n%s", diff)
 	}
@@ -71,10 +77,12 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 }
 
 func TestReadList(t *testing.T) {
-	usual := []string{"items last", "items first", "built-in", "built-in, kind late", "spaces", "null metadata", "unknown fields", "escaped key", "large item"}
+	usual := []string{"items last", "items first", "built-in", "built-in, kind late", "spaces",
+		"null metadata", "unknown fields", "escaped key", "large item"}
 	for name, data := range lists {
 		for kind, wrap := range map[string]func(io.Reader) io.Reader{
-			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "eof": iotest.DataErrReader,
+			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,
+			"eof": iotest.DataErrReader,
 		} {
 			if kind != "whole" && len(data) > 1<<20 {
 				continue
@@ -95,7 +103,8 @@ func TestReadList(t *testing.T) {
 func TestReadListFails(t *testing.T) {
 	data := widgetList(300)
 	for _, n := range []int{0, 1, 100, len(data) / 2, len(data) - 1} {
-		_, err := codec.ReadList(io.MultiReader(strings.NewReader(data[:n]), iotest.ErrReader(io.ErrUnexpectedEOF)), nil)
+		_, err := codec.ReadList(io.MultiReader(strings.NewReader(data[:n]),
+			iotest.ErrReader(io.ErrUnexpectedEOF)), nil)
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("after %d bytes: got %v", n, err)
 		}

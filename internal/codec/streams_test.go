@@ -24,48 +24,65 @@ const bookmark = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"re
 
 // streams are what a watch may deliver.
 var streams = map[string]string{
-	"events":               event("ADDED", widget(1)) + event("MODIFIED", widget(2)) + event("DELETED", widget(3)) + event("BOOKMARK", bookmark),
-	"error event":          event("ADDED", widget(1)) + event("ERROR", bodies["Status"]) + event("ADDED", widget(2)),
-	"nothing":              "",
-	"white space":          " \n\r\n\t ",
-	"white space between":  "\n \n" + event("ADDED", widget(1)) + "\r\n\r\n" + event("ADDED", widget(2)),
-	"no newlines":          strings.TrimSpace(event("ADDED", widget(1))) + strings.TrimSpace(event("ADDED", widget(2))),
-	"spaces in events":     `{ "type": "ADDED", "object": ` + widget(1) + ` }` + "\n" + event("ADDED", widget(2)),
-	"spaces at the end":    `{"type":"ADDED","object":` + widget(1) + ` }` + event("ADDED", widget(2)),
-	"pretty":               "{\n\"type\":\"ADDED\",\n\"object\":\n" + widget(1) + "\n}\n" + event("ADDED", widget(2)),
-	"object first":         `{"object":` + widget(1) + `,"type":"ADDED"}` + event("ADDED", widget(2)),
-	"more fields":          `{"type":"ADDED","object":` + widget(1) + `,"more":{"a":"}"}}` + event("ADDED", widget(2)),
-	"object twice":         `{"type":"ADDED","object":` + widget(1) + `,"object":` + widget(3) + `}` + event("ADDED", widget(2)),
-	"brackets in strings":  event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":"}]\"}\\","b":"{[\\\"{"}`) + event("ADDED", widget(2)),
-	"unknown type":         event("RENAMED", widget(1)) + event("ADDED", widget(2)),
-	"type is a prefix":     event("ADDEDMORE", widget(1)),
-	"escaped type":         event(`\u0041DDED`, widget(1)) + event("ADDED", widget(2)),
-	"no type":              `{"object":` + widget(1) + `}`,
-	"null object":          event("ADDED", "null") + event("ADDED", widget(2)),
-	"array object":         event("ADDED", "[]"),
-	"Table":                event("ADDED", bodies["Table"]),
-	"metadata":             event("ADDED", bodies["PartialObjectMetadata"]),
-	"kind in the event":    `{"kind":"WatchEvent","apiVersion":"v1","type":"ADDED","object":` + widget(1) + "}\n",
-	"bad Status":           event("ERROR", `{"kind":"Status","apiVersion":"v1","code":"x"}`),
-	"an object not valid":  event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":tru}`) + event("ADDED", widget(2)),
-	"no kind":              event("ADDED", `{"apiVersion":"v1"}`) + event("ADDED", widget(2)),
-	"deep":                 event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":`+strings.Repeat("[", 6000)+strings.Repeat("]", 6000)+`}`) + event("ADDED", widget(2)),
-	"too deep in all":      event("ADDED", strings.Repeat(`{"a":`, 9999)+"{}"+strings.Repeat("}", 9999)),
-	"truncated":            event("ADDED", widget(1)) + event("ADDED", widget(2))[:200],
-	"newline in a string":  event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b` + "\n" + event("ADDED", widget(2)),
-	"escaped newline":      event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b\` + "\n" + `"}}` + "\n" + event("ADDED", widget(2)),
-	"escaped control byte": event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":"b\`+"\x01"+`c"}`) + event("ADDED", widget(2)),
-	"another case":         event("ADDED", `{"apiVersion":"v1","kind":"Widget","Kind":"Status","metadata":{"name":"a"}}`) + event("ADDED", widget(2)),
-	"HTML":                 event("ADDED", widget(1)) + "<html>\n" + event("ADDED", widget(2)),
-	"wrong brackets":       event("ADDED", widget(1)) + "{]\n" + event("ADDED", widget(2)),
-	"open brackets":        "{{{{{{{\n" + event("ADDED", widget(2)),
-	"number":               event("ADDED", widget(1)) + "12\n",
-	"null":                 "null\n" + event("ADDED", widget(2)),
-	"large":                event("ADDED", large) + event("MODIFIED", widget(2)) + event("ADDED", large),
+	"events": event("ADDED", widget(1)) + event("MODIFIED", widget(2)) + event("DELETED",
+		widget(3)) + event("BOOKMARK", bookmark),
+	"error event": event("ADDED", widget(1)) + event("ERROR", bodies["Status"]) +
+		event("ADDED", widget(2)),
+	"nothing":             "",
+	"white space":         " \n\r\n\t ",
+	"white space between": "\n \n" + event("ADDED", widget(1)) + "\r\n\r\n" + event("ADDED", widget(2)),
+	"no newlines": strings.TrimSpace(event("ADDED", widget(1))) +
+		strings.TrimSpace(event("ADDED", widget(2))),
+	"spaces in events": `{ "type": "ADDED", "object": ` + widget(1) + ` }` + "\n" +
+		event("ADDED", widget(2)),
+	"spaces at the end": `{"type":"ADDED","object":` + widget(1) + ` }` + event("ADDED", widget(2)),
+	"pretty": "{\n\"type\":\"ADDED\",\n\"object\":\n" + widget(1) + "\n}\n" +
+		event("ADDED", widget(2)),
+	"object first": `{"object":` + widget(1) + `,"type":"ADDED"}` + event("ADDED", widget(2)),
+	"more fields": `{"type":"ADDED","object":` + widget(1) + `,"more":{"a":"}"}}` +
+		event("ADDED", widget(2)),
+	"object twice": `{"type":"ADDED","object":` + widget(1) + `,"object":` + widget(3) + `}` +
+		event("ADDED", widget(2)),
+	"brackets in strings": event("ADDED",
+		`{"apiVersion":"v1","kind":"Widget","a":"}]\"}\\","b":"{[\\\"{"}`) + event("ADDED", widget(2)),
+	"unknown type":     event("RENAMED", widget(1)) + event("ADDED", widget(2)),
+	"type is a prefix": event("ADDEDMORE", widget(1)),
+	"escaped type":     event(`\u0041DDED`, widget(1)) + event("ADDED", widget(2)),
+	"no type":          `{"object":` + widget(1) + `}`,
+	"null object":      event("ADDED", "null") + event("ADDED", widget(2)),
+	"array object":     event("ADDED", "[]"),
+	"Table":            event("ADDED", bodies["Table"]),
+	"metadata":         event("ADDED", bodies["PartialObjectMetadata"]),
+	"kind in the event": `{"kind":"WatchEvent","apiVersion":"v1","type":"ADDED","object":` +
+		widget(1) + "}\n",
+	"bad Status": event("ERROR", `{"kind":"Status","apiVersion":"v1","code":"x"}`),
+	"an object not valid": event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":tru}`) +
+		event("ADDED", widget(2)),
+	"no kind": event("ADDED", `{"apiVersion":"v1"}`) + event("ADDED", widget(2)),
+	"deep": event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":`+strings.Repeat("[",
+		6000)+strings.Repeat("]", 6000)+`}`) + event("ADDED", widget(2)),
+	"too deep in all": event("ADDED", strings.Repeat(`{"a":`, 9999)+"{}"+strings.Repeat("}", 9999)),
+	"truncated":       event("ADDED", widget(1)) + event("ADDED", widget(2))[:200],
+	"newline in a string": event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b` + "\n" +
+		event("ADDED", widget(2)),
+	"escaped newline": event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b\` + "\n" + `"}}` +
+		"\n" + event("ADDED", widget(2)),
+	"escaped control byte": event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":"b\`+"\x01"+`c"}`) +
+		event("ADDED", widget(2)),
+	"another case": event("ADDED",
+		`{"apiVersion":"v1","kind":"Widget","Kind":"Status","metadata":{"name":"a"}}`) +
+		event("ADDED", widget(2)),
+	"HTML":           event("ADDED", widget(1)) + "<html>\n" + event("ADDED", widget(2)),
+	"wrong brackets": event("ADDED", widget(1)) + "{]\n" + event("ADDED", widget(2)),
+	"open brackets":  "{{{{{{{\n" + event("ADDED", widget(2)),
+	"number":         event("ADDED", widget(1)) + "12\n",
+	"null":           "null\n" + event("ADDED", widget(2)),
+	"large":          event("ADDED", large) + event("MODIFIED", widget(2)) + event("ADDED", large),
 }
 
 // large is an object of 1.5 MB.
-var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` + strings.Repeat("0123456789", 150_000) + `"}`
+var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` +
+	strings.Repeat("0123456789", 150_000) + `"}`
 
 // step is what one call of a watch decoder says. Errors are compared by whether they end the stream
 // cleanly: where syntax is wrong, our reader notices later, with other words.
@@ -80,13 +97,14 @@ func replay(t testing.TB, stream io.Reader) []step {
 	t.Helper()
 	info := jsonInfo(t, stock())
 	reader := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(stream))
-	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer), info.Serializer)
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer),
+		info.Serializer)
 	defer decoder.Close()
 	return steps(decoder.Decode)
 }
 
-// replayPacked reads a stream with Events. unpacked counts the objects that were not packed. Objects are decoded when the
-// stream is over, which finds out those that refer to its buffers.
+// replayPacked reads a stream with Events. unpacked counts the objects that were not packed. Objects are
+// decoded when the stream is over, which finds out those that refer to its buffers.
 func replayPacked(packer *packed.Packer, stream io.Reader) (all []step, unpacked int) {
 	events := codec.NewEvents(io.NopCloser(stream), stock(), packer)
 	defer events.Close()
@@ -184,11 +202,13 @@ func FuzzStreamsAreStock(f *testing.F) {
 
 // TestBookmarkIsKept checks what the reflector needs of the bookmark that ends a watch-list.
 func TestBookmarkIsKept(t *testing.T) {
-	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true, Paths: []packed.Path{{{Key: "metadata"}, {Key: "annotations"}}}})
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true,
+		Paths: []packed.Path{{{Key: "metadata"}, {Key: "annotations"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, _, err := codec.NewEvents(io.NopCloser(strings.NewReader(event("BOOKMARK", bookmark))), stock(), packed.NewPacker(pruner)).Next()
+	next, _, err := codec.NewEvents(io.NopCloser(strings.NewReader(event("BOOKMARK", bookmark))), stock(),
+		packed.NewPacker(pruner)).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,10 +268,12 @@ func (c *countingSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return c.NegotiatedSerializer.SupportedMediaTypes()
 }
 
-// TestOversizedFrame checks that frames larger than client-go allows end the watch, and that what is read of them is bounded.
+// TestOversizedFrame checks that frames larger than client-go allows end the watch, and that what is read of
+// them is bounded.
 func TestOversizedFrame(t *testing.T) {
 	for name, stream := range map[string]io.Reader{
-		"line":    strings.NewReader(event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) + event("ADDED", widget(1))),
+		"line": strings.NewReader(event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) +
+			event("ADDED", widget(1))),
 		"endless": io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{"a":"`), endless{}),
 	} {
 		events := codec.NewEvents(io.NopCloser(stream), stock(), nil)
@@ -274,7 +296,8 @@ func (endless) Read(p []byte) (int, error) {
 // TestLargestFrame reads a frame that is as large as client-go allows.
 func TestLargestFrame(t *testing.T) {
 	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
-	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x", 16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
+	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x",
+		16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
 	events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), brokenSerializer{stock()}, nil)
 	for i, size := range []int{16<<20 - len(`{"type":"ADDED","object":}`), len(widget(1))} {
 		next, _, err := events.Next()

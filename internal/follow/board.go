@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Board keeps what a source of types last told, and wakes those who wait for news of a type. It is safe for concurrent
-// use.
+// Board keeps what a source of types last told, and wakes those who wait for news of a type. It is safe for
+// concurrent use.
 type Board struct {
 	// completed is called when the source has told all there are.
 	completed func()
@@ -24,7 +24,8 @@ type Board struct {
 	}
 }
 
-// NewBoard returns a board on which there is nothing yet. completed is called, with no lock held, when all types are.
+// NewBoard returns a board on which there is nothing yet. completed is called, with no lock held, when all
+// types are.
 func NewBoard(completed func()) *Board {
 	b := &Board{completed: completed}
 	b.mu.types = map[schema.GroupResource]Type{}
@@ -46,8 +47,8 @@ func (b *Board) know(gr schema.GroupResource) (*knowledge, <-chan struct{}) {
 	return &knowledge{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}, news
 }
 
-// notify has changed called, with no lock held, after each change of what is known of a type, until stop is called; a call
-// may be under way then.
+// notify has changed called, with no lock held, after each change of what is known of a type, until stop is
+// called; a call may be under way then.
 func (b *Board) notify(gr schema.GroupResource, changed func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 type NamespaceList interface {
 	// Known returns the namespaces, and a channel that is closed when that may have changed.
 	Known() (KnownNamespaces, <-chan struct{})
-	// Notify has changed called, with no lock held, when a namespace is created or deleted, until stop is called.
+	// Notify has changed called, with no lock held, when a namespace is created or deleted, until stop is
+	// called.
 	Notify(changed func()) (stop func())
 	// Release gives the list up.
 	Release()
@@ -74,7 +75,8 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	return nil, false
 }
 
-// selected returns the namespaces to read. Where the server does not list any, these are the ones that the set names.
+// selected returns the namespaces to read. Where the server does not list any, these are the ones that the
+// set names.
 func (e *eachNamespace) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:

@@ -14,8 +14,8 @@ type transition struct {
 	known   *knowledge
 }
 
-// ending waits for what ends the generation that follows a version of a type as it was, without a goroutine: whoever
-// changes what is known of the type calls it.
+// ending waits for what ends the generation that follows a version of a type as it was, without a goroutine:
+// whoever changes what is known of the type calls it.
 type ending struct {
 	*Follower
 	version string

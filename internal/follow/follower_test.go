@@ -85,7 +85,8 @@ func (d *diary) RunParts(ctx context.Context, listed func(), _ ...informer.Part)
 	return nil
 }
 
-func (d *diary) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]informer.Part, bool)) error {
+func (d *diary) RunChangingParts(ctx context.Context, listed func(),
+	next func(context.Context) ([]informer.Part, bool)) error {
 	for {
 		parts, more := next(ctx)
 		if !more {
@@ -126,7 +127,8 @@ func (d *diary) Notify(changed func()) func() {
 func (d *diary) Release() { d.note("release the namespaces") }
 
 // follows runs a follower that writes into a diary, and has test compare what that says after each step.
-func follows(t *testing.T, d *diary, change func(*Follower), test func(*Board, func(step string, want ...string))) {
+func follows(t *testing.T, d *diary, change func(*Follower),
+	test func(*Board, func(step string, want ...string))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBoard(func() {})
@@ -155,26 +157,29 @@ func follows(t *testing.T, d *diary, change func(*Follower), test func(*Board, f
 }
 
 func served(uid types.UID, versions ...string) Type {
-	return Type{GroupResource: widgets.GroupResource(), Namespaced: true, UID: uid, Versions: versions, Established: true}
+	return Type{GroupResource: widgets.GroupResource(), Namespaced: true, UID: uid, Versions: versions,
+		Established: true}
 }
 
-// TestFollowerEndsWhatItBegan: a generation has ended before anything is forgotten, and the next begins after that.
+// TestFollowerEndsWhatItBegan: a generation has ended before anything is forgotten, and the next begins after
+// that.
 func TestFollowerEndsWhatItBegan(t *testing.T) {
-	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() }, func(b *Board, expect func(string, ...string)) {
-		expect("nothing is known", "pending TypesUnknown")
-		b.Complete()
-		expect("there is no such type", "pending NotInstalled")
-		b.Set(served("1", "v1"))
-		expect("installed", `begin v1 of "1"`, `read v1 in ""`, "synced 1")
-		b.Set(served("1", "v2", "v1"))
-		expect("another version is preferred")
-		b.Set(served("1", "v2"))
-		expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
-		b.Set(served("2", "v2"))
-		expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
-		b.Remove(widgets.GroupResource())
-		expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
-	})
+	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
+		func(b *Board, expect func(string, ...string)) {
+			expect("nothing is known", "pending TypesUnknown")
+			b.Complete()
+			expect("there is no such type", "pending NotInstalled")
+			b.Set(served("1", "v1"))
+			expect("installed", `begin v1 of "1"`, `read v1 in ""`, "synced 1")
+			b.Set(served("1", "v2", "v1"))
+			expect("another version is preferred")
+			b.Set(served("1", "v2"))
+			expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
+			b.Set(served("2", "v2"))
+			expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
+			b.Remove(widgets.GroupResource())
+			expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
+		})
 }
 
 // TestFollowerReadsNamespaces: one by one while not all may be read, and all at once again when they may.
@@ -193,7 +198,8 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 		d.notify()
 		expect("one goes", "run in a2", "synced 1")
 		close(d.allowed)
-		expect("all may be read", "heard enough of namespaces", "release the namespaces", `read v1 in ""`, "synced 1")
+		expect("all may be read", "heard enough of namespaces", "release the namespaces",
+			`read v1 in ""`, "synced 1")
 	})
 	unknown := &diary{forbidden: errors.New("not for you"), unknown: errors.New("nor are these")}
 	follows(t, unknown, func(f *Follower) {
@@ -201,7 +207,8 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 		f.Board.Set(served("1", "v1"))
 	}, func(_ *Board, expect func(string, ...string)) {
 		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
-		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod", "synced 1", told)
+		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod",
+			"synced 1", told)
 	})
 }
 
@@ -211,10 +218,14 @@ func TestFollowerReadsWhatIsAskedFor(t *testing.T) {
 		change func(*Follower)
 		want   []string
 	}{
-		"every type exists":  {func(f *Follower) { f.Board = nil }, []string{`begin v1 of ""`, `read v1 in ""`, "synced 1"}},
-		"one namespace":      {func(f *Follower) { f.Namespaces = Only("a") }, []string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
-		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") }, []string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
-		"nothing":            {func(f *Follower) { f.Nothing = true }, []string{`begin v1 of "1"`, "run empty", "synced 1"}},
+		"every type exists": {func(f *Follower) { f.Board = nil },
+			[]string{`begin v1 of ""`, `read v1 in ""`, "synced 1"}},
+		"one namespace": {func(f *Follower) { f.Namespaces = Only("a") },
+			[]string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
+		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") },
+			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
+		"nothing": {func(f *Follower) { f.Nothing = true },
+			[]string{`begin v1 of "1"`, "run empty", "synced 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &diary{}, func(f *Follower) {

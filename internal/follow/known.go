@@ -50,7 +50,8 @@ type knowledge struct {
 	unknown map[schema.GroupVersion]error
 }
 
-// undiscovered returns why discovery failed for the first version that the policy accepts; nil if it failed for none.
+// undiscovered returns why discovery failed for the first version that the policy accepts; nil if it failed
+// for none.
 func (k *knowledge) undiscovered(asked schema.GroupVersionResource, policy Versions) error {
 	var found error
 	for gv, err := range k.unknown {
@@ -63,7 +64,8 @@ func (k *knowledge) undiscovered(asked schema.GroupVersionResource, policy Versi
 	return found
 }
 
-// runnable returns the version to follow in these namespaces, or the reason to wait and its cause, which may be nil.
+// runnable returns the version to follow in these namespaces, or the reason to wait and its cause, which may
+// be nil.
 func (k *knowledge) runnable(
 	asked schema.GroupVersionResource, policy Versions, namespaces Namespaces,
 ) (version string, waits requests.Reason, cause error) {
@@ -88,8 +90,8 @@ func (k *knowledge) runnable(
 	return version, waits, nil
 }
 
-// ended returns why a generation that follows the type as it was must end, whatever its version. A type that is
-// no longer established still has its objects: only what cannot come back ends a generation.
+// ended returns why a generation that follows the type as it was must end, whatever its version. A type that
+// is no longer established still has its objects: only what cannot come back ends a generation.
 func (k *knowledge) ended(was identity) requests.Reason {
 	switch {
 	case !k.exists:

@@ -31,31 +31,44 @@ func TestRunnable(t *testing.T) {
 		version string
 		want    requests.Reason
 	}{
-		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1", requests.ReasonNone},
-		{"cluster-scoped in a factory for one", installed, "v1", in(Only("x")), "", requests.ReasonScopeConflict},
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1",
+			requests.ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", in(Only("x")), "",
+			requests.ReasonScopeConflict},
 		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", requests.ReasonNone},
-		{"namespaced in a factory for one", with(func(k *knowledge) { k.Namespaced = true }), "v1", in(Only("x")), "v1", requests.ReasonNone},
+		{"namespaced in a factory for one", with(func(k *knowledge) { k.Namespaced = true }), "v1",
+			in(Only("x")), "v1", requests.ReasonNone},
 		{"not watchable", installed, "v2", in(Namespaces{}), "", requests.ReasonVerbUnsupported},
 		{"not served", installed, "v3", in(Namespaces{}), "", requests.ReasonVersionNotServed},
-		{"not established", with(func(k *knowledge) { k.Established = false }), "v1", in(Namespaces{}), "", requests.ReasonNotEstablished},
+		{"not established", with(func(k *knowledge) { k.Established = false }), "v1", in(Namespaces{}), "",
+			requests.ReasonNotEstablished},
 		{"absent", knowledge{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
 		{"not known", knowledge{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
-		{"absent, and the version is unknown", knowledge{complete: true, unknown: unknown}, "v4", in(Namespaces{}), "", requests.ReasonGroupUnknown},
-		{"absent, and another version is unknown", knowledge{complete: true, unknown: unknown}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
-		{"absent, and any version may be there", knowledge{complete: true, unknown: unknown}, "", by(Preferred()), "", requests.ReasonGroupUnknown},
-		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "", requests.ReasonGroupUnknown},
+		{"absent, and the version is unknown", knowledge{complete: true, unknown: unknown}, "v4",
+			in(Namespaces{}), "", requests.ReasonGroupUnknown},
+		{"absent, and another version is unknown", knowledge{complete: true, unknown: unknown}, "v1",
+			in(Namespaces{}), "", requests.ReasonNotInstalled},
+		{"absent, and any version may be there", knowledge{complete: true, unknown: unknown}, "",
+			by(Preferred()), "", requests.ReasonGroupUnknown},
+		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "",
+			requests.ReasonGroupUnknown},
 		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", requests.ReasonNone},
-		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "", requests.ReasonGroupUnknown},
+		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "",
+			requests.ReasonGroupUnknown},
 		{"the preferred version", several, "v1", by(Preferred()), "v3", requests.ReasonNone},
-		{"the preferred version of those that can be watched", with(func(k *knowledge) { k.Versions = nil }), "", by(Preferred()), "", requests.ReasonVerbUnsupported},
-		{"no version at all", with(func(k *knowledge) { k.Versions, k.Unwatchable = nil, nil }), "v1", by(Preferred()), "", requests.ReasonVersionNotServed},
+		{"the preferred version of those that can be watched", with(func(k *knowledge) { k.Versions = nil }),
+			"", by(Preferred()), "", requests.ReasonVerbUnsupported},
+		{"no version at all", with(func(k *knowledge) { k.Versions, k.Unwatchable = nil, nil }), "v1",
+			by(Preferred()), "", requests.ReasonVersionNotServed},
 		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", requests.ReasonNone},
 		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", requests.ReasonVersionNotServed},
-		{"the order can't be watched", several, "v1", by(Ordered("v4", "v2")), "", requests.ReasonVerbUnsupported},
+		{"the order can't be watched", several, "v1", by(Ordered("v4", "v2")), "",
+			requests.ReasonVerbUnsupported},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			version, got, _ := test.known.runnable(schema.GroupVersionResource{Group: "example.com", Version: test.asked}, test.options.versions, test.options.namespaces)
+			version, got, _ := test.known.runnable(schema.GroupVersionResource{Group: "example.com",
+				Version: test.asked}, test.options.versions, test.options.namespaces)
 			if got != test.want || version != test.version {
 				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
 			}

@@ -44,7 +44,8 @@ func Except(names ...string) Namespaces {
 	return Namespaces{kind: namespacesExcept, names: sortedUnique(names)}
 }
 
-// Matching is every namespace that matches one of the patterns of include, or any without include, and none of except.
+// Matching is every namespace that matches one of the patterns of include, or any without include, and none
+// of except.
 func Matching(include, except []string) Namespaces {
 	return Namespaces{kind: namespacesMatching, names: sortedUnique(include), except: sortedUnique(except)}
 }
@@ -55,8 +56,8 @@ func sortedUnique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not matching
-// a-*".
+// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not
+// matching a-*".
 func (n Namespaces) String() string {
 	names, except := strings.Join(n.names, ","), strings.Join(n.except, ",")
 	switch {
@@ -75,8 +76,8 @@ func (n Namespaces) String() string {
 	}
 }
 
-// Key identifies the set: unlike String, it tells apart what all namespaces and every pattern do differently where not
-// everything may be read.
+// Key identifies the set: unlike String, it tells apart what all namespaces and every pattern do differently
+// where not everything may be read.
 func (n Namespaces) Key() string {
 	return fmt.Sprintf("%d %q %q", max(n.kind, namespacesAll), n.names, n.except)
 }
@@ -177,7 +178,8 @@ func (n Namespaces) Has(namespace string) bool {
 	case namespace == "":
 		return !n.Limited()
 	}
-	return (len(n.names) == 0 || slices.ContainsFunc(n.names, matches)) && !slices.ContainsFunc(n.except, matches)
+	return (len(n.names) == 0 || slices.ContainsFunc(n.names, matches)) &&
+		!slices.ContainsFunc(n.except, matches)
 }
 
 // named returns the namespaces of the set that it has by name.
@@ -185,5 +187,6 @@ func (n Namespaces) named() []string {
 	if n.kind != namespacesMatching {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(n.names), func(name string) bool { return strings.Contains(name, "*") || !n.Has(name) })
+	return slices.DeleteFunc(slices.Clone(n.names),
+		func(name string) bool { return strings.Contains(name, "*") || !n.Has(name) })
 }

@@ -24,7 +24,8 @@ func TestMatchingNamespaces(t *testing.T) {
 		{nil, []string{"kube-*"}, "", true},
 	} {
 		n := Matching(test.include, test.except)
-		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
+		u := &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
 		if got := n.Filter()(u); got != test.want {
 			t.Errorf("%s: %q: %v", n, test.namespace, got)
 		}
@@ -63,7 +64,8 @@ func TestFallsBack(t *testing.T) {
 func TestNamespacesString(t *testing.T) {
 	for want, n := range map[string]Namespaces{
 		"all": All(), "in a,b": Only("b", "a", "b"), "except c": Except("c"),
-		"matching a-*,b": Matching([]string{"b", "a-*"}, nil), "not matching kube-*": Matching(nil, []string{"kube-*"}),
+		"matching a-*,b": Matching([]string{"b", "a-*"}, nil), "not matching kube-*": Matching(nil,
+			[]string{"kube-*"}),
 		"matching a-* except a-b": Matching([]string{"a-*"}, []string{"a-b"}),
 	} {
 		if got := n.String(); got != want {

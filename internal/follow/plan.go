@@ -14,7 +14,8 @@ type partKey struct {
 	selection *requests.Selection // nil: everything
 }
 
-// plan says which parts of a generation run, as namespaces and ranges come and go. Its methods are called by one goroutine.
+// plan says which parts of a generation run, as namespaces and ranges come and go. Its methods are called by
+// one goroutine.
 type plan struct {
 	*Follower
 	generation *generation
@@ -71,7 +72,8 @@ func (p *plan) make(key partKey, joins []*requests.Selection, beside map[partKey
 	described := p.describe(p.generation, key.namespace)
 	described.Selection = key.selection
 	if partIn(beside, key.namespace) { // ranges have been added
-		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"), key.selection.Ranges())
+		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
+			key.selection.Ranges())
 	}
 	described.Late = p.begun && key.namespace != "" && !partIn(p.parts, key.namespace)
 	var joined []informer.Selection

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the stop, when ctx is
-// about to end; so its errors say nothing.
+// serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the
+// stop, when ctx is about to end; so its errors say nothing.
 func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
@@ -32,7 +32,8 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	_ = f.Cache.RunEmpty(ctx, listed)
 }
 
-// serveWhatIsAllowed lists and watches all namespaces at once while that is allowed, and otherwise one by one.
+// serveWhatIsAllowed lists and watches all namespaces at once while that is allowed, and otherwise one by
+// one.
 func (f *Follower) serveWhatIsAllowed(ctx context.Context, g *generation, listed func()) {
 	for {
 		refusal := f.serveAll(ctx, g, listed)
@@ -113,7 +114,8 @@ func (f *Follower) pastOf(g *generation, p Part) informer.Past {
 
 // describe says what the part of a generation in a namespace is.
 func (f *Follower) describe(g *generation, namespace string) Part {
-	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace, Known: g.known.exists, Custom: g.known.UID != ""}
+	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
+		Known: g.known.exists, Custom: g.known.UID != ""}
 }
 
 // part is a part of a generation for the cache to run.
@@ -125,8 +127,8 @@ func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 	return part
 }
 
-// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it returns what
-// the server says.
+// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it
+// returns what the server says.
 func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,7 +172,8 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	}
 	defer namespaces.Release()
 	each := &eachNamespace{
-		plan: &plan{Follower: f, generation: g, past: f.pastOfEach(g)}, all: namespaces, allowed: allowed, refusal: refusal,
+		plan: &plan{Follower: f, generation: g,
+			past: f.pastOfEach(g)}, all: namespaces, allowed: allowed, refusal: refusal,
 		news: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(each.notify)()

@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Shard is the part of a hash space that is followed of a type, and may change at any time. It is safe for concurrent use.
+// Shard is the part of a hash space that is followed of a type, and may change at any time. It is safe for
+// concurrent use.
 type Shard struct {
 	key    requests.ShardKey
 	wanted func() requests.Ranges
@@ -26,7 +27,8 @@ type Shard struct {
 		parts map[*requests.Selection]*shardPart
 		// ending are the selections of parts that others take the place of, which may still run.
 		ending []*requests.Selection
-		// namespaces are those that are followed; none where there is none to follow, and nil while nothing is followed.
+		// namespaces are those that are followed; none where there is none to follow, and nil while nothing
+		// is followed.
 		namespaces []string
 	}
 }
@@ -41,8 +43,8 @@ type shardPart struct {
 	joins []*requests.Selection
 }
 
-// NewShard returns a shard of the ranges that wanted returns, of which nothing is followed yet. told is called, with no lock
-// held, when State returns something else.
+// NewShard returns a shard of the ranges that wanted returns, of which nothing is followed yet. told is
+// called, with no lock held, when State returns something else.
 func NewShard(key requests.ShardKey, wanted func() requests.Ranges, told func()) *Shard {
 	s := &Shard{key: key, wanted: wanted, told: told, news: make(chan struct{}, 1)}
 	s.mu.parts = map[*requests.Selection]*shardPart{}
@@ -90,7 +92,8 @@ func (s *Shard) Dropped() int64 { return s.dropped.Load() }
 func (s *Shard) State() requests.ShardStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := requests.ShardStatus{Key: s.key, Wanted: s.wanted(), Listed: requests.Ranges{}, Filter: requests.ShardFilterServer}
+	state := requests.ShardStatus{Key: s.key, Wanted: s.wanted(), Listed: requests.Ranges{},
+		Filter: requests.ShardFilterServer}
 	missing := requests.Ranges{}
 	covered := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
@@ -142,9 +145,10 @@ func (s *Shard) followNothing() {
 	s.told()
 }
 
-// selections returns the selections of the parts of some namespaces, each with those of the parts that it joins: the selections
-// that there are, as far as anything is left of them, and, for what is wanted besides, one more each. Of those that there are,
-// those that have listed become one. What was returned before has taken effect.
+// selections returns the selections of the parts of some namespaces, each with those of the parts that it
+// joins: the selections that there are, as far as anything is left of them, and, for what is wanted besides,
+// one more each. Of those that there are, those that have listed become one. What was returned before has
+// taken effect.
 func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selection][]*requests.Selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +177,8 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 	return all
 }
 
-// joinLocked has one part of each namespace take the place of those that have listed, so that there are no more watches than it
-// takes, however often ranges are added.
+// joinLocked has one part of each namespace take the place of those that have listed, so that there are no
+// more watches than it takes, however often ranges are added.
 func (s *Shard) joinLocked() {
 	joining := map[string][]*requests.Selection{}
 	for selection, p := range s.mu.parts {
@@ -190,6 +194,7 @@ func (s *Shard) joinLocked() {
 			delete(s.mu.parts, selection)
 		}
 		s.mu.ending = append(s.mu.ending, those...)
-		s.mu.parts[those[0].Join(those[1:]...)] = &shardPart{namespace: namespace, listed: true, ordered: true, joins: those}
+		s.mu.parts[those[0].Join(those[1:]...)] = &shardPart{namespace: namespace, listed: true,
+			ordered: true, joins: those}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Versions say which version of a type is followed, and what happens when the server stops serving it. The zero value is
-// not set, which comes to Pinned.
+// Versions say which version of a type is followed, and what happens when the server stops serving it. The
+// zero value is not set, which comes to Pinned.
 type Versions struct {
 	kind  versionsKind
 	order []string

@@ -14,14 +14,15 @@ var ascents = []struct{ from, to, reason string }{
 
 // order is the command from the bottom up: a package imports only what comes before it.
 var order = []string{
-	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/local", "cmd/crdcache/internal/recorded", "cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
+	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/local", "cmd/crdcache/internal/recorded",
+	"cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
 	"cmd/crdcache/internal/capture",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
 	"cmd/crdcache", "cmd/crdcache/internal/reference",
 }
 
-// upward lists the imports that go the wrong way: from the engine to what users import, which is built on it and could
-// then not use it any more; and within the command from what prints to what decides.
+// upward lists the imports that go the wrong way: from the engine to what users import, which is built on it
+// and could then not use it any more; and within the command from what prints to what decides.
 func upward(packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {
@@ -32,16 +33,22 @@ func upward(packages []dependency) []string {
 				continue
 			}
 			if within(folder, "internal") && !within(target, "internal") && !ascends(folder, target) {
-				violations = append(violations, fmt.Sprintf("%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
+				violations = append(violations,
+					fmt.
+						Sprintf(
+							"%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
 			}
 			if !within(folder, "cmd") || !within(target, "cmd") {
 				continue
 			}
 			from, to := slices.Index(order, folder), slices.Index(order, target)
 			if from < 0 || to < 0 {
-				violations = append(violations, fmt.Sprintf("%s imports %s: both need a place in the order of the command, which is %v", folder, target, order))
+				violations = append(violations,
+					fmt.Sprintf("%s imports %s: both need a place in the order of the command, which is %v",
+						folder, target, order))
 			} else if to > from {
-				violations = append(violations, fmt.Sprintf("%s imports %s: the order of the command is %v", folder, target, order))
+				violations = append(violations, fmt.Sprintf("%s imports %s: the order of the command is %v",
+					folder, target, order))
 			}
 		}
 	}
@@ -74,16 +81,20 @@ func TestUpward(t *testing.T) {
 		pkg, imported string
 		want          []string
 	}{
-		"down":                 {"dynamicinformer", "internal/store", nil},
-		"sideways":             {"internal/informer", "internal/store", nil},
-		"up":                   {"internal/store", "dynamicinformer", []string{"internal/store imports dynamicinformer: internal is the engine"}},
-		"known":                {"internal/testkit/apitest", "readapi", nil},
-		"like a known one":     {"internal/testkits", "readapi", []string{"internal is the engine"}},
-		"command down":         {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
-		"command up":           {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", []string{"the order of the command"}},
-		"command unknown":      {"cmd/crdcache/internal/new", "cmd/crdcache/internal/exit", []string{"need a place"}},
-		"command to library":   {"cmd/crdcache/internal/exit", "dynamicinformer", nil},
-		"engine to command":    {"internal/store", "cmd/crdcache/internal/exit", []string{"internal is the engine"}},
+		"down":     {"dynamicinformer", "internal/store", nil},
+		"sideways": {"internal/informer", "internal/store", nil},
+		"up": {"internal/store", "dynamicinformer",
+			[]string{"internal/store imports dynamicinformer: internal is the engine"}},
+		"known":            {"internal/testkit/apitest", "readapi", nil},
+		"like a known one": {"internal/testkits", "readapi", []string{"internal is the engine"}},
+		"command down":     {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
+		"command up": {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session",
+			[]string{"the order of the command"}},
+		"command unknown": {"cmd/crdcache/internal/new", "cmd/crdcache/internal/exit",
+			[]string{"need a place"}},
+		"command to library": {"cmd/crdcache/internal/exit", "dynamicinformer", nil},
+		"engine to command": {"internal/store", "cmd/crdcache/internal/exit",
+			[]string{"internal is the engine"}},
 		"unrelated to our own": {"internal/store", "../k8s.io/apimachinery", nil},
 	}
 	for name, tt := range tests {
@@ -92,7 +103,8 @@ func TestUpward(t *testing.T) {
 			if outside, ok := strings.CutPrefix(tt.imported, "../"); ok {
 				imported = outside
 			}
-			expectViolations(t, upward([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}), tt.want...)
+			expectViolations(t, upward([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
+				tt.want...)
 		})
 	}
 }

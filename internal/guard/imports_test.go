@@ -20,8 +20,8 @@ type ban struct {
 	reason string
 }
 
-// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache are 119
-// packages; the library adds 15 packages of this module and no other package.
+// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache are
+// 119 packages; the library adds 15 packages of this module and no other package.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
 	most: 134,
@@ -29,19 +29,23 @@ var libraryBudget = budget{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
 		{"k8s.io/cli-runtime", "printers and kubeconfig flags belong to the command line"},
-		{"github.com/prometheus", "which metrics library to use is the program's choice, and this one registers globally"},
+		{"github.com/prometheus",
+			"which metrics library to use is the program's choice, and this one registers globally"},
 		{"k8s.io/component-base", "brings Prometheus and flags along"},
 		{"k8s.io/api", "typed API groups are what a dynamic informer exists to avoid; neither dynamic nor tools/cache needs one"},
 		{"k8s.io/apiextensions-apiserver", "CRDs are read as unstructured objects"},
 		{"k8s.io/client-go/kubernetes", "the typed clients, and their scheme, bring every API group"},
-		{"k8s.io/client-go/informers", "the typed informers bring the typed clients; this alone makes client-go's dynamicinformer four times as big"},
+		{"k8s.io/client-go/informers",
+			"the typed informers bring the typed clients; this alone makes client-go's dynamicinformer four times as big"},
 		{"k8s.io/client-go/listers", "typed listers bring every API group"},
 		{"k8s.io/client-go/applyconfigurations", "typed apply configurations bring every API group"},
 		{"k8s.io/client-go/discovery", "brings kubernetes/scheme and with it about 140 packages"},
 		{"k8s.io/client-go/restmapper", "brings client-go/discovery"},
-		{modulePath + "/discovery", "it is passed in through an interface, so that a program can bring its own and one with fixed types needs none"},
+		{modulePath + "/discovery",
+			"it is passed in through an interface, so that a program can bring its own and one with fixed types needs none"},
 		{modulePath + "/cmd", "a library is no command line"},
-		{modulePath + "/shard", "who holds a shard is the program's to say, and Leases bring every API group"},
+		{modulePath + "/shard",
+			"who holds a shard is the program's to say, and Leases bring every API group"},
 		{"sigs.k8s.io/controller-runtime", "we serve it, not the other way round"},
 	},
 }
@@ -51,7 +55,8 @@ var commandBudget = budget{
 	pkg:  modulePath + "/cmd/crdcache",
 	most: 220,
 	banned: []ban{
-		{"k8s.io/cli-runtime/pkg/genericclioptions", "brings kustomize, OpenAPI and all API groups: 240 packages, fifty megabytes, and as much time to build as all the rest"},
+		{"k8s.io/cli-runtime/pkg/genericclioptions",
+			"brings kustomize, OpenAPI and all API groups: 240 packages, fifty megabytes, and as much time to build as all the rest"},
 		{"k8s.io/api/core", "nothing that is read has a Go type here"},
 		{"k8s.io/client-go/discovery", "brings kubernetes/scheme and with it about 140 packages"},
 		{"k8s.io/kubectl", "brings all of the above"},
@@ -68,7 +73,9 @@ type dependency struct {
 func overBudget(b budget, graph []dependency) []string {
 	var violations []string
 	if len(graph) > b.most {
-		violations = append(violations, fmt.Sprintf("%s costs %d non-standard packages, at most %d are allowed", b.pkg, len(graph), b.most))
+		violations = append(violations,
+			fmt.Sprintf("%s costs %d non-standard packages, at most %d are allowed", b.pkg,
+				len(graph), b.most))
 	}
 	for _, d := range graph {
 		for _, ban := range b.banned {
@@ -110,7 +117,8 @@ func chain(graph []dependency, from, to string) []string {
 // importGraph asks the go command for all non-standard packages that pkg reaches, itself included.
 func importGraph(t *testing.T, pkg string) []dependency {
 	t.Helper()
-	out := goCommand(t, ".", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, pkg)
+	out := goCommand(t, ".", "list", "-deps", "-f",
+		`{{if not .Standard}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, pkg)
 	var graph []dependency
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) > 0 {
@@ -138,26 +146,33 @@ func TestOverBudget(t *testing.T) {
 		graph []dependency
 		want  []string
 	}{
-		"within":           {[]dependency{{"a", []string{"b"}}, {"b", nil}, {"bad.example/xy", nil}}, nil},
-		"too many":         {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"d", nil}}, []string{"costs 4"}},
-		"banned":           {[]dependency{{"a", []string{"bad.example/x"}}, {"bad.example/x", nil}}, []string{"it is bad"}},
-		"below banned":     {[]dependency{{"a", []string{"bad.example/x/y"}}, {"bad.example/x/y", nil}}, []string{"reaches bad.example/x/y"}},
-		"says how":         {[]dependency{{"a", []string{"b"}}, {"b", []string{"bad.example/x"}}, {"bad.example/x", nil}}, []string{"a\n\t→ b\n\t→ bad.example/x"}},
-		"cycle-proof":      {[]dependency{{"a", []string{"b"}}, {"b", []string{"a"}}, {"bad.example/x", nil}}, []string{"it is bad"}},
-		"too many and bad": {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"bad.example/x", nil}}, []string{"costs 4", "it is bad"}},
+		"within": {[]dependency{{"a", []string{"b"}}, {"b", nil}, {"bad.example/xy", nil}}, nil},
+		"too many": {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"d", nil}},
+			[]string{"costs 4"}},
+		"banned": {[]dependency{{"a", []string{"bad.example/x"}}, {"bad.example/x", nil}},
+			[]string{"it is bad"}},
+		"below banned": {[]dependency{{"a", []string{"bad.example/x/y"}}, {"bad.example/x/y", nil}},
+			[]string{"reaches bad.example/x/y"}},
+		"says how": {[]dependency{{"a", []string{"b"}}, {"b", []string{"bad.example/x"}},
+			{"bad.example/x", nil}}, []string{"a\n\t→ b\n\t→ bad.example/x"}},
+		"cycle-proof": {[]dependency{{"a", []string{"b"}}, {"b", []string{"a"}}, {"bad.example/x", nil}},
+			[]string{"it is bad"}},
+		"too many and bad": {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"bad.example/x", nil}},
+			[]string{"costs 4", "it is bad"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { expectViolations(t, overBudget(b, tt.graph), tt.want...) })
 	}
 }
 
-// TestBudgetCatchesTheStockInformer holds the bans against a package that is known to break them, so that a slip in a
-// path or in how the go command is asked cannot make them void.
+// TestBudgetCatchesTheStockInformer holds the bans against a package that is known to break them, so that a
+// slip in a path or in how the go command is asked cannot make them void.
 func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
 	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
-	for _, want := range []string{"at most 134", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:", "k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
+	for _, want := range []string{"at most 134", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
+		"k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {
 			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)
 		}

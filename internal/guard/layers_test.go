@@ -15,18 +15,24 @@ type layer struct {
 }
 
 // engine is what may know how objects are kept.
-var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed", "internal/codec", "internal/requests"}
+var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
+	"internal/codec", "internal/requests"}
 
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
 	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
 	{"k8s.io/cli-runtime", []string{"cmd"}, "printers and kubeconfig flags live in the command line"},
-	{"k8s.io/client-go/informers", []string{"compat"}, "only the drop-in for client-go's dynamicinformer has its types in signatures"},
-	{"k8s.io/client-go/discovery", []string{"compat", "cmd"}, "it brings every API group; our discovery package reads the same documents without"},
-	{"k8s.io/client-go/kubernetes", []string{"cmd", "shard"}, "typed clients have no place in a dynamic library; leader election is built on that of Leases"},
+	{"k8s.io/client-go/informers", []string{"compat"},
+		"only the drop-in for client-go's dynamicinformer has its types in signatures"},
+	{"k8s.io/client-go/discovery", []string{"compat", "cmd"},
+		"it brings every API group; our discovery package reads the same documents without"},
+	{"k8s.io/client-go/kubernetes", []string{"cmd", "shard"},
+		"typed clients have no place in a dynamic library; leader election is built on that of Leases"},
 	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
-	{modulePath + "/internal/store", engine, "what others need of a cache is public, in dynamicinformer.Snapshot"},
-	{modulePath + "/internal/packed", engine, "what others need of an object is public, in dynamicinformer.PackedObject"},
+	{modulePath + "/internal/store", engine,
+		"what others need of a cache is public, in dynamicinformer.Snapshot"},
+	{modulePath + "/internal/packed", engine,
+		"what others need of an object is public, in dynamicinformer.PackedObject"},
 	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
@@ -40,7 +46,8 @@ func misplaced(layers []layer, packages []dependency) []string {
 			for _, l := range layers {
 				allowed := slices.ContainsFunc(l.only, func(dir string) bool { return within(folder, dir) })
 				if within(imported, l.path) && !allowed {
-					violations = append(violations, fmt.Sprintf("%s imports %s: %s; only %v may", folder, imported, l.reason, l.only))
+					violations = append(violations, fmt.Sprintf("%s imports %s: %s; only %v may", folder,
+						imported, l.reason, l.only))
 				}
 			}
 		}
@@ -69,16 +76,18 @@ func TestMisplaced(t *testing.T) {
 		imported string
 		want     []string
 	}{
-		"allowed":             {"cmd/crdcache/internal/cli", cobra, nil},
-		"allowed at the top":  {"cmd", cobra, nil},
-		"not allowed":         {"indexers", cobra, []string{"indexers imports " + cobra}},
-		"part of it":          {"readapi", cobra + "/doc", []string{"readapi imports " + cobra + "/doc"}},
-		"similar folder":      {"cmdline", cobra, []string{"cmdline imports"}},
-		"similar package":     {"indexers", cobra + "x", nil},
-		"our own":             {"discovery", modulePath + "/cmd/crdcache/internal/cli", []string{"nothing depends on the command line"}},
+		"allowed":            {"cmd/crdcache/internal/cli", cobra, nil},
+		"allowed at the top": {"cmd", cobra, nil},
+		"not allowed":        {"indexers", cobra, []string{"indexers imports " + cobra}},
+		"part of it":         {"readapi", cobra + "/doc", []string{"readapi imports " + cobra + "/doc"}},
+		"similar folder":     {"cmdline", cobra, []string{"cmdline imports"}},
+		"similar package":    {"indexers", cobra + "x", nil},
+		"our own": {"discovery", modulePath + "/cmd/crdcache/internal/cli",
+			[]string{"nothing depends on the command line"}},
 		"unrelated":           {"indexers", "k8s.io/apimachinery/pkg/labels", nil},
 		"informers in compat": {"compat/dynamicinformer", "k8s.io/client-go/informers", nil},
-		"informers elsewhere": {"dynamicinformer", "k8s.io/client-go/informers", []string{"only [compat] may"}},
+		"informers elsewhere": {"dynamicinformer", "k8s.io/client-go/informers",
+			[]string{"only [compat] may"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

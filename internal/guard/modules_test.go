@@ -41,7 +41,8 @@ var rootPolicy = modulePolicy{
 		{"k8s.io/component-base", "a part of the sandbox module's API server"},
 		{"go.etcd.io/etcd", "etcd belongs to the sandbox module"},
 		{"github.com/cert-manager", "its types are benchmark material"},
-		{"sigs.k8s.io/controller-runtime", "a peer in the benchmark and an integration test, not a dependency"},
+		{"sigs.k8s.io/controller-runtime",
+			"a peer in the benchmark and an integration test, not a dependency"},
 		{"honnef.co/go/tools", "a linter; it is run by version, not required"},
 	},
 }
@@ -56,10 +57,13 @@ func (p modulePolicy) offences(m goMod) []string {
 		violations = append(violations, fmt.Sprintf("go version is %q, want %q", m.Go, p.goVer))
 	}
 	for _, r := range m.Replace {
-		violations = append(violations, fmt.Sprintf("go.mod replaces %s: go install module/cmd@version refuses replace lines", r.Old.Path))
+		violations = append(violations,
+			fmt.Sprintf("go.mod replaces %s: go install module/cmd@version refuses replace lines",
+				r.Old.Path))
 	}
 	for _, tool := range m.Tool {
-		violations = append(violations, fmt.Sprintf("go.mod has the tool %s: its requirements would become everybody's", tool.Path))
+		violations = append(violations,
+			fmt.Sprintf("go.mod has the tool %s: its requirements would become everybody's", tool.Path))
 	}
 	direct := map[string]bool{}
 	for _, r := range m.Require {
@@ -72,21 +76,25 @@ func (p modulePolicy) offences(m goMod) []string {
 	}
 	for _, want := range p.direct {
 		if !direct[want] {
-			violations = append(violations, fmt.Sprintf("%s is not a direct requirement (missing, or marked // indirect)", want))
+			violations = append(violations,
+				fmt.Sprintf("%s is not a direct requirement (missing, or marked // indirect)", want))
 		}
 	}
 	return violations
 }
 
-// leaks lists the modules of a workspace whose replace lines would apply to the whole of it. The sandbox replaces
-// k8s.io/* and so is not in the workspace: else the library's tests would run on another client-go than the one in
-// the root go.mod. Replacing a module of ours by its folder does no harm, a workspace does the same.
+// leaks lists the modules of a workspace whose replace lines would apply to the whole of it. The sandbox
+// replaces k8s.io/* and so is not in the workspace: else the library's tests would run on another client-go
+// than the one in the root go.mod. Replacing a module of ours by its folder does no harm, a workspace does
+// the same.
 func leaks(workspace map[string]goMod) []string {
 	var violations []string
 	for dir, m := range workspace {
 		for _, r := range m.Replace {
 			if !within(r.Old.Path, modulePath) {
-				violations = append(violations, fmt.Sprintf("go.work uses %s, which replaces %s for every module of the workspace", dir, r.Old.Path))
+				violations = append(violations,
+					fmt.Sprintf("go.work uses %s, which replaces %s for every module of the workspace",
+						dir, r.Old.Path))
 			}
 		}
 	}
@@ -113,7 +121,8 @@ func TestWorkspace(t *testing.T) {
 		return // without a workspace nothing can leak
 	}
 	var work struct{ Use []struct{ DiskPath string } }
-	if err := json.Unmarshal([]byte(goCommand(t, ".", "work", "edit", "-json", "go.work")), &work); err != nil {
+	if err := json.Unmarshal([]byte(goCommand(t, ".", "work", "edit", "-json", "go.work")),
+		&work); err != nil {
 		t.Fatal(err)
 	}
 	modules := map[string]goMod{}
@@ -140,17 +149,26 @@ func TestOffences(t *testing.T) {
 		goMod string
 		want  []string
 	}{
-		"sound":        {sound, nil},
-		"other path":   {`{"Module": {"Path": "n"}, "Go": "1.26.0", "Require": [{"Path": "need"}]}`, []string{"module path"}},
-		"other go":     {`{"Module": {"Path": "m"}, "Go": "1.25", "Require": [{"Path": "need"}]}`, []string{"go version"}},
-		"replace":      {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Replace": [{"Old": {"Path": "x"}}]}`, []string{"replaces x"}},
-		"tool":         {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Tool": [{"Path": "x/cmd"}]}`, []string{"tool x/cmd"}},
-		"missing":      {`{"Module": {"Path": "m"}, "Go": "1.26.0"}`, []string{"need is not a direct"}},
-		"indirect":     {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Indirect": true}]}`, []string{"need is not a direct"}},
-		"banned":       {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/x/server/v3", "Indirect": true}]}`, []string{"too heavy"}},
-		"similar name": {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
+		"sound": {sound, nil},
+		"other path": {`{"Module": {"Path": "n"}, "Go": "1.26.0", "Require": [{"Path": "need"}]}`,
+			[]string{"module path"}},
+		"other go": {`{"Module": {"Path": "m"}, "Go": "1.25", "Require": [{"Path": "need"}]}`,
+			[]string{"go version"}},
+		"replace": {
+			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Replace": [{"Old": {"Path": "x"}}]}`, []string{"replaces x"}},
+		"tool": {
+			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Tool": [{"Path": "x/cmd"}]}`, []string{"tool x/cmd"}},
+		"missing": {`{"Module": {"Path": "m"}, "Go": "1.26.0"}`, []string{"need is not a direct"}},
+		"indirect": {
+			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Indirect": true}]}`,
+			[]string{"need is not a direct"}},
+		"banned": {
+			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/x/server/v3", "Indirect": true}]}`, []string{"too heavy"}},
+		"similar name": {
+			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
 	}
-	policy := modulePolicy{path: "m", goVer: "1.26.0", direct: []string{"need"}, banned: []ban{{"bad.example/x", "too heavy"}}}
+	policy := modulePolicy{path: "m", goVer: "1.26.0", direct: []string{"need"},
+		banned: []ban{{"bad.example/x", "too heavy"}}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var m goMod
@@ -172,7 +190,8 @@ func TestLeaks(t *testing.T) {
 	expectViolations(t, leaks(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
 }
 
-// TestSandboxWouldLeak holds the workspace guard against the real sandbox module, which is the reason that it exists.
+// TestSandboxWouldLeak holds the workspace guard against the real sandbox module, which is the reason that it
+// exists.
 func TestSandboxWouldLeak(t *testing.T) {
 	if violations := leaks(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
 		t.Error("the sandbox module replaces nothing, so it could be in the workspace")

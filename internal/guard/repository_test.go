@@ -17,8 +17,9 @@ const modulePath = "github.com/crdcache/crdcache"
 // root is the repository's root, seen from this package, where its tests run.
 const root = "../.."
 
-// goCommand runs the go command in dir below the root and returns what it printed. The workspace is off, because the
-// promises are about what a user of the module gets, and the platform is fixed, because imports depend on it.
+// goCommand runs the go command in dir below the root and returns what it printed. The workspace is off,
+// because the promises are about what a user of the module gets, and the platform is fixed, because imports
+// depend on it.
 func goCommand(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -35,8 +36,8 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// files lists the repository's files, slash-separated and relative to the root: those that git tracks, or, in a copy
-// without git's data, all of them except build output.
+// files lists the repository's files, slash-separated and relative to the root: those that git tracks, or, in
+// a copy without git's data, all of them except build output.
 func files(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")

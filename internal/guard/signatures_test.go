@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// internalTypes lists where exported declarations of a package refer to types of internal packages, which nobody
-// outside can read about or name. An alias of a string is none: its constants are declared where the alias is, and it
-// has nothing else to read about.
+// internalTypes lists where exported declarations of a package refer to types of internal packages, which
+// nobody outside can read about or name. An alias of a string is none: its constants are declared where the
+// alias is, and it has nothing else to read about.
 func (p sourcePackage) internalTypes(names map[string]bool) []string {
 	var violations []string
 	for name, source := range p.files {
@@ -37,8 +37,11 @@ func (p sourcePackage) internalTypes(names map[string]bool) []string {
 					if !ok {
 						return true
 					}
-					if x, ok := selector.X.(*ast.Ident); ok && hidden[x.Name] && !names[x.Name+"."+selector.Sel.Name] {
-						violations = append(violations, fmt.Sprintf("%s.%s refers to %s.%s, which is internal", p.dir, declared, x.Name, selector.Sel.Name))
+					if x, ok := selector.X.(*ast.Ident); ok && hidden[x.Name] &&
+						!names[x.Name+"."+selector.Sel.Name] {
+						violations = append(violations,
+							fmt.Sprintf("%s.%s refers to %s.%s, which is internal", p.dir, declared, x.Name,
+								selector.Sel.Name))
 					}
 					return true
 				})
@@ -72,8 +75,8 @@ func stringTypes(all []sourcePackage) map[string]bool {
 	return names
 }
 
-// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values, nor the
-// methods of types that are not exported.
+// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor
+// values, nor the methods of types that are not exported.
 func declarations(decl ast.Decl) map[string]ast.Node {
 	seen := map[string]ast.Node{}
 	switch decl := decl.(type) {
@@ -120,7 +123,8 @@ func TestSignatures(t *testing.T) {
 
 func TestInternalTypes(t *testing.T) {
 	const head = "package p\n\nimport \"example.com/m/internal/store\"\n\n"
-	names := stringTypes([]sourcePackage{{"internal/store", map[string][]byte{"store.go": []byte("package store\n\ntype Name string\n\ntype S struct{}\n")}}})
+	names := stringTypes([]sourcePackage{{"internal/store",
+		map[string][]byte{"store.go": []byte("package store\n\ntype Name string\n\ntype S struct{}\n")}}})
 	tests := map[string]struct {
 		source string
 		want   int

@@ -23,8 +23,9 @@ func missing(entries, files []string) []string {
 	return violations
 }
 
-// machinePath matches an absolute path into somebody's home or checkout. What precedes it must not be part of a longer
-// path or of a web address. The expression is put together from pieces so that it does not match itself.
+// machinePath matches an absolute path into somebody's home or checkout. What precedes it must not be part of
+// a longer path or of a web address. The expression is put together from pieces so that it does not match
+// itself.
 var machinePath = regexp.MustCompile(`(^|[^A-Za-z0-9_.+~}*)/-])/(` + `root|work|home|Users` + `)/`)
 
 // machinePaths lists the lines of a text that hold one. Binary files, those with a zero byte, have none.
@@ -35,7 +36,8 @@ func machinePaths(name string, content []byte) []string {
 	var violations []string
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if machinePath.Match(line) {
-			violations = append(violations, fmt.Sprintf("%s:%d names a path of one machine: %s", name, i+1, bytes.TrimSpace(line)))
+			violations = append(violations, fmt.Sprintf("%s:%d names a path of one machine: %s", name, i+1,
+				bytes.TrimSpace(line)))
 		}
 	}
 	return violations
@@ -50,14 +52,19 @@ func TestMissing(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		"all there":    {[]string{"go.mod", "cmd/x/main.go"}, nil},
-		"no file":      {[]string{"cmd/x/main.go"}, []string{"go.mod is missing"}},
-		"no folder":    {[]string{"go.mod"}, []string{"cmd is missing"}},
-		"similar name": {[]string{"go.mod.txt", "cmdx/main.go"}, []string{"go.mod is missing", "cmd is missing"}},
-		"elsewhere":    {[]string{"a/go.mod", "a/cmd/main.go"}, []string{"go.mod is missing", "cmd is missing"}},
+		"all there": {[]string{"go.mod", "cmd/x/main.go"}, nil},
+		"no file":   {[]string{"cmd/x/main.go"}, []string{"go.mod is missing"}},
+		"no folder": {[]string{"go.mod"}, []string{"cmd is missing"}},
+		"similar name": {[]string{"go.mod.txt", "cmdx/main.go"},
+			[]string{"go.mod is missing", "cmd is missing"}},
+		"elsewhere": {[]string{"a/go.mod", "a/cmd/main.go"},
+			[]string{"go.mod is missing", "cmd is missing"}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expectViolations(t, missing([]string{"go.mod", "cmd"}, tt.files), tt.want...) })
+		t.Run(name, func(t *testing.T) {
+			expectViolations(t, missing([]string{"go.mod", "cmd"}, tt.files),
+				tt.want...)
+		})
 	}
 }
 
@@ -86,7 +93,10 @@ func TestMachinePaths(t *testing.T) {
 		"binary":        {"\x00/" + "root/x", nil},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expectViolations(t, machinePaths("f", []byte(tt.text)), tt.want...) })
+		t.Run(name, func(t *testing.T) {
+			expectViolations(t, machinePaths("f", []byte(tt.text)),
+				tt.want...)
+		})
 	}
 }
 

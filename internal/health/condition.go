@@ -56,7 +56,8 @@ func (b *Hub) Condition(t ConditionType) Condition {
 
 func (b *Hub) conditionsLocked() []Condition {
 	var all []Condition
-	for _, t := range []ConditionType{ConditionAuthenticated, ConditionReachable, ConditionReady, ConditionTypesKnown} {
+	for _, t := range []ConditionType{ConditionAuthenticated, ConditionReachable, ConditionReady,
+		ConditionTypesKnown} {
 		all = append(all, b.mu.conditions[t])
 	}
 	return all
@@ -64,7 +65,8 @@ func (b *Hub) conditionsLocked() []Condition {
 
 // reviewLocked brings the conditions in line with what is known.
 func (b *Hub) reviewLocked() {
-	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown), b.readyLocked()} {
+	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown),
+		b.readyLocked()} {
 		before := b.mu.conditions[now.Type]
 		now.Since = before.Since
 		if before.Status != now.Status {
@@ -84,7 +86,8 @@ func (b *Hub) authenticatedLocked() Condition {
 
 func (b *Hub) reachableLocked() Condition {
 	c := Condition{Type: ConditionReachable, Status: heard(b.mu.reached)}
-	return c.unless(b.mu.sums.unreached, b.mu.members, func(m *member) trouble { return m.standing.unreached })
+	return c.unless(b.mu.sums.unreached, b.mu.members,
+		func(m *member) trouble { return m.standing.unreached })
 }
 
 func heard(reached bool) metav1.ConditionStatus {
@@ -94,7 +97,8 @@ func heard(reached bool) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// unless returns the condition, false if some informers have a trouble, whose message is that of the first of them.
+// unless returns the condition, false if some informers have a trouble, whose message is that of the first of
+// them.
 func (c Condition) unless(affected int, members []*member, of func(*member) trouble) Condition {
 	if affected == 0 {
 		return c
@@ -117,8 +121,8 @@ func typesKnown(known bool) Condition {
 	}
 }
 
-// readyLocked returns ConditionReady: of the required types that are not synced it names one that an informer follows, or
-// else one that nobody has asked for.
+// readyLocked returns ConditionReady: of the required types that are not synced it names one that an informer
+// follows, or else one that nobody has asked for.
 func (b *Hub) readyLocked() Condition {
 	c := typesKnown(b.mu.typesKnown)
 	c.Type = ConditionReady

@@ -25,7 +25,8 @@ type Failure struct {
 	Reason requests.Reason
 }
 
-// counts are the Counts as they are kept: without a map for the few verbs that there are, of which each type has one.
+// counts are the Counts as they are kept: without a map for the few verbs that there are, of which each type
+// has one.
 type counts struct {
 	requests []verbCount
 	failures map[Failure]int64 // nil: there are none
@@ -62,7 +63,8 @@ func (c *counts) failed(verb requests.Verb, reason requests.Reason) {
 
 // public returns the Counts.
 func (c *counts) public() Counts {
-	all := Counts{Requests: make(map[string]int64, len(c.requests)), Failures: map[Failure]int64{}, Lists: c.lists, ListTime: c.listTime}
+	all := Counts{Requests: make(map[string]int64, len(c.requests)), Failures: map[Failure]int64{},
+		Lists: c.lists, ListTime: c.listTime}
 	for _, r := range c.requests {
 		all.Requests[r.verb] = r.sent
 	}

@@ -10,17 +10,18 @@ import (
 )
 
 // What degrades an informer. Contact is a list, an event, a bookmark or the beginning of a watch, and it is
-// lost only while some is waited for: while a request has not been answered with success. A quiet watch
-// owes none, however long it lasts: bookmarks come once a minute at best, from some servers never. A dead
-// connection is found by the transport, or because the watch is silent for too long. Either ends the watch, and
-// the next request fails.
+// lost only while some is waited for: while a request has not been answered with success. A quiet watch owes
+// none, however long it lasts: bookmarks come once a minute at best, from some servers never. A dead
+// connection is found by the transport, or because the watch is silent for too long. Either ends the watch,
+// and the next request fails.
 const (
 	// FailuresUntilDegraded is how many requests in a row may fail before the first list is there.
 	FailuresUntilDegraded = 3
 	// SyncPatience is how long contact may be waited for before the first list is there.
 	SyncPatience = 10 * time.Second
-	// ContactPatience is the same afterwards. It is also how long watches may fail while lists succeed, and how long a
-	// type that is known to exist may be answered with 404, because another API server of the cluster lags behind.
+	// ContactPatience is the same afterwards. It is also how long watches may fail while lists succeed, and
+	// how long a type that is known to exist may be answered with 404, because another API server of the
+	// cluster lags behind.
 	ContactPatience = 30 * time.Second
 )
 
@@ -46,8 +47,8 @@ type facts struct {
 	empty bool
 }
 
-// covered reports whether everything selected is read. A generation without partitions is not synced, unless there is
-// nothing to read: no event could reach its cache.
+// covered reports whether everything selected is read. A generation without partitions is not synced, unless
+// there is nothing to read: no event could reach its cache.
 func (f facts) covered() bool { return f.empty || f.parts.any() }
 
 // trouble is what is wrong with one kind of request; zero while nothing is.
@@ -118,7 +119,8 @@ func (f facts) degrades(p *part, now time.Time) bool {
 // degradesAtOnce returns whether a trouble is not expected to pass by itself.
 func degradesAtOnce(reason requests.Reason) bool {
 	switch reason {
-	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed, requests.ReasonPanicked,
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed,
+		requests.ReasonPanicked,
 		requests.ReasonRestored:
 		return true
 	}
@@ -127,18 +129,21 @@ func degradesAtOnce(reason requests.Reason) bool {
 
 // lasts returns whether a trouble of the part has lasted for ContactPatience, whatever succeeds meanwhile.
 func (p *part) lasts(now time.Time) bool {
-	return slices.ContainsFunc(p.lasting(now), func(t trouble) bool { return reached(now, t.since.Add(ContactPatience)) })
+	return slices.ContainsFunc(p.lasting(now),
+		func(t trouble) bool { return reached(now, t.since.Add(ContactPatience)) })
 }
 
-// lasting returns the troubles that degrade the whole when they last for ContactPatience: that the type is not found, and
-// that there is no watch. Lists, which may succeed every minute or fail meanwhile, do not make up for one.
+// lasting returns the troubles that degrade the whole when they last for ContactPatience: that the type is
+// not found, and that there is no watch. Lists, which may succeed every minute or fail meanwhile, do not make
+// up for one.
 func (p *part) lasting(now time.Time) []trouble {
 	var lasting []trouble
 	list, watch := p.troubles(now)
 	if list.reason == requests.ReasonNotFound {
 		lasting = append(lasting, list)
 	}
-	if watch.reason != requests.ReasonNone && !requests.OfFactory(watch.reason) && !degradesAtOnce(watch.reason) {
+	if watch.reason != requests.ReasonNone && !requests.OfFactory(watch.reason) &&
+		!degradesAtOnce(watch.reason) {
 		lasting = append(lasting, watch)
 	}
 	return lasting
@@ -188,7 +193,8 @@ func (p *part) trouble(now time.Time) trouble {
 
 // troubles are those of lists and of watches. What ends watches soon is over when one has lasted.
 func (p *part) troubles(now time.Time) (list, watch trouble) {
-	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)) {
+	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() &&
+		reached(now, p.opened.Add(requests.ShortWatch)) {
 		return p.list, trouble{}
 	}
 	return p.list, p.watch
@@ -209,8 +215,8 @@ type complaint struct {
 	part string
 }
 
-// complaint returns the one that weighs most of all parts, of several the first by name; its reason is empty when there
-// is none.
+// complaint returns the one that weighs most of all parts, of several the first by name; its reason is empty
+// when there is none.
 func (f facts) complaint(now time.Time) complaint {
 	var worst complaint
 	weight := 0
@@ -282,7 +288,8 @@ func (f facts) message(c complaint) string {
 	}
 }
 
-// deadline is the next time at which the facts come to amount to something else by themselves; zero for never.
+// deadline is the next time at which the facts come to amount to something else by themselves; zero for
+// never.
 func (f facts) deadline(now time.Time) time.Time {
 	if !f.running || f.stopped {
 		return time.Time{}
@@ -311,8 +318,8 @@ func reached(now, at time.Time) bool { return !now.Before(at) }
 
 // standing is what the requests of one informer say about the factory as a whole.
 type standing struct {
-	// unreached and refused are why the server could not be reached, and that it did not accept the credentials; zero
-	// where neither is so.
+	// unreached and refused are why the server could not be reached, and that it did not accept the
+	// credentials; zero where neither is so.
 	unreached, refused trouble
 }
 

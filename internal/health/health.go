@@ -1,5 +1,5 @@
-// Package health keeps what is known of informers: from what their requests and their lives report, it derives states and
-// the conditions of a factory, and tells waiters and listeners.
+// Package health keeps what is known of informers: from what their requests and their lives report, it
+// derives states and the conditions of a factory, and tells waiters and listeners.
 package health
 
 import (
@@ -28,14 +28,16 @@ type Health struct {
 		facts   facts
 		counts  counts
 		changed chan struct{} // closed and replaced when told changes
-		// told is the status that was last told of, which never changes and is shared with who was told; stood the standing.
+		// told is the status that was last told of, which never changes and is shared with who was told;
+		// stood the standing.
 		told  *Status
 		stood standing
 		// required says that somebody cannot do without the type.
 		required bool
 		// watchers are told of each new status after news, in the same way.
 		watchers []*watcher
-		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never later.
+		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never
+		// later.
 		timer *time.Timer
 		armed time.Time
 	}
@@ -55,7 +57,8 @@ type news interface {
 	requires(required bool)
 }
 
-// New returns the health of an informer of gvr that has not been started. view describes what the informer shows.
+// New returns the health of an informer of gvr that has not been started. view describes what the informer
+// shows.
 func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now, news: noNews{}}
 	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
@@ -72,8 +75,8 @@ func (h *Health) Stopped(why string) {
 	h.update(func(f *facts, _ *Status) { f.running, f.stopped, f.end = false, true, why })
 }
 
-// Require records whether somebody cannot do without the type, which is part of the factory's readiness. Who waits for
-// the status is woken.
+// Require records whether somebody cannot do without the type, which is part of the factory's readiness. Who
+// waits for the status is woken.
 func (h *Health) Require(required bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +95,8 @@ func (h *Health) Required() bool {
 	return h.mu.required
 }
 
-// Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers it.
+// Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers
+// it.
 func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	h.update(func(f *facts, s *Status) {
 		*f = facts{started: true, running: true, exists: f.exists}
@@ -110,8 +114,9 @@ func (h *Health) Seen(exists, terminating bool) {
 	})
 }
 
-// Consists records the partitions that the type is read in, and forgets all others. Without any, there is nothing to
-// read. A reason says why there may be more partitions: which of these namespaces exist is not known.
+// Consists records the partitions that the type is read in, and forgets all others. Without any, there is
+// nothing to read. A reason says why there may be more partitions: which of these namespaces exist is not
+// known.
 func (h *Health) Consists(parts []string, namespaces string, reason requests.Reason, err error) {
 	known := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
@@ -141,8 +146,8 @@ func (h *Health) Synced(generation int) {
 	})
 }
 
-// Resuming records whether the cache shows what an earlier process kept, as long as a generation has not stored its first
-// list.
+// Resuming records whether the cache shows what an earlier process kept, as long as a generation has not
+// stored its first list.
 func (h *Health) Resuming(generation int, resuming bool) {
 	h.update(func(f *facts, s *Status) {
 		if s.Generation == generation {
@@ -151,7 +156,8 @@ func (h *Health) Resuming(generation int, resuming bool) {
 	})
 }
 
-// Sharded records what is known of a shard, as now tells, which is called under the lock and must not call back.
+// Sharded records what is known of a shard, as now tells, which is called under the lock and must not call
+// back.
 func (h *Health) Sharded(now func() requests.ShardStatus) {
 	h.update(func(_ *facts, s *Status) {
 		if next := now(); s.Shard == nil || !s.Shard.Equal(next) {
@@ -162,12 +168,18 @@ func (h *Health) Sharded(now func() requests.ShardStatus) {
 
 // Gone records that the generation has ended with its type.
 func (h *Health) Gone(reason requests.Reason) {
-	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })
+	h.update(func(f *facts, _ *Status) {
+		*f = facts{started: true, gone: true, reason: reason,
+			exists: f.exists}
+	})
 }
 
 // Pending records why a started informer waits; cause may be nil.
 func (h *Health) Pending(reason requests.Reason, cause error) {
-	h.update(func(f *facts, _ *Status) { *f = facts{started: true, reason: reason, err: cause, exists: f.exists} })
+	h.update(func(f *facts, _ *Status) {
+		*f = facts{started: true, reason: reason, err: cause,
+			exists: f.exists}
+	})
 }
 
 // check looks at what time has changed. The timer calls it.
@@ -199,7 +211,8 @@ func (h *Health) deriveLocked(now time.Time) {
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
 	s.Resuming = f.shows()
 	h.armLocked(f.deadline(now), now)
-	if stands := f.standing(); stands.refused.says(h.mu.stood.refused) || stands.unreached.says(h.mu.stood.unreached) {
+	if stands := f.standing(); stands.refused.says(h.mu.stood.refused) ||
+		stands.unreached.says(h.mu.stood.unreached) {
 		h.mu.stood = stands
 		h.news.stands(stands)
 	}
@@ -235,10 +248,12 @@ func (h *Health) wakeLocked() {
 // watcher is told of each change of a status.
 type watcher struct{ changed func(before, after Status) }
 
-// Follow has changed called with each change of the status until unfollow is called. That happens under the lock: it must
-// not block and must not call back. join is called with the present status, under the lock as well, so that who follows can
-// begin with it and misses nothing that comes; an error of join is returned, and nothing is followed.
-func (h *Health) Follow(changed func(before, after Status), join func(Status) error) (unfollow func(), err error) {
+// Follow has changed called with each change of the status until unfollow is called. That happens under the
+// lock: it must not block and must not call back. join is called with the present status, under the lock as
+// well, so that who follows can begin with it and misses nothing that comes; an error of join is returned,
+// and nothing is followed.
+func (h *Health) Follow(changed func(before, after Status), join func(Status) error) (unfollow func(),
+	err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := join(*h.mu.told); err != nil {
@@ -279,7 +294,8 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 // differs reports whether a status says something else than another one, beyond when there was contact.
 func (s Status) differs(other Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
-		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating || s.Shard != other.Shard
+		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating ||
+		s.Shard != other.Shard
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -22,7 +22,8 @@ import (
 
 // serverError is what client-go makes of a response with this code and no usable body.
 func serverError(code int) error {
-	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, true)
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
+		"", "", 0, true)
 }
 
 var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
@@ -63,7 +64,8 @@ func TestState(t *testing.T) {
 	}
 	elsewhere := func(r requests.Reason) func(*facts, *part) {
 		return func(f *facts, _ *part) {
-			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun}, waitingSince: begun})
+			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun},
+				waitingSince: begun})
 		}
 	}
 	missing := func(r requests.Reason) func(*facts, *part) {
@@ -85,50 +87,89 @@ func TestState(t *testing.T) {
 		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
 		{"stopped before the start", facts{stopped: true}, 0, StateStopped, false, true, 0},
 		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
-		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped, true, true, 0},
-		{"gone", facts{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone, false, false, 0},
+		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped,
+			true, true, 0},
+		{"gone", facts{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
+			false, false, 0},
 
-		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false, 10 * time.Second},
-		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, StateDegraded, false, false, 0},
-		{"synced, not answered yet", with(synced, waiting), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, StateDegraded, true, false, 0},
+		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false,
+			10 * time.Second},
+		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, StateDegraded,
+			false, false, 0},
+		{"synced, not answered yet", with(synced, waiting), 29 * time.Second, StateSynced, false, true,
+			30 * time.Second},
+		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, StateDegraded,
+			true, false, 0},
 
-		{"one failure", with(failed(1, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
-		{"failures short of the limit", with(failed(2, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
-		{"failures at the limit", with(failed(3, requests.ReasonRequestFailed)), 0, StateDegraded, false, false, 10 * time.Second},
-		{"one failure, 10 s ago", with(failed(1, requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
-		{"throttled for long", with(failed(9, requests.ReasonThrottled)), 0, StateDegraded, false, false, 10 * time.Second},
-		{"synced and many failures", with(synced, failed(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
-		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"watches fail for 30 s", with(synced, unwatched(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
-		{"... and a list fails", with(synced, unwatched(9, requests.ReasonRequestFailed), recently), 30 * time.Second, StateDegraded, true, false, 59 * time.Second},
-		{"watches are closed at once", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(0)), 999 * time.Millisecond, StateSynced, false, true, time.Second},
-		{"... for 30 s", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 30 * time.Second, StateDegraded, true, false, 31 * time.Second},
-		{"... until one lasts", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},
+		{"one failure", with(failed(1, requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
+			10 * time.Second},
+		{"failures short of the limit", with(failed(2, requests.ReasonRequestFailed)), 0, StateSyncing, false,
+			false, 10 * time.Second},
+		{"failures at the limit", with(failed(3, requests.ReasonRequestFailed)), 0, StateDegraded, false,
+			false, 10 * time.Second},
+		{"one failure, 10 s ago", with(failed(1, requests.ReasonRequestFailed)), 10 * time.Second,
+			StateDegraded, false, false, 0},
+		{"throttled for long", with(failed(9, requests.ReasonThrottled)), 0, StateDegraded, false, false,
+			10 * time.Second},
+		{"synced and many failures", with(synced, failed(9, requests.ReasonRequestFailed)), 29 * time.Second,
+			StateSynced, false, true, 30 * time.Second},
+		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)),
+			30 * time.Second, StateDegraded, true, false, 0},
+		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)),
+			29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"watches fail for 30 s", with(synced, unwatched(9, requests.ReasonRequestFailed)), 30 * time.Second,
+			StateDegraded, true, false, 0},
+		{"... and a list fails", with(synced, unwatched(9, requests.ReasonRequestFailed), recently),
+			30 * time.Second, StateDegraded, true, false, 59 * time.Second},
+		{"watches are closed at once", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(0)),
+			999 * time.Millisecond, StateSynced, false, true, time.Second},
+		{"... for 30 s", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)),
+			30 * time.Second, StateDegraded, true, false, 31 * time.Second},
+		{"... until one lasts", with(synced, unwatched(3, requests.ReasonWatchClosed),
+			opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},
 
-		{"forbidden at once", with(failed(1, requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"synced and forbidden since", with(synced, failed(1, requests.ReasonForbidden)), 0, StateDegraded, true, true, 30 * time.Second},
-		{"watching is forbidden", with(synced, unwatched(1, requests.ReasonForbidden)), 0, StateDegraded, true, true, 0},
-		{"no such verb at once", with(failed(1, requests.ReasonVerbUnsupported)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"conversion at once", with(synced, failed(1, requests.ReasonConversionFailed)), 0, StateDegraded, true, false, 30 * time.Second},
-		{"not found at once", with(failed(1, requests.ReasonNotFound)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"not found although it exists", with(exists, failed(9, requests.ReasonNotFound)), 29 * time.Second, StateSyncing, false, false, 30 * time.Second},
-		{"not found for 30 s although it exists", with(exists, failed(9, requests.ReasonNotFound)), 30 * time.Second, StateDegraded, false, true, 0},
+		{"forbidden at once", with(failed(1, requests.ReasonForbidden)), 0, StateDegraded, false, true,
+			10 * time.Second},
+		{"synced and forbidden since", with(synced, failed(1, requests.ReasonForbidden)), 0, StateDegraded,
+			true, true, 30 * time.Second},
+		{"watching is forbidden", with(synced, unwatched(1, requests.ReasonForbidden)), 0, StateDegraded,
+			true, true, 0},
+		{"no such verb at once", with(failed(1, requests.ReasonVerbUnsupported)), 0, StateDegraded, false,
+			true, 10 * time.Second},
+		{"conversion at once", with(synced, failed(1, requests.ReasonConversionFailed)), 0, StateDegraded,
+			true, false, 30 * time.Second},
+		{"not found at once", with(failed(1, requests.ReasonNotFound)), 0, StateDegraded, false, true,
+			10 * time.Second},
+		{"not found although it exists", with(exists, failed(9, requests.ReasonNotFound)), 29 * time.Second,
+			StateSyncing, false, false, 30 * time.Second},
+		{"not found for 30 s although it exists", with(exists, failed(9, requests.ReasonNotFound)),
+			30 * time.Second, StateDegraded, false, true, 0},
 
-		{"unreachable while syncing", with(failed(9, requests.ReasonUnreachable)), time.Hour, StateSyncing, false, false, 0},
-		{"unreachable once synced", with(synced, failed(9, requests.ReasonUnreachable)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"unreachable for 30 s", with(synced, failed(9, requests.ReasonUnreachable)), 30 * time.Second, StateSynced, true, true, 0},
-		{"unauthorized while syncing", with(failed(9, requests.ReasonUnauthorized)), time.Hour, StateSyncing, false, true, 0},
-		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour, StateSynced, true, true, 0},
+		{"unreachable while syncing", with(failed(9, requests.ReasonUnreachable)), time.Hour, StateSyncing,
+			false, false, 0},
+		{"unreachable once synced", with(synced, failed(9, requests.ReasonUnreachable)), 29 * time.Second,
+			StateSynced, false, true, 30 * time.Second},
+		{"unreachable for 30 s", with(synced, failed(9, requests.ReasonUnreachable)), 30 * time.Second,
+			StateSynced, true, true, 0},
+		{"unauthorized while syncing", with(failed(9, requests.ReasonUnauthorized)), time.Hour, StateSyncing,
+			false, true, 0},
+		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour,
+			StateSynced, true, true, 0},
 
-		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"nothing is read", facts{started: true, running: true, synced: true}, 0, StateSyncing, true, false, 0},
-		{"nothing is to be read", facts{started: true, running: true, synced: true, empty: true}, 0, StateSynced, false, true, 0},
-		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
-		{"... for 10 s", with(missing(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
-		{"... once synced", with(synced, missing(requests.ReasonUnreachable)), 0, StateDegraded, true, false, 30 * time.Second},
-		{"worst part counts", with(failed(1, requests.ReasonUnreachable), elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false,
+			true, 10 * time.Second},
+		{"nothing is read", facts{started: true, running: true, synced: true}, 0, StateSyncing,
+			true, false, 0},
+		{"nothing is to be read", facts{started: true, running: true, synced: true, empty: true}, 0,
+			StateSynced, false, true, 0},
+		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
+			10 * time.Second},
+		{"... for 10 s", with(missing(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
+			false, false, 0},
+		{"... once synced", with(synced, missing(requests.ReasonUnreachable)), 0, StateDegraded, true, false,
+			30 * time.Second},
+		{"worst part counts", with(failed(1, requests.ReasonUnreachable),
+			elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,7 +189,8 @@ func TestState(t *testing.T) {
 				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
 			}
 			deadline := tt.facts.deadline(now)
-			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 && !deadline.Equal(want) {
+			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 &&
+				!deadline.Equal(want) {
 				t.Errorf("deadline = %v, want %v", deadline, want)
 			}
 		})
@@ -204,7 +246,8 @@ func TestHealthRequests(t *testing.T) {
 	w.pass(9 * time.Second)
 	w.expect("short of patience", waiting)
 	w.pass(time.Second)
-	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer, Message: "the server does not answer", Since: w.clock})
+	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer,
+		Message: "the server does not answer", Since: w.clock})
 	r.Answer(requests.VerbList, nil)
 	contact := w.clock
 	w.Synced(1)
@@ -217,7 +260,8 @@ func TestHealthRequests(t *testing.T) {
 		r.Answer(requests.VerbWatch, boom)
 	}
 	failing := Status{
-		State: StateSynced, Reason: requests.ReasonRequestFailed, Message: "watch: two lines", Since: contact, LastError: boom, LastContact: contact,
+		State: StateSynced, Reason: requests.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
+		LastError: boom, LastContact: contact,
 	}
 	w.expect("failures", failing)
 	w.pass(25 * time.Second)
@@ -235,20 +279,24 @@ func TestHealthRequests(t *testing.T) {
 	expired := w.clock
 	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
 	r.Answer(requests.VerbWatchList, nil)
-	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired, Relists: Relists{Expired: 1}})
+	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired,
+		Relists: Relists{Expired: 1}})
 
 	w.pass(29 * time.Second)
 	r.Contact(true)
 	w.pass(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
-	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
+	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign,
+		Relists: Relists{Expired: 1}})
 	r.Contact(false)
 	w.pass(time.Hour)
 	sign = w.clock.Add(-time.Hour)
-	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
+	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign,
+		Relists: Relists{Expired: 1}})
 
 	w.Stopped("released")
-	w.expect("stopped", Status{State: StateStopped, Message: "released", Since: w.clock, LastContact: sign, Relists: Relists{Expired: 1}})
+	w.expect("stopped", Status{State: StateStopped, Message: "released", Since: w.clock, LastContact: sign,
+		Relists: Relists{Expired: 1}})
 }
 
 // TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
@@ -260,7 +308,8 @@ func TestHealthForbidden(t *testing.T) {
 	denied := serverError(403)
 	r.Answer(requests.VerbWatch, denied)
 	want := Status{
-		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "watch denied: (get widgets)", Stale: true,
+		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "watch denied: (get widgets)",
+		Stale: true,
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("watch denied", want)
@@ -268,7 +317,8 @@ func TestHealthForbidden(t *testing.T) {
 	want.Relists.Failed = 1
 	w.expect("a list", want)
 	r.Answer(requests.VerbWatchList, nil)
-	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock, Relists: Relists{Failed: 2}})
+	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock,
+		Relists: Relists{Failed: 2}})
 }
 
 // TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
@@ -279,9 +329,11 @@ func TestHealthThrottled(t *testing.T) {
 	for range 9 {
 		r.Throttled(requests.VerbList)
 	}
-	w.expect("throttled", Status{State: StateSyncing, Reason: requests.ReasonThrottled, Message: "the server asks for fewer requests", Since: w.clock})
+	w.expect("throttled", Status{State: StateSyncing, Reason: requests.ReasonThrottled,
+		Message: "the server asks for fewer requests", Since: w.clock})
 	r.Answer(requests.VerbList, nil)
-	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock, LastContact: w.clock})
+	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock,
+		LastContact: w.clock})
 }
 
 // TestHealthOfParts: a part that is well does not hide another one's trouble.
@@ -319,7 +371,8 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
-// TestSentBackForEver: a server that only ever has the type listed again is in trouble, though each of its answers is part of the protocol.
+// TestSentBackForEver: a server that only ever has the type listed again is in trouble, though each of its
+// answers is part of the protocol.
 func TestSentBackForEver(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
@@ -334,7 +387,8 @@ func TestSentBackForEver(t *testing.T) {
 	}
 	r.RequestStarted(requests.VerbList)
 	r.Answer(requests.VerbWatchList, expired)
-	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed || !errors.Is(s.LastError, expired) {
+	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed ||
+		!errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
 	}
 	r.Answer(requests.VerbWatchList, nil)
@@ -376,7 +430,8 @@ func TestHealthTerminating(t *testing.T) {
 	w.Reporter(1, "").Answer(requests.VerbList, nil)
 	w.Synced(1)
 	w.Seen(true, true)
-	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock, LastContact: w.clock})
+	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock,
+		LastContact: w.clock})
 	w.Seen(false, false)
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }

@@ -35,7 +35,8 @@ type Hub struct {
 		// reached is set once a server has answered anything.
 		reached    bool
 		conditions map[ConditionType]Condition
-		// expected are the types that the factory is not ready without, also while there is no informer of them.
+		// expected are the types that the factory is not ready without, also while there is no informer of
+		// them.
 		expected []schema.GroupVersionResource
 	}
 }
@@ -173,7 +174,8 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if reason != requests.ReasonNone {
-		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason, Err: err, Time: b.now()}
+		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason,
+			Err: err, Time: b.now()}
 		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
 	}
 	if reason != requests.ReasonUnreachable && !b.mu.reached {

@@ -50,11 +50,14 @@ func TestSums(t *testing.T) {
 			}
 		}
 		for condition, holds := range map[ConditionType]bool{
-			ConditionAuthenticated: !slices.ContainsFunc(members, func(m *member) bool { return m.standing.refused.err != nil }),
-			ConditionReachable:     !slices.ContainsFunc(members, func(m *member) bool { return m.standing.unreached.err != nil }),
-			ConditionReady: !slices.ContainsFunc(members, (*member).lacks) && !slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
-				return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
-			}),
+			ConditionAuthenticated: !slices.ContainsFunc(members,
+				func(m *member) bool { return m.standing.refused.err != nil }),
+			ConditionReachable: !slices.ContainsFunc(members,
+				func(m *member) bool { return m.standing.unreached.err != nil }),
+			ConditionReady: !slices.ContainsFunc(members, (*member).lacks) &&
+				!slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
+					return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
+				}),
 		} {
 			if got := e.Condition(condition); (got.Status != metav1.ConditionFalse) != holds {
 				t.Fatalf("%+v, want %v", got, holds)
@@ -64,7 +67,8 @@ func TestSums(t *testing.T) {
 }
 
 func numbered(n int) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprintf("things%06d", n)}
+	return schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: fmt.Sprintf("things%06d", n)}
 }
 
 // BenchmarkManyTypes changes one informer among many.

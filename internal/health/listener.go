@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Listener is told what happens to informers, in order, one at a time and with no lock held. Funcs that are nil are
-// not called.
+// Listener is told what happens to informers, in order, one at a time and with no lock held. Funcs that are
+// nil are not called.
 type Listener struct {
 	StateChanged      func(before, after Status)
 	GenerationStarted func(g Generation)
@@ -64,8 +64,8 @@ type ListenerHandle struct {
 	queue    *queue.Calls
 }
 
-// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that is
-// under way (Done does), so it may be called from inside, and more than once.
+// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
+// is under way (Done does), so it may be called from inside, and more than once.
 func (l *ListenerHandle) Remove() {
 	l.hub.Remove(l)
 	l.queue.Close()
@@ -96,8 +96,8 @@ func (l *Listener) stateChanged(before, after Status) []func() {
 	return calls
 }
 
-// GenerationsBetween returns whether the generation of before has ended, and why, and whether that of after has
-// started and synced, from one status of an informer to the next.
+// GenerationsBetween returns whether the generation of before has ended, and why, and whether that of after
+// has started and synced, from one status of an informer to the next.
 func GenerationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
 	same := before.Generation == after.Generation
 	ended = Runs(before) && (!Runs(after) || !same)
@@ -112,10 +112,12 @@ func GenerationsBetween(before, after Status) (ended bool, reason requests.Reaso
 
 // Runs returns whether a generation runs.
 func Runs(s Status) bool {
-	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced || s.State == StateDegraded
+	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced ||
+		s.State == StateDegraded
 }
 
-// Filled returns whether the cache has been filled in this generation: what an earlier process kept does not count.
+// Filled returns whether the cache has been filled in this generation: what an earlier process kept does not
+// count.
 func Filled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
 func (l *Listener) relisted(g Generation, reason requests.RelistReason) []func() {

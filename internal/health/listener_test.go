@@ -105,7 +105,8 @@ func TestListenerIsToldInOrder(t *testing.T) {
 	e.expect("a life", d, l,
 		"widgets: Pending -> Pending NotInstalled",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1",
-		"widgets: list failed: RequestFailed: "+serverError(500).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
+		"widgets: list failed: RequestFailed: "+
+			serverError(500).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
 		"widgets: Syncing -> Syncing RequestFailed",
 		"widgets: Syncing -> Syncing ",
 		"widgets: Syncing -> Synced ", "widgets: synced 1",
@@ -115,8 +116,8 @@ func TestListenerIsToldInOrder(t *testing.T) {
 		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
 }
 
-// TestResumingGeneration: what an earlier process kept belongs to the generation that shows it, and syncs it only when that
-// is confirmed, whether or not requests fail meanwhile.
+// TestResumingGeneration: what an earlier process kept belongs to the generation that shows it, and syncs it
+// only when that is confirmed, whether or not requests fail meanwhile.
 func TestResumingGeneration(t *testing.T) {
 	e := newExchange(t, true)
 	h := e.health(widgets, false)
@@ -125,15 +126,18 @@ func TestResumingGeneration(t *testing.T) {
 	h.Begin("", "1")
 	h.Resuming(1, true)
 	e.expect("shown", d, l,
-		"widgets:  -> Pending ", "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
+		"widgets:  -> Pending ", "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
+		"TypesKnown:  -> True ",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1", "widgets: Syncing -> Resuming ")
 	r := h.Reporter(1, "")
 	r.Answer(requests.VerbWatch, serverError(403))
 	e.expect("refused", d, l,
-		"widgets: watch failed: Forbidden: "+serverError(403).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
+		"widgets: watch failed: Forbidden: "+
+			serverError(403).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
 		"widgets: Resuming -> Degraded Forbidden")
 	h.Synced(1)
-	e.expect("confirmed while it is degraded", d, l, "widgets: Degraded -> Degraded Forbidden", "widgets: synced 1")
+	e.expect("confirmed while it is degraded", d, l, "widgets: Degraded -> Degraded Forbidden",
+		"widgets: synced 1")
 	h.Stopped("")
 	e.expect("ended", d, l, "widgets: Degraded -> Stopped ", "widgets: ended 1 ")
 }
@@ -141,7 +145,8 @@ func TestResumingGeneration(t *testing.T) {
 // TestLateListener: what a listener has missed is told by the present state, and what has ended is left out.
 func TestLateListener(t *testing.T) {
 	e := newExchange(t, false)
-	synced, denied, over := e.health(widgets, true), e.health(gadgets, false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
+	synced, denied, over := e.health(widgets, true), e.health(gadgets,
+		false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
 	over.Stopped("")
 	for _, h := range []*Health{synced, denied} {
 		h.Started()
@@ -155,7 +160,8 @@ func TestLateListener(t *testing.T) {
 	e.expect("the present", d, l,
 		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
 		"widgets:  -> Synced ", "widgets: started 1 7", "widgets: synced 1",
-		"Authenticated:  -> True ", "Reachable:  -> True ", "Ready:  -> False TypesUnknown", "TypesKnown:  -> False TypesUnknown")
+		"Authenticated:  -> True ", "Reachable:  -> True ", "Ready:  -> False TypesUnknown",
+		"TypesKnown:  -> False TypesUnknown")
 	e.LearntTypes()
 	e.expect("and then", d, l, "TypesKnown: False -> True ", "Ready: False -> True ")
 }
@@ -164,7 +170,8 @@ func TestListenerRemoved(t *testing.T) {
 	e := newExchange(t, true)
 	d, l := e.listen()
 	_, kept := e.listen()
-	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ")
+	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
+		"TypesKnown:  -> True ")
 	l.Remove()
 	<-l.Done()
 	e.health(widgets, false)
@@ -257,7 +264,8 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	unknown := "TypesUnknown: waiting to learn which types the server has"
-	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown, "TypesKnown=False "+unknown)
+	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown,
+		"TypesKnown=False "+unknown)
 	e.LearntTypes()
 	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
@@ -270,8 +278,10 @@ func TestConditions(t *testing.T) {
 	for range FailuresUntilDegraded {
 		first.Answer(requests.VerbList, errRefused)
 	}
-	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+errRefused.Error(),
-		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+errRefused.Error(), "TypesKnown=True")
+	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+
+		errRefused.Error(),
+		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+
+			errRefused.Error(), "TypesKnown=True")
 	if s, _ := one.Snapshot(); s.State != StateSyncing {
 		t.Errorf("the unreachable type has the status %+v", s)
 	}
@@ -280,30 +290,37 @@ func TestConditions(t *testing.T) {
 	second.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
-		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+denied, "TypesKnown=True")
+		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+
+			denied, "TypesKnown=True")
 
 	first.Answer(requests.VerbList, nil)
 	one.Synced(1)
 	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 
 	second.Answer(requests.VerbList, serverError(401))
-	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True", "TypesKnown=True")
+	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
+		"TypesKnown=True")
 	two.Gone(requests.ReasonNotInstalled)
-	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
+		"TypesKnown=True")
 	second.Answer(requests.VerbList, serverError(401))
 	two.Begin("", "")
 	second.Answer(requests.VerbList, serverError(401))
-	check("late news of a generation that is over has none", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	check("late news of a generation that is over has none", "Authenticated=True", "Reachable=True",
+		"Ready=True", "TypesKnown=True")
 	a, b := two.Reporter(2, "a"), two.Reporter(2, "b")
 	for range FailuresUntilDegraded {
 		a.Answer(requests.VerbWatch, errRefused)
 	}
 	b.Answer(requests.VerbList, serverError(401))
-	check("one of two parts each", "Authenticated=False Unauthorized: "+denied, "Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
+	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
+		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
 	two.Consists([]string{"b"}, "", requests.ReasonNone, nil)
-	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
+		"TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(401))
 	two.Stopped("")
-	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True",
+		"Ready=True", "TypesKnown=True")
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// parts are what is known of the requests for a type, by what they are for: a namespace, or everything (""). A part that is
-// well says nothing about the state, and usually all are but a few: to look at a thousand of them for each request of each
-// would take seconds. So those that are not are kept apart.
+// parts are what is known of the requests for a type, by what they are for: a namespace, or everything ("").
+// A part that is well says nothing about the state, and usually all are but a few: to look at a thousand of
+// them for each request of each would take seconds. So those that are not are kept apart.
 type parts struct {
 	only   *part            // where there is one, as of most types; nil: they are in all
 	all    map[string]*part // by name
@@ -30,9 +30,11 @@ type part struct {
 	opened time.Time
 	// throttled is set while a 429 that Throttled has counted may still be reported as an answer, too.
 	throttled bool
-	// unproven is what was known before a watch was accepted that may have brought nothing yet; nil: there is none.
+	// unproven is what was known before a watch was accepted that may have brought nothing yet; nil: there is
+	// none.
 	unproven *unproven
-	// incomplete marks the partition of the namespaces that are not known: the others may not be all there are.
+	// incomplete marks the partition of the namespaces that are not known: the others may not be all there
+	// are.
 	incomplete bool
 	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
 	sentBack streak
@@ -66,10 +68,12 @@ func (s *streak) count(now time.Time) int {
 
 // well reports whether nothing is wrong with the part and nothing is waited for.
 func (p *part) well() bool {
-	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone && p.watch.reason == requests.ReasonNone
+	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone &&
+		p.watch.reason == requests.ReasonNone
 }
 
-// join has the part take over what is wrong with another: of several troubles, the one that has lasted longest.
+// join has the part take over what is wrong with another: of several troubles, the one that has lasted
+// longest.
 func (p *part) join(other *part) {
 	p.listed = p.listed || other.listed
 	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {

@@ -26,7 +26,8 @@ func many(n int) (*Health, Reporter) {
 	return h, r
 }
 
-// TestPartsThatAreWell cost nothing: a request of one part takes as much memory among thousands of others as among ten.
+// TestPartsThatAreWell cost nothing: a request of one part takes as much memory among thousands of others as
+// among ten.
 func TestPartsThatAreWell(t *testing.T) {
 	costs := func(n int) float64 {
 		h, r := many(n)
@@ -48,7 +49,8 @@ func TestFirstPartInTroubleSpeaks(t *testing.T) {
 		h.Started()
 		g := h.Begin("v1", "")
 		for _, name := range []string{"c", "a", "d", "b"} {
-			h.Reporter(g, name).Answer(requests.VerbList, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+			h.Reporter(g, name).Answer(requests.VerbList,
+				apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 		}
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
 			t.Fatalf("the message is %q", s.Message)
@@ -74,7 +76,8 @@ func BenchmarkManyParts(b *testing.B) {
 	}
 }
 
-// TestJoinedParts: what is wrong with the parts that one joins is not forgotten with them, but is over when a request succeeds.
+// TestJoinedParts: what is wrong with the parts that one joins is not forgotten with them, but is over when a
+// request succeeds.
 func TestJoinedParts(t *testing.T) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()
@@ -90,7 +93,8 @@ func TestJoinedParts(t *testing.T) {
 	before, _ := h.Snapshot()
 	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
 	h.Consists([]string{"all"}, "", requests.ReasonNone, nil)
-	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded || !strings.HasPrefix(s.Message, "in all: ") {
+	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded ||
+		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
 	}
 	troubled.Answer(requests.VerbWatch, nil) // nobody listens any more

@@ -8,9 +8,9 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Reporter records the requests of one generation for one part of a type: a namespace, or everything. A part has one
-// request under way at a time, and one watch. Reports that come when the generation is over, or no longer has the part, are
-// dropped.
+// Reporter records the requests of one generation for one part of a type: a namespace, or everything. A part
+// has one request under way at a time, and one watch. Reports that come when the generation is over, or no
+// longer has the part, are dropped.
 type Reporter struct {
 	*Health
 	part *part
@@ -18,9 +18,9 @@ type Reporter struct {
 
 var _ requests.Reporter = Reporter{}
 
-// Reporter returns the one for a part of a generation, by its name, empty for everything; the one before it for the same
-// part records nothing any more. What is wrong with parts that it joins, by their names, is wrong with it until its own
-// requests say otherwise.
+// Reporter returns the one for a part of a generation, by its name, empty for everything; the one before it
+// for the same part records nothing any more. What is wrong with parts that it joins, by their names, is
+// wrong with it until its own requests say otherwise.
 func (h *Health) Reporter(generation int, name string, joins ...string) Reporter {
 	p := &part{name: name}
 	h.update(func(f *facts, s *Status) {
@@ -51,8 +51,8 @@ func (r Reporter) countsLocked() bool {
 	return r.mu.facts.running && r.mu.facts.parts.has(r.part)
 }
 
-// RequestStarted records that a request is about to be sent: from now on contact is waited for. What keeps requests
-// from being sent, such as a bound on how many there may be, must be waited for before.
+// RequestStarted records that a request is about to be sent: from now on contact is waited for. What keeps
+// requests from being sent, such as a bound on how many there may be, must be waited for before.
 func (r Reporter) RequestStarted(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		r.mu.counts.sent(verb)
@@ -146,8 +146,8 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	}
 }
 
-// WatchOpened records that a watch is open, and its initial events, if it has any, are over. If the one before it is not
-// known to have failed, it has lasted: watches are not closed at once any more.
+// WatchOpened records that a watch is open, and its initial events, if it has any, are over. If the one
+// before it is not known to have failed, it has lasted: watches are not closed at once any more.
 func (r Reporter) WatchOpened() {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() {
@@ -157,8 +157,8 @@ func (r Reporter) WatchOpened() {
 	})
 }
 
-// NoContact records that the watch that was accepted last ended before an event came that could be decoded: accepting it
-// was no contact.
+// NoContact records that the watch that was accepted last ended before an event came that could be decoded:
+// accepting it was no contact.
 func (r Reporter) NoContact() {
 	r.update(func(p *part, status *Status, _ time.Time) {
 		u := p.unproven
@@ -172,21 +172,22 @@ func (r Reporter) NoContact() {
 	})
 }
 
-// answered forgets what a failure shows not to be so any more: any answer comes from a server that can be reached, and any
-// but a 401 from one that accepts the credentials.
+// answered forgets what a failure shows not to be so any more: any answer comes from a server that can be
+// reached, and any but a 401 from one that accepts the credentials.
 func (p *part) answered(reason requests.Reason) {
 	if reason == requests.ReasonUnreachable {
 		return
 	}
 	for _, t := range []*trouble{&p.list, &p.watch} {
-		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized && reason != requests.ReasonUnauthorized {
+		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized &&
+			reason != requests.ReasonUnauthorized {
 			*t = trouble{}
 		}
 	}
 }
 
-// outdate forgets what was wrong with lists when a watch-list has failed that the reflector goes on with: it does
-// not list meanwhile, so that there would be no other news of it.
+// outdate forgets what was wrong with lists when a watch-list has failed that the reflector goes on with: it
+// does not list meanwhile, so that there would be no other news of it.
 func (p *part) outdate(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
 		p.list = trouble{}
@@ -214,8 +215,9 @@ func (r Reporter) Listed(took time.Duration) {
 	})
 }
 
-// Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
-// nothing while all is well. initial says that the watch has still to come to the end of its initial list.
+// Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does
+// next to nothing while all is well. initial says that the watch has still to come to the end of its initial
+// list.
 func (r Reporter) Contact(initial bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

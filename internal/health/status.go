@@ -36,7 +36,8 @@ const (
 type Status struct {
 	// GVR is the type.
 	GVR schema.GroupVersionResource
-	// View describes what the informer shows of the type, in one line; empty where that is everything, as it is.
+	// View describes what the informer shows of the type, in one line; empty where that is everything, as it
+	// is.
 	View string
 	// State says how far the informer has come.
 	State State
@@ -45,10 +46,11 @@ type Status struct {
 	// Message is why, for a person: one line.
 	Message string
 	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, no
-	// contact has been possible for half a minute, or what is shown is of an earlier process and not confirmed. The cache
-	// stays readable.
+	// contact has been possible for half a minute, or what is shown is of an earlier process and not
+	// confirmed. The cache stays readable.
 	Stale bool
-	// Resuming is set while what is shown is of an earlier process and not confirmed, also where the state is Degraded.
+	// Resuming is set while what is shown is of an earlier process and not confirmed, also where the state is
+	// Degraded.
 	Resuming bool
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.
@@ -69,9 +71,9 @@ type Status struct {
 	// or the beginning of a watch; zero for never. A healthy watch may be silent for a minute, or, where the
 	// server sends no bookmarks, for ten.
 	LastContact time.Time
-	// ListDuration is how long the last list took, from the request until the last page, or until the initial events of a
-	// watch-list were over; of several namespaces, which are listed one by one, it is that of the last one. Zero before
-	// the first.
+	// ListDuration is how long the last list took, from the request until the last page, or until the initial
+	// events of a watch-list were over; of several namespaces, which are listed one by one, it is that of the
+	// last one. Zero before the first.
 	ListDuration time.Duration
 	// Relists counts how often the type was listed again, and why.
 	Relists Relists
@@ -122,11 +124,13 @@ func FormatGVR(gvr schema.GroupVersionResource) string {
 
 // CompareGVR orders types by group, resource and version.
 func CompareGVR(a, b schema.GroupVersionResource) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Version, b.Version))
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
+		cmp.Compare(a.Version, b.Version))
 }
 
-// Relists counts by reason how often a type was listed again, since the informer was made. Relists are normal: a
-// few a day follow from compaction of the server's history, and each change of a CRD's schema makes one.
+// Relists counts by reason how often a type was listed again, since the informer was made. Relists are
+// normal: a few a day follow from compaction of the server's history, and each change of a CRD's schema makes
+// one.
 type Relists struct {
 	// Expired counts those with RelistExpired, and so on.
 	Expired, TooLarge, Restored, Failed int

@@ -68,7 +68,8 @@ var contenders = []struct {
 		return New(lw, Options{ExampleObject: &unstructured.Unstructured{}})
 	}},
 	{"client-go", func(lw cache.ListerWatcher) cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		return cache.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}},
 }
 
@@ -154,7 +155,8 @@ func BenchmarkInitialList(b *testing.B) {
 }
 
 func filled(b *testing.B, n int) *store.Store {
-	t := store.New(store.Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	t := store.
+		New(store.Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	list := make([]store.Keyed, n)
 	for k := range list {
 		o := benchObject(k, 1)
@@ -215,7 +217,8 @@ func BenchmarkAddIndexers(b *testing.B) {
 func BenchmarkByIndex(b *testing.B) {
 	items := benchItems(100_000)
 	ours := New(nil, Options{})
-	theirs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	theirs := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for k := range items {
 		for _, x := range []cache.Indexer{ours.GetIndexer(), theirs} {
 			if err := x.Add(&items[k]); err != nil {
@@ -264,8 +267,8 @@ func BenchmarkReadersWhileIndexing(b *testing.B) {
 	}
 }
 
-// BenchmarkPartsList lists each of many namespaces once, with all others in the cache: what one of them costs must not
-// depend on what is in the others.
+// BenchmarkPartsList lists each of many namespaces once, with all others in the cache: what one of them costs
+// must not depend on what is in the others.
 func BenchmarkPartsList(b *testing.B) {
 	for _, parts := range []int{100, 1000} {
 		b.Run(fmt.Sprint(parts), func(b *testing.B) {
@@ -286,7 +289,8 @@ func BenchmarkPartsList(b *testing.B) {
 			}
 			for b.Loop() {
 				for k, list := range lists {
-					if err := (&part{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list, "1"); err != nil {
+					if err := (&part{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
+						"1"); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -14,8 +14,8 @@ type History struct {
 	Synced   bool
 	// Version is the resource version up to which the content is complete.
 	Version uint64
-	// Oldest is the resource version since which Changes are complete. Changes are in the order of their versions, and
-	// never change.
+	// Oldest is the resource version since which Changes are complete. Changes are in the order of their
+	// versions, and never change.
 	Oldest  uint64
 	Changes []Change
 	// Began is the resource version at which the epoch began.
@@ -33,7 +33,8 @@ type Change struct {
 	Old, New Item
 }
 
-// changeLog remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers nothing.
+// changeLog remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers
+// nothing.
 type changeLog struct {
 	keep int // as many changes at least; 0: there is no history
 	log  []Change
@@ -44,7 +45,8 @@ type changeLog struct {
 	changed chan struct{} // nil as long as nobody waits
 }
 
-// KeepHistory has the informer remember at least the last changes, from now on. Of several calls the largest number counts.
+// KeepHistory has the informer remember at least the last changes, from now on. Of several calls the largest
+// number counts.
 func (i *Informer) KeepHistory(changes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -64,7 +66,8 @@ func (i *Informer) History() History {
 	}
 	return History{
 		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
-		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Began: l.began, Epoch: l.epoch, Next: l.changed,
+		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Began: l.began,
+		Epoch: l.epoch, Next: l.changed,
 	}
 }
 

@@ -23,7 +23,8 @@ func steps(h History) []string {
 	return steps
 }
 
-// TestHistoryHasEveryChangeOfTheWatch feeds events and bookmarks, of which the history has each that changed something.
+// TestHistoryHasEveryChangeOfTheWatch feeds events and bookmarks, of which the history has each that changed
+// something.
 func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(100)
@@ -54,7 +55,8 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	}
 }
 
-// TestHistoryEndsWhereTheOrderIsNotKnown has the history forget all that was before what is no event of one watch.
+// TestHistoryEndsWhereTheOrderIsNotKnown has the history forget all that was before what is no event of one
+// watch.
 func TestHistoryEndsWhereTheOrderIsNotKnown(t *testing.T) {
 	for name, happens := range map[string]func(*feed){
 		"relist":            func(f *feed) { f.list(30, object("a", 30)) },

@@ -12,15 +12,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// BenchmarkEventsWhileHandlersChange measures one event from the watch to a handler, while 100 goroutines add and remove
-// handlers.
+// BenchmarkEventsWhileHandlersChange measures one event from the watch to a handler, while 100 goroutines add
+// and remove handlers.
 func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 	for _, c := range contenders {
 		b.Run(c.name, func(b *testing.B) {
 			p := &pump{list: benchItems(1000), events: make(chan watch.Event)}
 			inf := c.make(p)
 			handled := make(chan string, 1)
-			handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) { handled <- obj.(*unstructured.Unstructured).GetResourceVersion() }}
+			handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(_,
+				obj any) {
+				handled <- obj.(*unstructured.Unstructured).GetResourceVersion()
+			}}
 			if _, err := inf.AddEventHandler(handler); err != nil {
 				b.Fatal(err)
 			}
@@ -53,8 +56,8 @@ func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 	}
 }
 
-// TestLateHandlersCostAList: a handler that joins gets a list of pointers, not a list of notifications, which is made outside
-// of the lock that events need.
+// TestLateHandlersCostAList: a handler that joins gets a list of pointers, not a list of notifications, which
+// is made outside of the lock that events need.
 func TestLateHandlersCostAList(t *testing.T) {
 	const objects, pointer = 20_000, 16
 	f := newFeed(t, Options{})

@@ -105,7 +105,8 @@ func sendsInitialEvents(options *metav1.ListOptions) bool {
 
 // endsInitialEvents reports whether what follows an event is news.
 func endsInitialEvents(event watch.Event, object metav1.Object) bool {
-	return event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+	return event.Type == watch.Bookmark &&
+		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 // understand returns the metadata of an object of an event, if it is one that can be kept; what is not is
@@ -116,7 +117,8 @@ func (w *inline) understand(ctx context.Context, event runtime.Object) (metav1.O
 		err = errTable
 	}
 	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector", w.informer.reflectorName())
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector",
+			w.informer.reflectorName())
 		return nil, false
 	}
 	return object, true

@@ -24,9 +24,12 @@ func TestConformance(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(),
 		conformance.Subject{Name: "object", New: newSubject},
-		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
-		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
-		conformance.Subject{Name: "adaptive", New: swept(compressed(&once{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
+		conformance.Subject{Name: "packed",
+			New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
+		conformance.Subject{Name: "compressed",
+			New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
+		conformance.Subject{Name: "adaptive",
+			New: swept(compressed(&once{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
 	)
 }
 
@@ -45,7 +48,8 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 	}
 }
 
-// swept makes informers whose stores are swept all the time, in one way after the other, and whose objects arrive packed.
+// swept makes informers whose stores are swept all the time, in one way after the other, and whose objects
+// arrive packed.
 func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		adaptive := form(t).(*store.Packed)
@@ -68,7 +72,8 @@ func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup)
 					return
 				case <-ticker.C:
 					for next, first := uint64(0), true; first || next != 0; first = false {
-						next = i.Store().Sweep(next, []store.Sweep{store.Everything, store.Periodic}[n%2]).Next
+						next = i.Store().Sweep(next,
+							[]store.Sweep{store.Everything, store.Periodic}[n%2]).Next
 					}
 				}
 			}
@@ -92,7 +97,8 @@ func (o *once) Train(samples [][]byte) (packed.Compressor, error) {
 }
 
 // compressed returns what makes forms that have seen enough objects to compress every further one.
-func compressed(trainer packed.Trainer, newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
+func compressed(trainer packed.Trainer,
+	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
 	return func(t testing.TB) store.Form {
 		form := newForm(nil, trainer)
 		form.SetEager(true)
@@ -102,7 +108,8 @@ func compressed(trainer packed.Trainer, newForm func(*packed.Pruner, packed.Trai
 			item := form.Item(&unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap",
 				"metadata": map[string]any{
-					"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-", n), "resourceVersion": fmt.Sprint(n),
+					"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-",
+						n), "resourceVersion": fmt.Sprint(n),
 					"labels": map[string]any{"suite": "conformance"},
 				},
 				"data": map[string]any{"value": fmt.Sprint(n)},

@@ -1,6 +1,6 @@
-// Package informer keeps one collection of Kubernetes objects in memory, indexed, and tells event handlers what
-// changes in it. Its Informer is a cache.SharedIndexInformer on client-go's Reflector, with a store and a
-// delivery of its own.
+// Package informer keeps one collection of Kubernetes objects in memory, indexed, and tells event handlers
+// what changes in it. Its Informer is a cache.SharedIndexInformer on client-go's Reflector, with a store and
+// a delivery of its own.
 //
 // # Usage
 //
@@ -15,12 +15,13 @@
 //
 // # How an event flows
 //
-// The Reflector writes to the running generation. That transforms the object, packs it where its Form says so,
-// computes its key and index values without any lock, and then, under the informer's lock, writes it to the Store
-// once and appends one notification to the queue of each handler. There is no queue between the Reflector and the
-// store, so no second copy of the world exists while a list arrives; a list is compared with the store and
-// swapped in at once. Each handler has one goroutine that works off its queue, so that a slow one delays nobody.
-// Queues carry what the store keeps: a handler's goroutine decodes it when its turn comes.
+// The Reflector writes to the running generation. That transforms the object, packs it where its Form says
+// so, computes its key and index values without any lock, and then, under the informer's lock, writes it to
+// the Store once and appends one notification to the queue of each handler. There is no queue between the
+// Reflector and the store, so no second copy of the world exists while a list arrives; a list is compared
+// with the store and swapped in at once. Each handler has one goroutine that works off its queue, so that a
+// slow one delays nobody. Queues carry what the store keeps: a handler's goroutine decodes it when its turn
+// comes.
 //
 // # Consistency
 //

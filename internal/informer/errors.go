@@ -18,7 +18,8 @@ var (
 	ErrNilHandler = errors.New("the event handler is nil")
 )
 
-// refusal is an error whose text is the one client-go's callers know, and whose cause is one of the sentinels.
+// refusal is an error whose text is the one client-go's callers know, and whose cause is one of the
+// sentinels.
 type refusal struct {
 	text  string
 	cause error

@@ -51,7 +51,8 @@ func TestFailingIndexFunction(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{"odd": oddVersionsOnly}})
 	log, _ := f.handle()
 	f.list(4, object("a", 1), object("b", 2), object("c", 4))
-	expect(t, "reports of the list", reports(), []string{"version 2 is even [index odd of objects objects 2 firstKey ns/b]"})
+	expect(t, "reports of the list", reports(),
+		[]string{"version 2 is even [index odd of objects objects 2 firstKey ns/b]"})
 	values := func() []string {
 		values := f.GetIndexer().ListIndexFuncValues("odd")
 		slices.Sort(values)
@@ -59,16 +60,19 @@ func TestFailingIndexFunction(t *testing.T) {
 	}
 	expect(t, "indexed", values(), []string{"a"})
 	f.put(object("a", 6), object("b", 7))
-	expect(t, "reports of the events", reports(), []string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
+	expect(t, "reports of the events", reports(),
+		[]string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
 	expect(t, "indexed after the events", values(), []string{"b"})
 	f.ok(f.AddIndexers(cache.Indexers{"odd2": oddVersionsOnly}))
 	// Which of the two comes first is up to the table.
-	if got := reports(); len(got) != 1 || !strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
+	if got := reports(); len(got) != 1 ||
+		!strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
 		t.Errorf("reports of the new index: %q", got)
 	}
 	f.delete(object("a", 8))
 	f.flush()
-	expect(t, "events", log.take(), []string{"initial a1", "initial b2", "initial c4", "update a1 a6", "update b2 b7", "delete a8"})
+	expect(t, "events", log.take(), []string{"initial a1", "initial b2", "initial c4", "update a1 a6",
+		"update b2 b7", "delete a8"})
 	if got := len(f.keys()); got != 2 {
 		t.Errorf("the cache holds %d objects, want 2", got)
 	}
@@ -86,7 +90,8 @@ func TestFailingTransform(t *testing.T) {
 	log, _ := f.handle()
 	f.next()
 	f.list(5, object("a", 1), object("b", 2), object("c", 5))
-	expect(t, "reports of the list", reports(), []string{`object "ns/b": transforming: version 2 is even [objects 1]`})
+	expect(t, "reports of the list", reports(),
+		[]string{`object "ns/b": transforming: version 2 is even [objects 1]`})
 	if err := f.g.Update(object("a", 6)); err == nil {
 		t.Error("the reflector was not told of the failure")
 	}
@@ -147,7 +152,8 @@ func TestObjectsWithoutKeys(t *testing.T) {
 	f := newFeed(t, Options{})
 	var keyError cache.KeyError
 	for what, err := range map[string]error{
-		"add": f.g.Add("no object"), "delete": f.g.Delete("no object"), "replace": f.g.Replace([]any{"no object"}, "1"),
+		"add": f.g.Add("no object"), "delete": f.g.Delete("no object"),
+		"replace": f.g.Replace([]any{"no object"}, "1"),
 	} {
 		if !errors.As(err, &keyError) {
 			t.Errorf("%s: %v", what, err)
@@ -156,7 +162,8 @@ func TestObjectsWithoutKeys(t *testing.T) {
 }
 
 func TestObjectsWithoutMetadata(t *testing.T) {
-	f := newFeed(t, Options{KeyFunc: func(obj any) (string, error) { return obj.(string)[:1], nil }, Indexers: cache.Indexers{}})
+	f := newFeed(t, Options{KeyFunc: func(obj any) (string, error) { return obj.(string)[:1], nil },
+		Indexers: cache.Indexers{}})
 	seen := make(chan string, 3)
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { seen <- "add " + obj.(string) },

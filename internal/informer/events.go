@@ -4,13 +4,15 @@ import "sync/atomic"
 
 // Events counts what has happened in the cache since the informer was made. All numbers only grow.
 type Events struct {
-	// Adds counts objects that appeared, those of the first list included; Updates changes of objects that were there;
-	// Deletes objects that went. Updates without a change, as resyncs and relists make them, are not counted.
+	// Adds counts objects that appeared, those of the first list included; Updates changes of objects that
+	// were there; Deletes objects that went. Updates without a change, as resyncs and relists make them, are
+	// not counted.
 	Adds, Updates, Deletes int64
-	// Relists counts the lists of everything, or of a part, after the first of a generation: a watch could not go on
-	// where it ended, for example.
+	// Relists counts the lists of everything, or of a part, after the first of a generation: a watch could
+	// not go on where it ended, for example.
 	Relists int64
-	// Departures counts objects that left although they exist, as far as is known. They are not among Deletes.
+	// Departures counts objects that left although they exist, as far as is known. They are not among
+	// Deletes.
 	Departures int64
 }
 

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// object returns an object of the namespace "ns" with the UID uid-<name>, unless the value of another is given
-// as name@uid.
+// object returns an object of the namespace "ns" with the UID uid-<name>, unless the value of another is
+// given as name@uid.
 func object(name string, version int) *unstructured.Unstructured {
 	name, uid, given := strings.Cut(name, "@")
 	if !given {

@@ -2,9 +2,9 @@ package informer
 
 import "context"
 
-// Flush waits until every handler has returned from everything that was queued before the call. It returns ErrStopped
-// when the informer has stopped and thrown away some of that, or the context's cause. From inside a handler it cannot
-// succeed.
+// Flush waits until every handler has returned from everything that was queued before the call. It returns
+// ErrStopped when the informer has stopped and thrown away some of that, or the context's cause. From inside
+// a handler it cannot succeed.
 func (i *Informer) Flush(ctx context.Context) error { return i.StartFlush().Wait(ctx) }
 
 // Flush waits for what was queued when it was started.

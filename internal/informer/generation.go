@@ -27,12 +27,12 @@ type generation struct {
 	logger klog.Logger
 	// past is that of the only part; nil where there are several, or where nothing is kept.
 	past Past
-	// settled, unless nil, is called when nothing that an earlier process kept of the parts is unconfirmed any more. It is
-	// guarded by Informer.mu.
+	// settled, unless nil, is called when nothing that an earlier process kept of the parts is unconfirmed
+	// any more. It is guarded by Informer.mu.
 	settled func()
 
-	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when there
-	// are none left. Both are guarded by Informer.mu.
+	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when
+	// there are none left. Both are guarded by Informer.mu.
 	unlisted int
 	listed   func()
 	// partsOfSet counts the parts that come and go, as they are now. It is guarded by Informer.mu.
@@ -45,10 +45,10 @@ var (
 	_ cache.ReflectorBookmarkStore = (*generation)(nil)
 )
 
-// Transformer implements cache.TransformingStore: the reflector passes what it collects of a watch-list through
-// it, so that objects are transformed and packed while they arrive, and those that have not changed since an
-// earlier list take no second room. Replace transforms once more. An object that the transform fails on is passed
-// on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
+// Transformer implements cache.TransformingStore: the reflector passes what it collects of a watch-list
+// through it, so that objects are transformed and packed while they arrive, and those that have not changed
+// since an earlier list take no second room. Replace transforms once more. An object that the transform fails
+// on is passed on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
 func (g *generation) Transformer() cache.TransformFunc {
 	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
 		return nil
@@ -92,8 +92,8 @@ func (g *generation) put(obj any, of *part) error {
 	}
 }
 
-// commit stores one prepared object and tells the handlers. It returns false when the object has to be prepared
-// again because indexers were added meanwhile.
+// commit stores one prepared object and tells the handlers. It returns false when the object has to be
+// prepared again because indexers were added meanwhile.
 func (g *generation) commit(p store.Prepared, of *part) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
@@ -121,8 +121,8 @@ func (g *generation) commit(p store.Prepared, of *part) (bool, error) {
 	return true, nil
 }
 
-// Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or was
-// shown as deleted), so nobody is told.
+// Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or
+// was shown as deleted), so nobody is told.
 func (g *generation) Delete(obj any) error { return g.delete(obj, nil) }
 
 // delete removes an object of a part, if what is held under its key is of that; nil: of the only part.
@@ -140,7 +140,8 @@ func (g *generation) delete(obj any, of *part) error {
 		return err
 	}
 	if failure != nil {
-		utilruntime.HandleErrorWithLogger(g.logger, failure, "Delivering a deletion with the last known state", "key", key)
+		utilruntime.HandleErrorWithLogger(g.logger, failure,
+			"Delivering a deletion with the last known state", "key", key)
 	}
 	return nil
 }

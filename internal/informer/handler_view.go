@@ -16,8 +16,8 @@ type Undecoded interface {
 	TakesUndecoded()
 }
 
-// Wrapper is implemented by event handlers that only say something about another one, which is then called in their place:
-// that it is Undecoded, or Named.
+// Wrapper is implemented by event handlers that only say something about another one, which is then called in
+// their place: that it is Undecoded, or Named.
 type Wrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
@@ -31,8 +31,8 @@ type Named interface {
 	HandlerName() string
 }
 
-// Departed is implemented by event handlers that are told of objects that leave the cache and exist. Others are not told of
-// them.
+// Departed is implemented by event handlers that are told of objects that leave the cache and exist. Others
+// are not told of them.
 type Departed interface {
 	cache.ResourceEventHandler
 	// OnDeparted is called in turn with the methods of the handler.
@@ -99,13 +99,16 @@ func (i *Informer) viewFor(how unwrapped) view {
 	return v
 }
 
-// ignoredBy tells which kinds of notification a handler does nothing with, so that nothing has to be decoded for them.
+// ignoredBy tells which kinds of notification a handler does nothing with, so that nothing has to be decoded
+// for them.
 func ignoredBy(handler cache.ResourceEventHandler) (ignored [kindMark]bool) {
 	switch h := handler.(type) {
 	case cache.ResourceEventHandlerFuncs:
-		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil, h.DeleteFunc == nil
+		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil,
+			h.DeleteFunc == nil
 	case cache.ResourceEventHandlerDetailedFuncs:
-		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil, h.DeleteFunc == nil
+		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil,
+			h.DeleteFunc == nil
 	}
 	ignored[kindLost] = ignored[kindDelete]
 	return ignored

@@ -15,13 +15,15 @@ import (
 const minResyncPeriod = time.Second
 
 // AddEventHandler adds a handler with the informer's default resync period. See AddEventHandlerWithOptions.
-func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod adds a handler with its own resync period; zero means no resyncs. See
 // AddEventHandlerWithOptions.
-func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler,
+	resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
@@ -29,11 +31,12 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHa
 // informer runs is first told what the cache holds, as additions of an initial list.
 //
 // Resync periods follow client-go's rules: at least a second; not more often than the informer checks; before
-// the start a shorter period makes the informer check more often, afterwards it is raised to that; an informer
-// whose default period is zero does no resyncs at all.
+// the start a shorter period makes the informer check more often, afterwards it is raised to that; an
+// informer whose default period is zero does no resyncs at all.
 //
 // The result is a *Registration.
-func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler,
+	options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, ErrNilHandler
 	}
@@ -58,7 +61,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		r.requested = *options.ResyncPeriod
 	}
 	if !i.admit(r) {
-		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already", handler)
+		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
+			handler)
 		return nil, &refusal{text: text, cause: ErrStopped}
 	}
 	return r, nil
@@ -91,7 +95,8 @@ func (i *Informer) joinLocked(r *Registration) {
 	}
 	var batch []notification
 	if n := content.Len(); n > 0 {
-		batch = append(batch, notification{kind: kindList, current: &cursor{listing: listing{changes: content, initial: true}, left: n}})
+		batch = append(batch, notification{kind: kindList,
+			current: &cursor{listing: listing{changes: content, initial: true}, left: n}})
 	}
 	if i.synced.Load().reached() {
 		batch = append(batch, marker(r.synced.Load().reach))
@@ -109,7 +114,8 @@ func (i *Informer) startLocked(r *Registration) {
 // planResyncsLocked settles the resync period of a new handler and, before the start, how often to check.
 func (i *Informer) planResyncsLocked(r *Registration) {
 	if r.requested > 0 && r.requested < minResyncPeriod {
-		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requested, "least", minResyncPeriod)
+		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requested,
+			"least", minResyncPeriod)
 		r.requested = minResyncPeriod
 	}
 	if r.requested > 0 && r.requested < i.mu.resyncCheck {
@@ -119,7 +125,8 @@ func (i *Informer) planResyncsLocked(r *Registration) {
 				other.period = effectivePeriod(other.logger, other.requested, i.mu.resyncCheck)
 			}
 		} else {
-			r.logger.Info("Raising the resync period to what the running informer checks", "requested", r.requested, "check", i.mu.resyncCheck)
+			r.logger.Info("Raising the resync period to what the running informer checks", "requested",
+				r.requested, "check", i.mu.resyncCheck)
 			r.requested = i.mu.resyncCheck
 		}
 	}
@@ -132,16 +139,17 @@ func effectivePeriod(logger klog.Logger, requested, check time.Duration) time.Du
 	case requested == 0:
 		return 0
 	case check == 0:
-		logger.Info("Ignoring the resync period, because this informer does no resyncs", "requested", requested)
+		logger.Info("Ignoring the resync period, because this informer does no resyncs",
+			"requested", requested)
 		return 0
 	default:
 		return max(requested, check)
 	}
 }
 
-// RemoveEventHandler removes a handler by what AddEventHandler returned. Its queue is thrown away; a call that
-// is under way goes on (see cache.ShutDownEventHandler to wait for it). Removing twice, or from inside the
-// handler, is fine; a handle of another informer is ignored, one of another kind is an error.
+// RemoveEventHandler removes a handler by what AddEventHandler returned. Its queue is thrown away; a call
+// that is under way goes on (see cache.ShutDownEventHandler to wait for it). Removing twice, or from inside
+// the handler, is fine; a handle of another informer is ignored, one of another kind is an error.
 func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*Registration)
 	if !ok {
@@ -178,8 +186,8 @@ func (i *Informer) Registrations() []*Registration {
 	return slices.Clone(i.mu.handlers)
 }
 
-// tellLocked queues notifications for every handler; those of a resync only for the handlers that take part. Of what is
-// not confirmed nobody is told.
+// tellLocked queues notifications for every handler; those of a resync only for the handlers that take part.
+// Of what is not confirmed nobody is told.
 func (i *Informer) tellLocked(notifications ...notification) {
 	if i.mu.unconfirmed.any() {
 		notifications = i.mu.unconfirmed.without(notifications)
@@ -207,7 +215,8 @@ func (i *Informer) tellOfLocked(l listing) {
 			left -= resyncs
 		}
 		if left > 0 {
-			r.queue.Push(notification{kind: kindList, current: &cursor{listing: l, left: left, resyncs: r.resyncing}})
+			r.queue.Push(notification{kind: kindList, current: &cursor{listing: l, left: left,
+				resyncs: r.resyncing}})
 		}
 	}
 }

@@ -105,7 +105,8 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 	close(gate)
 	f.flush()
 	if got := len(slow.take()); got != 50 || slowHandle.Depth() != 0 {
-		t.Errorf("in the end the slow handler has seen %d events and %d wait, want 50 and 0", got, slowHandle.Depth())
+		t.Errorf("in the end the slow handler has seen %d events and %d wait, want 50 and 0", got,
+			slowHandle.Depth())
 	}
 }
 
@@ -148,7 +149,8 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	if !handle.HasSynced() || !cache.WaitFor(f.ctx, "", handle.HasSyncedChecker()) {
 		t.Error("the handler is not synced after the first list")
 	}
-	if name := handle.HasSyncedChecker().Name(); name != "informer of objects + event handler *informer.eventLog" {
+	if name := handle.HasSyncedChecker().
+		Name(); name != "informer of objects + event handler *informer.eventLog" {
 		t.Errorf("the checker is called %q", name)
 	}
 }
@@ -172,7 +174,8 @@ func TestTombstones(t *testing.T) {
 	f.flush()
 	got := log.take()
 	slices.Sort(got[:2])
-	expect(t, "events", got, []string{"initial a1", "initial b2", "lost ns/a a1", "update b2 b2", "delete b6"})
+	expect(t, "events", got, []string{"initial a1", "initial b2", "lost ns/a a1",
+		"update b2 b2", "delete b6"})
 }
 
 // undecodedFuncs is an Undecoded handler.
@@ -194,7 +197,8 @@ func TestTombstonesOwnTheirKeys(t *testing.T) {
 	f.list(2)
 	f.flush()
 	tombstone := <-lost
-	if key := tombstone.Obj.(*packed.Object).Key(); key != tombstone.Key || unsafe.StringData(key) == unsafe.StringData(tombstone.Key) {
+	if key := tombstone.Obj.(*packed.Object).Key(); key != tombstone.Key ||
+		unsafe.StringData(key) == unsafe.StringData(tombstone.Key) {
 		t.Errorf("the key %q is a part of the object", tombstone.Key)
 	}
 }
@@ -208,7 +212,8 @@ func TestAnotherUID(t *testing.T) {
 	f.put(object("a@other", 3))
 	f.list(5, object("a@other", 3), object("b@other", 4))
 	f.flush()
-	expect(t, "events", log.take(), []string{"lost ns/a a1", "add a3", "update a3 a3", "lost ns/b b2", "add b4"})
+	expect(t, "events", log.take(), []string{"lost ns/a a1", "add a3", "update a3 a3",
+		"lost ns/b b2", "add b4"})
 }
 
 func TestListedTwiceCountsOnce(t *testing.T) {
@@ -253,7 +258,8 @@ func TestResync(t *testing.T) {
 	// From now on only those that are due by the last check.
 	f.list(1, object("a", 1))
 	f.flush()
-	expect(t, "relist after a check", slices.Concat(often.take(), rarely.take(), never.take()), []string{"update a1 a1"})
+	expect(t, "relist after a check", slices.Concat(often.take(), rarely.take(), never.take()),
+		[]string{"update a1 a1"})
 	expect(t, "second check", resync(), []string{"1 0 0"})
 	expect(t, "third check", resync(), []string{"1 1 0"})
 }
@@ -266,10 +272,14 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 		want                  granted
 	}{
 		{"no resyncs at all", 0, time.Minute, time.Minute, granted{0, 0, 0}},
-		{"as asked", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute, 3 * time.Minute}},
-		{"early ones lower the check", time.Minute, 10 * time.Second, time.Minute, granted{10 * time.Second, 10 * time.Second, time.Minute}},
-		{"late ones are raised", time.Minute, time.Minute, 10 * time.Second, granted{time.Minute, time.Minute, time.Minute}},
-		{"at least a second", time.Minute, time.Millisecond, time.Millisecond, granted{time.Second, time.Second, time.Second}},
+		{"as asked", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute,
+			3 * time.Minute}},
+		{"early ones lower the check", time.Minute, 10 * time.Second, time.Minute,
+			granted{10 * time.Second, 10 * time.Second, time.Minute}},
+		{"late ones are raised", time.Minute, time.Minute, 10 * time.Second,
+			granted{time.Minute, time.Minute, time.Minute}},
+		{"at least a second", time.Minute, time.Millisecond, time.Millisecond,
+			granted{time.Second, time.Second, time.Second}},
 		{"none asked", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -279,7 +289,8 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 			_, late := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
 			f.Informer.mu.Lock()
 			defer f.Informer.mu.Unlock()
-			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheck, early.period, late.period}); diff != "" {
+			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheck, early.period,
+				late.period}); diff != "" {
 				t.Errorf("granted (-want +got):\n%s", diff)
 			}
 		})
@@ -397,7 +408,8 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
-	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(unwrap(handler)), handler: handler}
+	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(unwrap(handler)),
+		handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {
 			t.Errorf("recovered %v", recovered)

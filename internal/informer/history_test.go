@@ -170,7 +170,8 @@ func (h *history) step() {
 			break
 		}
 	case op < 36:
-		h.ok(h.AddIndexers(cache.Indexers{fmt.Sprint("index", h.version, h.r.Int()): cache.MetaNamespaceIndexFunc}))
+		h.ok(h.AddIndexers(cache.Indexers{fmt.Sprint("index", h.version,
+			h.r.Int()): cache.MetaNamespaceIndexFunc}))
 	case op < 37:
 		h.version++
 		h.ok(h.g.Bookmark(fmt.Sprint(h.version)))
@@ -241,7 +242,8 @@ func TestHistories(t *testing.T) {
 // TestHandlersComeAndGoWhileEventsFlow adds and removes handlers, indexes and marks from several goroutines
 // while events come in.
 func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
-	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)), model: map[string]*unstructured.Unstructured{}}
+	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)),
+		model: map[string]*unstructured.Unstructured{}}
 	h.relist()
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -263,7 +265,8 @@ func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 					t.Error(err)
 				}
 				if n < 5 {
-					if err := h.AddIndexers(cache.Indexers{fmt.Sprint(w, "-", n): cache.MetaNamespaceIndexFunc}); err != nil {
+					if err := h.AddIndexers(cache.Indexers{fmt.Sprint(w, "-",
+						n): cache.MetaNamespaceIndexFunc}); err != nil {
 						t.Error(err)
 					}
 					continue // this handler stays

@@ -11,8 +11,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and read-only.
-// It is one pointer, so that an interface with it costs no allocation for each GetStore().GetByKey(key).
+// indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and
+// read-only. It is one pointer, so that an interface with it costs no allocation for each
+// GetStore().GetByKey(key).
 type indexer struct{ informer *Informer }
 
 var _ cache.Indexer = indexer{}
@@ -77,8 +78,8 @@ func (x indexer) Bookmark(version string) {
 	x.informer.direct(func() { x.informer.store.SetResourceVersion(version) })
 }
 
-// LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with several
-// partitions, the least of theirs.
+// LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with
+// several partitions, the least of theirs.
 func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.storeVersion() }
 
 // List returns all objects in no particular order.
@@ -105,7 +106,8 @@ func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 	return x.informer.store.Form().Object(kept), true, nil
 }
 
-// Index returns the objects that share a value of the index with obj, which may be what an Undecoded handler got.
+// Index returns the objects that share a value of the index with obj, which may be what an Undecoded handler
+// got.
 func (x indexer) Index(indexName string, obj any) ([]any, error) {
 	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Form().Object(obj))
 	return x.objects(items), err
@@ -135,12 +137,14 @@ func (x indexer) AddIndexers(newIndexers cache.Indexers) error {
 	return x.informer.store.AddIndexers(newIndexers)
 }
 
-// reportFailures returns what tells utilruntime's error handlers of index functions that fail on these objects.
+// reportFailures returns what tells utilruntime's error handlers of index functions that fail on these
+// objects.
 func reportFailures(logger klog.Logger, objects string) func(store.Failures) {
 	return func(failures store.Failures) {
 		for _, name := range slices.Sorted(maps.Keys(failures)) {
 			one := failures[name]
-			utilruntime.HandleErrorWithLogger(logger, one.Err, "Objects could not be indexed and are missing from the index",
+			utilruntime.HandleErrorWithLogger(logger, one.Err,
+				"Objects could not be indexed and are missing from the index",
 				"index", name, "of", objects, "objects", one.Objects, "firstKey", one.Key)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 func TestGetByKeyAllocatesNothing(t *testing.T) {
 	f := New(nil, Options{Form: store.NewPacked(nil, nil)})
 	for n := range 1000 {
-		o, err := f.Form().Packer().Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"}}`, n))
+		o, err := f.Form().Packer().Pack(fmt.Appendf(nil,
+			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"}}`, n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +33,8 @@ func TestGetByKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotWaitForLists reads while a list is made ready, and while the informer's lock is held, under which it takes
-// the place of the content.
+// TestReadersDoNotWaitForLists reads while a list is made ready, and while the informer's lock is held, under
+// which it takes the place of the content.
 func TestReadersDoNotWaitForLists(t *testing.T) {
 	reads := 0
 	var i *Informer
@@ -41,21 +42,25 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		reads++
 		objects, err := i.GetIndexer().ByIndex("all", "")
 		_, exists, _ := i.GetStore().GetByKey("ns/object-7")
-		if err != nil || len(objects) != 100 || !exists || len(i.GetStore().List()) != 100 || len(i.GetStore().ListKeys()) != 100 {
+		if err != nil || len(objects) != 100 || !exists || len(i.GetStore().List()) != 100 ||
+			len(i.GetStore().ListKeys()) != 100 {
 			t.Errorf("%d objects by index, %v", len(objects), err)
 		}
 	}
 	relists := false
-	i = New(nil, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"all": func(any) ([]string, error) {
-		if relists {
-			read()
-		}
-		return []string{""}, nil
-	}}})
+	i = New(nil, Options{Form: store.NewPacked(nil, nil),
+		Indexers: cache.Indexers{"all": func(any) ([]string, error) {
+			if relists {
+				read()
+			}
+			return []string{""}, nil
+		}}})
 	list := func(spec string) []any {
 		var all []any
 		for n := range 100 {
-			o, err := i.Form().Packer().Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"},"spec":%q}`, n, spec))
+			o, err := i.Form().Packer().Pack(fmt.Appendf(nil,
+				`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"},"spec":%q}`,
+				n, spec))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,13 +13,13 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Informer is a cache.SharedIndexInformer: it keeps a local, indexed copy of a collection of objects and tells
-// event handlers what changes.
+// Informer is a cache.SharedIndexInformer: it keeps a local, indexed copy of a collection of objects and
+// tells event handlers what changes.
 //
-// What it promises is written down once, where users see it: in the comment on Informer of package dynamicinformer. Beyond
-// that, its owner runs generations (RunParts and its like), each of which feeds the cache until its context ends, decides
-// with Forget that what the last one showed is gone, and ends everything with Stop, after which waiters return with
-// ErrStopped (TestStopReleasesWaiters).
+// What it promises is written down once, where users see it: in the comment on Informer of package
+// dynamicinformer. Beyond that, its owner runs generations (RunParts and its like), each of which feeds the
+// cache until its context ends, decides with Forget that what the last one showed is gone, and ends
+// everything with Stop, after which waiters return with ErrStopped (TestStopReleasesWaiters).
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
@@ -54,8 +54,8 @@ type Informer struct {
 		transform   cache.TransformFunc
 		// unconfirmed is what the store shows of an earlier process, of which no handler has been told.
 		unconfirmed unconfirmed
-		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its resource version; nil
-		// where the store shows anything else.
+		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its
+		// resource version; nil where the store shows anything else.
 		wholeOf Past
 		// parts are those of the running generation, if it has several.
 		parts        []*part
@@ -66,7 +66,8 @@ type Informer struct {
 
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
-// New returns an Informer of what lw lists and watches. lw may be nil when only RunParts and RunChangingParts are used.
+// New returns an Informer of what lw lists and watches. lw may be nil when only RunParts and RunChangingParts
+// are used.
 func New(lw cache.ListerWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
@@ -141,8 +142,8 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// LastSyncResourceVersion is the resource version that the reflector has seen last; empty before the first list.
-// With several parts it is that of the store.
+// LastSyncResourceVersion is the resource version that the reflector has seen last; empty before the first
+// list. With several parts it is that of the store.
 func (i *Informer) LastSyncResourceVersion() string {
 	if r := i.reflector.Load(); r != nil {
 		return r.LastSyncResourceVersion()
@@ -150,8 +151,8 @@ func (i *Informer) LastSyncResourceVersion() string {
 	return i.storeVersion()
 }
 
-// storeVersion returns the resource version up to which the store has everything: the least of all parts. It is empty
-// until each has listed, and after a direct write to a store of several parts.
+// storeVersion returns the resource version up to which the store has everything: the least of all parts. It
+// is empty until each has listed, and after a direct write to a store of several parts.
 func (i *Informer) storeVersion() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -170,9 +171,9 @@ func (i *Informer) storeVersion() string {
 	return least
 }
 
-// SetTransform sets what is done to each object before it is stored. It fails with ErrStarted once the informer
-// has started. Objects of a watch-list pass through it twice, so it must be idempotent. An object that it fails
-// on is reported and what the cache holds for it stays as it was.
+// SetTransform sets what is done to each object before it is stored. It fails with ErrStarted once the
+// informer has started. Objects of a watch-list pass through it twice, so it must be idempotent. An object
+// that it fails on is reported and what the cache holds for it stays as it was.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return i.beforeStart(func() { i.mu.transform = transform })
 }
@@ -184,8 +185,8 @@ func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	})
 }
 
-// SetWatchErrorHandlerWithContext sets what is called when a list or watch ends with an error; the default logs
-// it. It fails with ErrStarted once the informer has started.
+// SetWatchErrorHandlerWithContext sets what is called when a list or watch ends with an error; the default
+// logs it. It fails with ErrStarted once the informer has started.
 func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.beforeStart(func() { i.mu.watchFailure = handler })
 }
@@ -207,9 +208,9 @@ func (i *Informer) GetStore() cache.Store { return i.GetIndexer() }
 // handler, and the next event or list for the key overwrites that.
 func (i *Informer) GetIndexer() cache.Indexer { return indexer{informer: i} }
 
-// AddIndexers adds indexes, before or after the start. Objects that are there already are indexed while readers
-// and the reflector go on; then all new indexes appear at once. It fails when a name is taken or the informer
-// has stopped.
+// AddIndexers adds indexes, before or after the start. Objects that are there already are indexed while
+// readers and the reflector go on; then all new indexes appear at once. It fails when a name is taken or the
+// informer has stopped.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
 		return &refusal{text: "indexer was not added because it has stopped already", cause: ErrStopped}
@@ -229,8 +230,8 @@ func (controller) Run(<-chan struct{}) {}
 // RunWithContext implements cache.Controller and does nothing.
 func (controller) RunWithContext(context.Context) {}
 
-// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are given
-// it replaces, at the moment when the new ones are complete.
+// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are
+// given it replaces, at the moment when the new ones are complete.
 func (i *Informer) AddExtractor(e store.Extractor, replaced ...string) error {
 	if i.IsStopped() {
 		return &refusal{text: "indexes were not added because it has stopped already", cause: ErrStopped}

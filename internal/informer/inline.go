@@ -15,16 +15,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InlineWatcher is a ListerWatcher whose watches need no goroutine but that of who reads them. A reflector has three for a
-// watch, and stacks and buffers with each; where there are many types on which little happens, these are most of what a
-// type costs. So the reflector of an InlineWatcher only lists.
+// InlineWatcher is a ListerWatcher whose watches need no goroutine but that of who reads them. A reflector
+// has three for a watch, and stacks and buffers with each; where there are many types on which little
+// happens, these are most of what a type costs. So the reflector of an InlineWatcher only lists.
 type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
-	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the watch or ctx
-	// ends, or take returns false. The last event may be of type ERROR; it is where the watch was closed at once and has
-	// brought nothing. The error says that there is no watch, and that all is to be listed again. It paces itself, and may
-	// change options.
+	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the
+	// watch or ctx ends, or take returns false. The last event may be of type ERROR; it is where the watch
+	// was closed at once and has brought nothing. The error says that there is no watch, and that all is to
+	// be listed again. It paces itself, and may change options.
 	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
 }
 
@@ -33,8 +33,8 @@ type inline struct {
 	*generation
 	lw     InlineWatcher
 	target target
-	// version is the resource version that was seen last; empty before the first list. latest is one that some of the target had
-	// come to before, or empty.
+	// version is the resource version that was seen last; empty before the first list. latest is one that
+	// some of the target had come to before, or empty.
 	version, latest string
 	// resumes says that the target has come to version already, so that the first round has no list.
 	resumes bool
@@ -42,7 +42,8 @@ type inline struct {
 	ordered bool
 	// endList ends the reflector's part of a round; nil when it has.
 	endList context.CancelFunc
-	// collected is what a watch-list has brought that has come to its end; nil: the reflector has collected it, or listed.
+	// collected is what a watch-list has brought that has come to its end; nil: the reflector has collected
+	// it, or listed.
 	collected *collected
 }
 
@@ -61,8 +62,8 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 	return w.watch(ctx)
 }
 
-// watch watches, again and again, until all has to be listed again. The functions that wait in it are short, so that the
-// stacks of quiet types are.
+// watch watches, again and again, until all has to be listed again. The functions that wait in it are short,
+// so that the stacks of quiet types are.
 func (w *inline) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		round := &inlineRound{inline: w}
@@ -101,7 +102,8 @@ func (r *inlineRound) goesOn(ctx context.Context) bool {
 		return true
 	}
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(r.failure) && !apierrors.IsGone(r.failure) {
-		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", r.informer.reflectorName(), "err", r.failure)
+		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", r.informer.reflectorName(),
+			"err", r.failure)
 	}
 	return false
 }
@@ -113,7 +115,8 @@ const leastWatch = 5 * time.Minute
 func (w *inline) options() *metav1.ListOptions {
 	least := max(w.informer.options.MinWatchTimeout, leastWatch)
 	seconds := int64((least + rand.N(least)).Seconds())
-	return &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}
+	return &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds,
+		AllowWatchBookmarks: true}
 }
 
 // apply has an event take effect.
@@ -135,7 +138,8 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 		err = w.target.Bookmark(version)
 	}
 	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector",
+			w.informer.reflectorName(), "type", event.Type)
 	}
 	if w.ordered = w.ordered || event.Type != watch.Added; w.ordered {
 		w.version = version
@@ -174,32 +178,35 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// inlineLister is what that reflector lists through. It asks for nothing older than what has been watched since its last
-// list, of which the reflector does not know.
+// inlineLister is what that reflector lists through. It asks for nothing older than what has been watched
+// since its last list, of which the reflector does not know.
 type inlineLister struct {
 	InlineWatcher
 	*inline
 }
 
 // ListWithContext implements cache.ListerWithContext.
-func (l inlineLister) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (l inlineLister) ListWithContext(ctx context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
 	l.collected = nil
 	l.renew(&options)
 	return l.lw.ListWithContext(ctx, options)
 }
 
 // WatchWithContext implements cache.WatcherWithContext.
-func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (l inlineLister) WatchWithContext(ctx context.Context,
+	options metav1.ListOptions) (watch.Interface, error) {
 	l.collected = nil
 	l.renew(&options)
 	return l.collect(ctx, &options)
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {
-	// Zero asks for anything that a server has in its cache. A reflector begins with that, also where the content was there
-	// before it.
+	// Zero asks for anything that a server has in its cache. A reflector begins with that, also where the
+	// content was there before it.
 	oldest := options.ResourceVersion == "0" && l.version != ""
-	if (oldest || !unordered(options.ResourceVersion)) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+	if (oldest || !unordered(options.ResourceVersion)) &&
+		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = later(l.version, l.latest)
 	}
 }

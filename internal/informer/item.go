@@ -12,15 +12,15 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Item is what the store keeps of one object and what the queues carry. meta.Accessor works on it without decoding
-// a body.
+// Item is what the store keeps of one object and what the queues carry. meta.Accessor works on it without
+// decoding a body.
 type Item = store.Item
 
 // IndexNotFoundError says that no index function of that name was ever added.
 type IndexNotFoundError = store.IndexNotFoundError
 
-// item transforms an object that the reflector brings, and packs it. The object itself stays as it is: what a transform
-// that fails has changed must not be stored, nor be transformed again.
+// item transforms an object that the reflector brings, and packs it. The object itself stays as it is: what a
+// transform that fails has changed must not be stored, nor be transformed again.
 func (g *generation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
@@ -36,7 +36,8 @@ func (g *generation) item(obj any) (Item, error) {
 	return form.Item(obj), nil
 }
 
-// listedItem is item for an object of a list or watch-list, all of which are in memory before the first is stored.
+// listedItem is item for an object of a list or watch-list, all of which are in memory before the first is
+// stored.
 func (g *generation) listedItem(obj any) (Item, error) {
 	item, err := g.item(obj)
 	if err != nil {
@@ -53,8 +54,8 @@ func copyOf(obj any) any {
 	return obj
 }
 
-// transformed is an object that has been transformed. Where parts select objects by what never changes of them, that includes
-// the transform.
+// transformed is an object that has been transformed. Where parts select objects by what never changes of
+// them, that includes the transform.
 func (g *generation) transformed(obj any) (next any, err error) {
 	defer store.Recover(&err)
 	if !g.informer.options.SelectsObjects {
@@ -69,7 +70,8 @@ func (g *generation) transformed(obj any) (next any, err error) {
 }
 
 // errIdentityChanged is for a transform after which nobody could tell in which part an object is.
-var errIdentityChanged = errors.New("it changes the UID or the namespace of an object, by which objects are sharded")
+var errIdentityChanged = errors.
+	New("it changes the UID or the namespace of an object, by which objects are sharded")
 
 // namespaceOf is empty for what has no metadata.
 func namespaceOf(item Item) string {

@@ -6,7 +6,8 @@ import "slices"
 type progress struct {
 	// version is the resource version that all of the part has come to; empty: none that is known.
 	version string
-	// ahead is what of it has come further. That is so for a while in a part that has taken the place of others.
+	// ahead is what of it has come further. That is so for a while in a part that has taken the place of
+	// others.
 	ahead []known
 }
 
@@ -16,8 +17,9 @@ type known struct {
 	version    string
 }
 
-// joined returns what a part has come to that takes the place of others, which have ended: the least that one of them has come
-// to, and of each what itself has come to. Where their resource versions have no order, everything is to be listed.
+// joined returns what a part has come to that takes the place of others, which have ended: the least that one
+// of them has come to, and of each what itself has come to. Where their resource versions have no order,
+// everything is to be listed.
 func joined(parts []*runningPart) progress {
 	var p progress
 	for _, from := range parts {
@@ -42,7 +44,8 @@ func (p *progress) knows(obj any) bool {
 	}
 	version := resourceVersion(obj)
 	return isVersion(version) && slices.ContainsFunc(p.ahead, func(k known) bool {
-		return !older(k.version, version) && !slices.ContainsFunc(k.selections, func(s Selection) bool { return !s.Has(obj) })
+		return !older(k.version, version) &&
+			!slices.ContainsFunc(k.selections, func(s Selection) bool { return !s.Has(obj) })
 	})
 }
 
@@ -54,7 +57,8 @@ func (p *progress) reach(version string) {
 	}
 }
 
-// leaveBehind forgets what is no more ahead. What is as far as the rest still is: several events may be of one version.
+// leaveBehind forgets what is no more ahead. What is as far as the rest still is: several events may be of
+// one version.
 func (p *progress) leaveBehind() {
 	p.ahead = slices.DeleteFunc(p.ahead, func(k known) bool { return older(k.version, p.version) })
 }

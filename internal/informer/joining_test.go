@@ -21,8 +21,8 @@ func (f *feed) join(selection Selection, parts ...*part) *part {
 	return r.part
 }
 
-// TestJoinedParts: one part in the place of two goes on where the one is that is behind. What the other knows does not come a
-// second time, nor does what has been deleted come back.
+// TestJoinedParts: one part in the place of two goes on where the one is that is behind. What the other knows
+// does not come a second time, nor does what has been deleted come back.
 func TestJoinedParts(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
@@ -85,7 +85,8 @@ func TestJoinedAgain(t *testing.T) {
 	f.ok(abc.Update(object("x1@b1", 31)))
 	f.listPart(abc, 32, object("x2@c1", 30))
 	f.flush()
-	expect(t, "events, and a list", log.sorted(), []string{"lost ns/x0 x012", "lost ns/x1 x131", "update x120 x131", "update x230 x230"})
+	expect(t, "events, and a list", log.sorted(), []string{"lost ns/x0 x012", "lost ns/x1 x131",
+		"update x120 x131", "update x230 x230"})
 }
 
 // TestJoinedWithoutOrder: where the versions of one of the parts have no order, all is listed.

@@ -140,7 +140,8 @@ func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
 	}
 	f.list(5, object("b", 4), object("c", 5))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"add c5", "initial a1", "initial b2", "lost ns/a a1", "update b2 b4"})
+	expect(t, "events", log.sorted(), []string{"add c5", "initial a1", "initial b2", "lost ns/a a1",
+		"update b2 b4"})
 	found, err := f.GetIndexer().ByIndex("again", "ns")
 	if f.ok(err); len(found) != 2 {
 		t.Errorf("the index holds %d objects, want 2", len(found))

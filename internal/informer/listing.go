@@ -2,12 +2,13 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// listing is the changes of a list, for handlers to be told of. Where the list is the first of a generation that takes over from
-// another, an object of the same resource version may be in another form, that of another version of its type, so that
-// everyone hears of it.
+// listing is the changes of a list, for handlers to be told of. Where the list is the first of a generation
+// that takes over from another, an object of the same resource version may be in another form, that of
+// another version of its type, so that everyone hears of it.
 //
-// It does not change. Each handler's queue has one element for all of it, and notifications come into being one by one when the
-// handler is called: with a million objects, those of each handler would take as much memory as the objects do compressed.
+// It does not change. Each handler's queue has one element for all of it, and notifications come into being
+// one by one when the handler is called: with a million objects, those of each handler would take as much
+// memory as the objects do compressed.
 type listing struct {
 	changes changes
 	// initial says that it is the first list, and takeover that a generation takes over from another.
@@ -33,8 +34,9 @@ func (l changeList) Len() int { return len(l) }
 // At implements changes.
 func (l changeList) At(n int) store.Change { return l[n] }
 
-// present is the content of the cache as changes, for one handler that joins. The list of items is made when the handler is
-// called, not under the informer's lock, so that handlers that come and go do not delay events.
+// present is the content of the cache as changes, for one handler that joins. The list of items is made when
+// the handler is called, not under the informer's lock, so that handlers that come and go do not delay
+// events.
 type present struct {
 	snapshot *store.Snapshot // nil once items are made
 	items    []Item
@@ -58,7 +60,8 @@ func (p *present) At(n int) store.Change {
 	return store.Change{New: item}
 }
 
-// of returns what handlers are told of a change: nothing, or one thing, or two where one object has taken the place of another.
+// of returns what handlers are told of a change: nothing, or one thing, or two where one object has taken the
+// place of another.
 func (l *listing) of(n int) (some [2]notification, count int) {
 	c := l.changes.At(n)
 	if l.untold {
@@ -80,8 +83,8 @@ func (l *listing) of(n int) (some [2]notification, count int) {
 	return some, 1
 }
 
-// count returns how many notifications there are, and how many of them are only for handlers that take part in resyncs, and
-// counts what they tell of.
+// count returns how many notifications there are, and how many of them are only for handlers that take part
+// in resyncs, and counts what they tell of.
 func (l *listing) count(events *eventCounts) (all, resyncs int) {
 	var sum tally
 	for n := range l.changes.Len() {

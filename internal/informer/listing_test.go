@@ -13,7 +13,9 @@ import (
 
 func packedNamed(t *testing.T, name, version, uid string) *packed.Object {
 	t.Helper()
-	o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"name":%q,"resourceVersion":%q,"uid":%q}}`, name, version, uid))
+	o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"A","metadata":{"name":%q,"resourceVersion":%q,"uid":%q}}`,
+		name, version, uid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +25,8 @@ func packedNamed(t *testing.T, name, version, uid string) *packed.Object {
 // TestItemsHaveTheirKeys: those that are a part of the objects, and any others from whichever object on.
 func TestItemsHaveTheirKeys(t *testing.T) {
 	own := []Item{packedNamed(t, "a", "1", ""), packedNamed(t, "b", "1", "")}
-	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"}, {"text", packedNamed(t, "x", "1", ""), nil}} {
+	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"},
+		{"text", packedNamed(t, "x", "1", ""), nil}} {
 		var want []store.Keyed
 		all := &items{}
 		add := func(key string, item Item) {
@@ -49,8 +52,10 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 
 // TestListingsAreToldOneByOne: each handler's queue tells what all changes at once would say, and counts it.
 func TestListingsAreToldOneByOne(t *testing.T) {
-	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "2", "u"), packedNamed(t, "a", "3", "v")
-	changes := changeList{{Key: "a", Old: old}, {Key: "a", New: next}, {Key: "a", Old: old, New: next}, {Key: "a", Old: old, New: same}, {Key: "a", Old: next, New: other}, {Key: "a", Old: same, New: same}}
+	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t,
+		"a", "2", "u"), packedNamed(t, "a", "3", "v")
+	changes := changeList{{Key: "a", Old: old}, {Key: "a", New: next}, {Key: "a", Old: old, New: next},
+		{Key: "a", Old: old, New: same}, {Key: "a", Old: next, New: other}, {Key: "a", Old: same, New: same}}
 	for _, c := range []struct {
 		listing listing
 		resyncs bool
@@ -58,7 +63,8 @@ func TestListingsAreToldOneByOne(t *testing.T) {
 	}{
 		{listing{}, true, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost, kindAdd, kindUpdate}},
 		{listing{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
-		{listing{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost, kindAdd, kindUpdate}},
+		{listing{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
+			kindAdd, kindUpdate}},
 		{listing{untold: true, initial: true}, true, []kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes
@@ -68,7 +74,8 @@ func TestListingsAreToldOneByOne(t *testing.T) {
 		if !c.resyncs {
 			left -= resyncs
 		}
-		n := notification{kind: kindList, current: &cursor{listing: c.listing, left: left, resyncs: c.resyncs}}
+		n := notification{kind: kindList, current: &cursor{listing: c.listing, left: left,
+			resyncs: c.resyncs}}
 		if n.count() != len(c.want) {
 			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
 			continue
@@ -85,7 +92,8 @@ func TestListingsAreToldOneByOne(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%+v: %s", c.listing, diff)
 		}
-		if adds := int64(len(slices.DeleteFunc(got, func(k kind) bool { return k != kindAdd }))); counts.adds.Load() != adds {
+		if adds := int64(len(slices.DeleteFunc(got,
+			func(k kind) bool { return k != kindAdd }))); counts.adds.Load() != adds {
 			t.Errorf("%+v: %d additions are counted, want %d", c.listing, counts.adds.Load(), adds)
 		}
 	}

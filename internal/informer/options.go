@@ -13,24 +13,26 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Options configure an Informer. The zero value works: objects of any type, no resyncs, an index by namespace.
+// Options configure an Informer. The zero value works: objects of any type, no resyncs, an index by
+// namespace.
 type Options struct {
 	// ExampleObject is an object of the type to expect; objects of another type are dropped and reported. For
 	// an *unstructured.Unstructured with apiVersion and kind those are compared too. Default: any type.
 	ExampleObject runtime.Object
 	// ObjectDescription names the objects in logs and errors. Default: derived from ExampleObject.
 	ObjectDescription string
-	// ResyncPeriod is the resync period of handlers that name none, and how often the informer looks whether a
-	// handler is due; a handler that asks for less before the start lowers the latter. Zero: no resyncs at all.
+	// ResyncPeriod is the resync period of handlers that name none, and how often the informer looks whether
+	// a handler is due; a handler that asks for less before the start lowers the latter. Zero: no resyncs at
+	// all.
 	ResyncPeriod time.Duration
-	// Indexers are the index functions to start with. Nil means cache.NamespaceIndex; an empty map means none.
-	// A function that returns an error is reported and the object is left out of that index.
+	// Indexers are the index functions to start with. Nil means cache.NamespaceIndex; an empty map means
+	// none. A function that returns an error is reported and the object is left out of that index.
 	Indexers cache.Indexers
 	// Extractors have more indexes to start with. No two indexes may have the same name.
 	Extractors []store.Extractor
-	// KeyFunc computes storage keys. Default: cache.DeletionHandlingMetaNamespaceKeyFunc. With another one the
-	// keys must still tell apart whatever namespace and name tell apart, because a watch-list is collected by
-	// the latter before it gets here.
+	// KeyFunc computes storage keys. Default: cache.DeletionHandlingMetaNamespaceKeyFunc. With another one
+	// the keys must still tell apart whatever namespace and name tell apart, because a watch-list is
+	// collected by the latter before it gets here.
 	KeyFunc cache.KeyFunc
 	// Identifier names the informer and its resource in logs.
 	Identifier cache.InformerNameAndResource
@@ -43,12 +45,13 @@ type Options struct {
 	MinWatchTimeout time.Duration
 	// WatchListPageSize is the page size of LIST requests. Default: client-go's choice (which see).
 	WatchListPageSize int64
-	// Backoff is the wait between attempts to list and watch. Default: client-go's, 0.8 s to 30 s doubling with
-	// full jitter, back at the start after two good minutes.
+	// Backoff is the wait between attempts to list and watch. Default: client-go's, 0.8 s to 30 s doubling
+	// with full jitter, back at the start after two good minutes.
 	Backoff *wait.Backoff
 	// Form is how objects are kept. Default: as they are.
 	Form store.Form
-	// SelectsObjects says that parts have selections, by UID or namespace: a transform that changes these fails.
+	// SelectsObjects says that parts have selections, by UID or namespace: a transform that changes these
+	// fails.
 	SelectsObjects bool
 }
 

@@ -108,7 +108,8 @@ var optionEffects = map[string]func(t *testing.T){
 		for _, tc := range []struct {
 			given cache.Indexers
 			want  []string
-		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{}, nil}, {cache.Indexers{"x": oddVersionsOnly}, []string{"x"}}} {
+		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{},
+			nil}, {cache.Indexers{"x": oddVersionsOnly}, []string{"x"}}} {
 			var names []string
 			for name := range New(nil, Options{Indexers: tc.given}).GetIndexer().GetIndexers() {
 				names = append(names, name)
@@ -119,7 +120,8 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"Extractors": func(t *testing.T) {
-		f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Extractors: []store.Extractor{byFirstLetter{}}})
+		f := newFeed(t, Options{Form: store.NewPacked(nil, nil),
+			Extractors: []store.Extractor{byFirstLetter{}}})
 		f.list(1, object("a1", 1), object("a2", 1), object("b", 1))
 		keys, err := f.GetIndexer().IndexKeys("letter", "a")
 		f.ok(err)
@@ -139,8 +141,10 @@ var optionEffects = map[string]func(t *testing.T){
 			t.Fatal(err)
 		}
 		defer name.Release()
-		i := New(nil, Options{Identifier: name.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "things"})})
-		if got, sync := i.reflectorName(), i.syncName(); got != "options-test" || sync != "informer of /v1, Resource=things" {
+		i := New(nil, Options{Identifier: name.WithResource(schema.GroupVersionResource{Version: "v1",
+			Resource: "things"})})
+		if got, sync := i.reflectorName(), i.syncName(); got != "options-test" ||
+			sync != "informer of /v1, Resource=things" {
 			t.Errorf("called %q and %q", got, sync)
 		}
 	},
@@ -171,12 +175,14 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 	"Backoff": func(t *testing.T) {
 		// With the default this would take minutes.
-		ask(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12, errors.New("no list"))
+		ask(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
+			errors.New("no list"))
 	},
 	"Form": func(t *testing.T) {
 		f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
 		f.list(1, object("a", 1))
-		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil || reflect.TypeOf(item) != reflect.TypeFor[*packed.Object]() {
+		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil ||
+			reflect.TypeOf(item) != reflect.TypeFor[*packed.Object]() {
 			t.Errorf("the store holds a %T", item)
 		}
 	},
@@ -237,8 +243,8 @@ func TestEveryOptionWorks(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeepWhatIsSet fills every field with something and expects withDefaults to leave it alone; and it
-// expects a default for every field but those whose zero value has a meaning.
+// TestDefaultsKeepWhatIsSet fills every field with something and expects withDefaults to leave it alone; and
+// it expects a default for every field but those whose zero value has a meaning.
 func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},
@@ -247,7 +253,8 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },
-		Identifier:        (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Resource: "r"}),
+		Identifier: (*cache.InformerName)(nil).
+			WithResource(schema.GroupVersionResource{Resource: "r"}),
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
 		Logger:            quiet(),
 		MinWatchTimeout:   1,
@@ -258,9 +265,11 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 	zeroIsFine := map[string]bool{
 		"SelectsObjects": true,
-		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
+		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true, "Identifier": true,
+		"MinWatchTimeout": true, "WatchListPageSize": true,
 	}
-	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()), reflect.ValueOf(Options{}.withDefaults())
+	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()),
+		reflect.ValueOf(Options{}.withDefaults())
 	for k := range before.NumField() {
 		name := before.Type().Field(k).Name
 		if before.Field(k).IsZero() {

@@ -17,7 +17,8 @@ import (
 // specified returns an object with a spec and a status.
 func specified(name string, version int, phase string) *unstructured.Unstructured {
 	u := object(name, version)
-	u.Object["spec"] = map[string]any{"class": "standard", "hosts": []any{"first.example.com", "second.example.com"}}
+	u.Object["spec"] = map[string]any{"class": "standard", "hosts": []any{"first.example.com",
+		"second.example.com"}}
 	u.Object["status"] = map[string]any{"phase": phase}
 	return u
 }
@@ -58,7 +59,8 @@ func TestUpdatesShareWhatIsTheSame(t *testing.T) {
 	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if fieldOf(seen[0].old, "spec") != fieldOf(seen[0].new, "spec") || fieldOf(seen[0].old, "status") == fieldOf(seen[0].new, "status") {
+	if fieldOf(seen[0].old, "spec") != fieldOf(seen[0].new, "spec") ||
+		fieldOf(seen[0].old, "status") == fieldOf(seen[0].new, "status") {
 		t.Error("the spec is not shared, or the status is")
 	}
 	if seen[0].new != seen[1].old {
@@ -111,7 +113,10 @@ func TestNothingIsDecodedForNobody(t *testing.T) {
 		{"nothing", cache.ResourceEventHandlerFuncs{}, 0, 0},
 		{"nothing in detail", cache.ResourceEventHandlerDetailedFuncs{}, 0, 0},
 		{"additions", cache.ResourceEventHandlerFuncs{AddFunc: hear("additions")}, 2, 2},
-		{"additions in detail", cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any, bool) { heard["additions in detail"]++ }}, 2, 2},
+		{"additions in detail", cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any,
+			bool) {
+			heard["additions in detail"]++
+		}}, 2, 2},
 		{"updates", cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { heard["updates"]++ }}, 2, 1},
 		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: hear("deletions")}, 2, 2},
 	} {
@@ -120,14 +125,16 @@ func TestNothingIsDecodedForNobody(t *testing.T) {
 			_, err := f.AddEventHandler(test.handler)
 			f.ok(err)
 			f.next()
-			f.ok(f.g.Replace([]any{f.arriving(specified("a", 1, "Pending")), f.arriving(specified("b", 2, "Pending"))}, "2"))
+			f.ok(f.g.Replace([]any{f.arriving(specified("a", 1, "Pending")),
+				f.arriving(specified("b", 2, "Pending"))}, "2"))
 			f.ok(f.g.Update(f.arriving(specified("a", 3, "Ready"))))
 			f.ok(f.g.Delete(f.arriving(specified("a", 4, "Ready"))))
 			f.ok(f.g.Replace(nil, "5")) // b is lost
 			f.flush()
 			stats := f.Stats()
 			if heard[test.name] != test.heard || stats.Hits+stats.Misses != test.decoded {
-				t.Errorf("heard %d, decoded %d, want %d and %d", heard[test.name], stats.Hits+stats.Misses, test.heard, test.decoded)
+				t.Errorf("heard %d, decoded %d, want %d and %d", heard[test.name], stats.Hits+stats.Misses,
+					test.heard, test.decoded)
 			}
 		})
 	}

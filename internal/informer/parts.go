@@ -17,25 +17,27 @@ var errNoParts = errors.New("there are no parts to run")
 
 // Part is one of the sources of a generation, with a reflector of its own.
 type Part struct {
-	// Namespace is where the objects of the part are. A part with an empty one brings everything, and is alone, unless a
-	// Selection says which objects of everything it brings.
+	// Namespace is where the objects of the part are. A part with an empty one brings everything, and is
+	// alone, unless a Selection says which objects of everything it brings.
 	Namespace string
 	// Selection tells which objects of the namespace are of the part; nil: all.
 	Selection Selection
-	// Listed is called, with no lock held, whenever the part has listed; nil: nobody is told. ordered says that it may be joined
-	// with others from then on: its resource versions have an order.
+	// Listed is called, with no lock held, whenever the part has listed; nil: nobody is told. ordered says
+	// that it may be joined with others from then on: its resource versions have an order.
 	Listed func(ordered bool)
-	// Joins are the selections of parts of the namespace that run and that this one takes the place of: it selects what they do,
-	// and goes on from what they have come to.
+	// Joins are the selections of parts of the namespace that run and that this one takes the place of: it
+	// selects what they do, and goes on from what they have come to.
 	Joins []Selection
 	// ListerWatcher lists and watches the part.
 	ListerWatcher cache.ListerWatcher
-	// Past is what an earlier process kept, of all parts without a Selection, which have the same one; nil: nothing.
+	// Past is what an earlier process kept, of all parts without a Selection, which have the same one; nil:
+	// nothing.
 	Past Past
 }
 
-// Selection tells which objects are of a part, by what never changes of an object. It may come to select fewer of them, but
-// only while Informer.Depart says so, and never more. Implementations are pointers: parts are told apart by them.
+// Selection tells which objects are of a part, by what never changes of an object. It may come to select
+// fewer of them, but only while Informer.Depart says so, and never more. Implementations are pointers: parts
+// are told apart by them.
 type Selection interface{ Has(object any) bool }
 
 // prefix is what the keys of the part begin with.
@@ -46,20 +48,21 @@ func (p Part) prefix() string {
 	return p.Namespace + "/"
 }
 
-// RunParts runs a reflector for each of the parts until the context ends. They feed one cache, and must be of different
-// namespaces. Handlers, indexers and content stay as they are: another generation may follow and takes up from there
-// (Forget in between to begin empty). The caller ends the informer with Stop. RunParts fails with ErrRunning or
-// ErrStopped.
+// RunParts runs a reflector for each of the parts until the context ends. They feed one cache, and must be of
+// different namespaces. Handlers, indexers and content stay as they are: another generation may follow and
+// takes up from there (Forget in between to begin empty). The caller ends the informer with Stop. RunParts
+// fails with ErrRunning or ErrStopped.
 //
-// A relist of one part leaves the objects of the others alone. The informer has synced when each has listed. listed (nil: nobody) is called once, with no lock held, when each has listed in this
-// generation, which for one that takes over from another is later than that.
+// A relist of one part leaves the objects of the others alone. The informer has synced when each has listed.
+// listed (nil: nobody) is called once, with no lock held, when each has listed in this generation, which for
+// one that takes over from another is later than that.
 //
-// Several streams are not merged into one for a single reflector, because that knows only one resource version:
-// it would resume each namespace where any of them had come to and miss events, and one namespace that expired
-// or was forbidden would end the others.
+// Several streams are not merged into one for a single reflector, because that knows only one resource
+// version: it would resume each namespace where any of them had come to and miss events, and one namespace
+// that expired or was forbidden would end the others.
 //
-// To readers a relist of one of several parts shows object by object, as the events would that it makes up for.
-// Resyncs are of all parts, whichever of them can be listed.
+// To readers a relist of one of several parts shows object by object, as the events would that it makes up
+// for. Resyncs are of all parts, whichever of them can be listed.
 func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) error {
 	if len(parts) == 0 {
 		return errNoParts
@@ -85,8 +88,8 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 	return nil
 }
 
-// reflectParts is reflect for each of some parts. It is not a piece of RunParts, whose frame would be larger for the many
-// types that have one part: see docs/design/types.md.
+// reflectParts is reflect for each of some parts. It is not a piece of RunParts, whose frame would be larger
+// for the many types that have one part: see docs/design/types.md.
 func (i *Informer) reflectParts(ctx context.Context, g *generation, parts []Part) {
 	var running sync.WaitGroup
 	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
@@ -117,15 +120,17 @@ func (i *Informer) reflectPart(ctx context.Context, p *part) {
 
 // part returns the store of one of several parts.
 func (g *generation) part(p Part) *part {
-	made := &part{generation: g, prefix: p.prefix(), selection: p.Selection, listed: p.Listed, lw: p.ListerWatcher}
+	made := &part{generation: g, prefix: p.prefix(), selection: p.Selection, listed: p.Listed,
+		lw: p.ListerWatcher}
 	if p.Selection == nil && p.Namespace != "" {
 		made.past = p.Past
 	}
 	return made
 }
 
-// RunEmpty is RunParts for what is known to have no objects: nothing is listed or watched, and the informer has synced at
-// once. What an earlier generation left is removed, and handlers told. It returns when ctx has ended.
+// RunEmpty is RunParts for what is known to have no objects: nothing is listed or watched, and the informer
+// has synced at once. What an earlier generation left is removed, and handlers told. It returns when ctx has
+// ended.
 func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,12 +157,12 @@ type part struct {
 	progress
 	lw   cache.ListerWatcher
 	past Past // nil: it is not kept
-	// at is the resource version that one stream has brought all objects of the part up to; empty where they are anything
-	// else. It is guarded by Informer.mu.
+	// at is the resource version that one stream has brought all objects of the part up to; empty where they
+	// are anything else. It is guarded by Informer.mu.
 	at      string
 	resumes *resumedParts // nil: nothing is shown of an earlier process
-	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its
-	// first. Both are guarded by Informer.mu.
+	// hasListed says that the generation does not wait for the part to list, relisting that the next list is
+	// not its first. Both are guarded by Informer.mu.
 	hasListed, relisting bool
 }
 
@@ -200,8 +205,8 @@ func (p *part) replace(keyed []store.Keyed, resourceVersion string) (bool, error
 	return p.commitPart(prepared, resourceVersion)
 }
 
-// commitPart stores a prepared list of the part. It returns false when indexers were added meanwhile and the list
-// has to be prepared again; what has been stored by then has been told.
+// commitPart stores a prepared list of the part. It returns false when indexers were added meanwhile and the
+// list has to be prepared again; what has been stored by then has been told.
 func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
@@ -252,7 +257,10 @@ func (p *part) removeMissingLocked(list []store.Prepared) []store.Change {
 	for _, next := range list {
 		present[next.Key] = true
 	}
-	return p.informer.removeLocked(p.prefix, func(key string) bool { return !present[key] && p.ownsLocked(key) })
+	return p.informer.removeLocked(p.prefix, func(key string) bool {
+		return !present[key] &&
+			p.ownsLocked(key)
+	})
 }
 
 // removeLocked removes the objects with keys of a prefix, a namespace and a slash, that are to go.
@@ -273,9 +281,9 @@ type content interface {
 	KeysByIndex(name, value string) ([]string, error)
 }
 
-// keysOf returns the keys of a prefix, a namespace and a slash. With an index by namespace, which client-go's informers and
-// ours have unless they are told otherwise, it does not look at what is in other namespaces: those may be many, and each
-// lists on its own.
+// keysOf returns the keys of a prefix, a namespace and a slash. With an index by namespace, which client-go's
+// informers and ours have unless they are told otherwise, it does not look at what is in other namespaces:
+// those may be many, and each lists on its own.
 func keysOf(now content, prefix string) []string {
 	if prefix == "" {
 		return now.Keys()

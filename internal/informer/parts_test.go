@@ -59,9 +59,11 @@ func TestPartsSyncTogether(t *testing.T) {
 	f.listPart(parts[1], 7, in("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
-		t.Errorf("after all parts: synced %v and %v, told %d times", f.HasSynced(), handle.HasSynced(), *listed)
+		t.Errorf("after all parts: synced %v and %v, told %d times", f.HasSynced(),
+			handle.HasSynced(), *listed)
 	}
-	expect(t, "events", log.take(), []string{"initial x1", "update x1 x1", "initial y2", "update y2 y3", "initial x1"})
+	expect(t, "events", log.take(), []string{"initial x1", "update x1 x1", "initial y2",
+		"update y2 y3", "initial x1"})
 	expect(t, "keys", f.keys(), []string{"a/x", "a/y", "b/x"})
 	if got := f.LastSyncResourceVersion(); got != "7" {
 		t.Errorf("the resource version is %q", got)
@@ -86,11 +88,12 @@ func (c *counted) KeysByIndex(name, value string) ([]string, error) {
 	return keys, err
 }
 
-// TestPartsCostNothingToOthers: what the list of one namespace takes depends on its own objects, not on how many others
-// there are.
+// TestPartsCostNothingToOthers: what the list of one namespace takes depends on its own objects, not on how
+// many others there are.
 func TestPartsCostNothingToOthers(t *testing.T) {
 	const size = 10
-	// listAmong returns how many bytes it takes to list a namespace again, and how many keys are looked at for it.
+	// listAmong returns how many bytes it takes to list a namespace again, and how many keys are looked at
+	// for it.
 	listAmong := func(others int) (bytes uint64, keys int) {
 		f := newFeed(t, Options{})
 		var namespaces []string
@@ -208,7 +211,8 @@ func TestPartsResync(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { // ended by cancel
-			ended <- i.RunParts(ctx, nil, namespacePart("a", blocked, new(int)), namespacePart("b", free, new(int)), namespacePart("c", free, new(int)))
+			ended <- i.RunParts(ctx, nil, namespacePart("a", blocked, new(int)),
+				namespacePart("b", free, new(int)), namespacePart("c", free, new(int)))
 		}()
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
@@ -229,7 +233,8 @@ func TestRunPartsNeedsParts(t *testing.T) {
 	}
 }
 
-// TestRoomForAList: what a watch-list makes room for before it has come is what there is of the part, and not of all.
+// TestRoomForAList: what a watch-list makes room for before it has come is what there is of the part, and not
+// of all.
 func TestRoomForAList(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.parts("a", "b")

@@ -9,15 +9,17 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace or a selection, that
-// run from then on; it is called again as soon as they do and those that are no longer among them have ended, and may
-// take its time. It ends the generation by returning false, which it has to when its context has ended. Parts are
-// told apart by their namespaces and selections: one that was there before goes on as it is, and one that joins others goes on
-// where they are. Objects outside all namespaces are
-// removed, and handlers told of deletions; those inside that no part selects depart.
+// RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace or
+// a selection, that run from then on; it is called again as soon as they do and those that are no longer
+// among them have ended, and may take its time. It ends the generation by returning false, which it has to
+// when its context has ended. Parts are told apart by their namespaces and selections: one that was there
+// before goes on as it is, and one that joins others goes on where they are. Objects outside all namespaces
+// are removed, and handlers told of deletions; those inside that no part selects depart.
 //
-// The informer has synced, and listed is called, when each part has listed; parts that come later change neither.
-func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]Part, bool)) error {
+// The informer has synced, and listed is called, when each part has listed; parts that come later change
+// neither.
+func (i *Informer) RunChangingParts(ctx context.Context, listed func(),
+	next func(context.Context) ([]Part, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	g, err := i.begin(ctx, cancel, StateFresh, StateIdle) // the first set is what it waits for to be listed
@@ -61,7 +63,8 @@ func (p Part) key() partKey { return partKey{p.Namespace, p.Selection} }
 // runningPart is a part with the reflector that feeds it.
 type runningPart struct {
 	*part
-	// joins are the selections of the parts that it takes the place of; joined says that another has taken its place.
+	// joins are the selections of the parts that it takes the place of; joined says that another has taken
+	// its place.
 	joins  []Selection
 	joined bool
 	cancel context.CancelFunc
@@ -187,7 +190,8 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 	return nil
 }
 
-// removeOutsideLocked removes the objects that are of none of the parts: those that none selects in its namespace depart.
+// removeOutsideLocked removes the objects that are of none of the parts: those that none selects in its
+// namespace depart.
 func (i *Informer) removeOutsideLocked(parts []Part) []store.Change {
 	byPrefix := map[string][]Part{}
 	for _, p := range parts {
@@ -201,7 +205,10 @@ func (i *Informer) removeOutsideLocked(parts []Part) []store.Change {
 			within = append(slices.Clip(within), byPrefix[key[:slash+1]]...)
 		}
 		switch {
-		case slices.ContainsFunc(within, func(p Part) bool { return p.Selection == nil || p.Selection.Has(item) }):
+		case slices.ContainsFunc(within, func(p Part) bool {
+			return p.Selection == nil ||
+				p.Selection.Has(item)
+		}):
 			continue
 		case len(within) > 0:
 			leaving = append(leaving, departed(item))
@@ -215,8 +222,8 @@ func (i *Informer) removeOutsideLocked(parts []Part) []store.Change {
 	return changes
 }
 
-// resyncs looks whether handlers are due for a resync, as reflectors do, until ctx ends: no part can be listed, or stays,
-// for sure.
+// resyncs looks whether handlers are due for a resync, as reflectors do, until ctx ends: no part can be
+// listed, or stays, for sure.
 func (g *generation) resyncs(ctx context.Context) {
 	if g.check <= 0 {
 		return

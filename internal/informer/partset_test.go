@@ -21,7 +21,8 @@ type lists struct{ cache.ListWatch }
 
 func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// namespacePart lists one object and then watches in silence. It lists when free is closed, and counts its lists.
+// namespacePart lists one object and then watches in silence. It lists when free is closed, and counts its
+// lists.
 func namespacePart(namespace string, free <-chan struct{}, times *int) Part {
 	return Part{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -31,11 +32,15 @@ func namespacePart(namespace string, free <-chan struct{}, times *int) Part {
 				return nil, ctx.Err()
 			}
 			*times++
-			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*in(namespace, object("x", 1))}}
+			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*in(namespace,
+				object("x", 1))}}
 			list.SetResourceVersion("1")
 			return list, nil
 		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		WatchFuncWithContext: func(context.Context,
+			metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
 	}}}
 }
 
@@ -50,7 +55,8 @@ type changing struct {
 
 func newChanging(t *testing.T, options Options) *changing {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &changing{Informer: New(nil, options), sets: make(chan []Part), ended: make(chan error, 1), cancel: cancel}
+	c := &changing{Informer: New(nil, options), sets: make(chan []Part), ended: make(chan error, 1),
+		cancel: cancel}
 	next := func(ctx context.Context) ([]Part, bool) {
 		select {
 		case set := <-c.sets:
@@ -123,14 +129,16 @@ func TestChangingPartsWithoutAny(t *testing.T) {
 		c.become()
 		c.expect(t, "none", true)
 		c.end(t)
-		err := c.RunChangingParts(t.Context(), nil, func(context.Context) ([]Part, bool) { return nil, false })
+		err := c.RunChangingParts(t.Context(), nil,
+			func(context.Context) ([]Part, bool) { return nil, false })
 		if !errors.Is(err, ErrStopped) {
 			t.Errorf("after the stop: %v", err)
 		}
 	})
 }
 
-// TestChangingPartsAfterAnotherGeneration: what that left and nobody lists any more is removed, the rest stays.
+// TestChangingPartsAfterAnotherGeneration: what that left and nobody lists any more is removed, the rest
+// stays.
 func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
@@ -150,8 +158,8 @@ func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
 	}
 }
 
-// TestLatePart: a part that comes when all others have listed is not waited for, and its first list is no takeover,
-// which would tell handlers of objects that have not changed.
+// TestLatePart: a part that comes when all others have listed is not waited for, and its first list is no
+// takeover, which would tell handlers of objects that have not changed.
 func TestLatePart(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
 	log, _ := f.handle()

@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
-// Registration is one event handler's membership in an Informer: its queue, its resync schedule and whether it
-// has seen the initial list. It is what the Informer's AddEventHandler methods return. All methods are safe for
-// concurrent use, also from inside the handler (but see WaitForSync).
+// Registration is one event handler's membership in an Informer: its queue, its resync schedule and whether
+// it has seen the initial list. It is what the Informer's AddEventHandler methods return. All methods are
+// safe for concurrent use, also from inside the handler (but see WaitForSync).
 type Registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
@@ -26,8 +26,8 @@ type Registration struct {
 	queue  *queue.Queue[notification]
 	// synced is replaced by Forget, after which the handler has an initial list to see again.
 	synced atomic.Pointer[syncPoint]
-	// dismissed is closed when the handler is removed or the informer stops, finished when the handler will not be called
-	// any more.
+	// dismissed is closed when the handler is removed or the informer stops, finished when the handler will
+	// not be called any more.
 	dismissed, finished chan struct{}
 
 	// The rest is guarded by Informer.mu.
@@ -48,7 +48,10 @@ func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 // or the handler is removed before it has synced; WaitForSync returns in those cases.
 func (r *Registration) HasSyncedChecker() cache.DoneChecker {
 	return checker{
-		name:    func() string { return fmt.Sprintf("%s + event handler %s", r.informer.syncName(), r.Name()) },
+		name: func() string {
+			return fmt.Sprintf("%s + event handler %s",
+				r.informer.syncName(), r.Name())
+		},
 		current: &r.synced,
 	}
 }
@@ -83,11 +86,12 @@ func (r *Registration) WaitForSync(ctx context.Context) error {
 // informer has stopped, or the handler was removed, it is the number of events that were thrown away.
 func (r *Registration) Depth() int { return r.queue.Len() }
 
-// Mark has mark called in its turn: by the handler's goroutine, after everything that has been queued so far. It is
-// dropped when the handler is removed or the informer stops before that, as notifications are.
+// Mark has mark called in its turn: by the handler's goroutine, after everything that has been queued so far.
+// It is dropped when the handler is removed or the informer stops before that, as notifications are.
 func (r *Registration) Mark(mark func()) { r.queue.Push(marker(mark)) }
 
-// Lag is how long ago the oldest event was queued that the handler has not returned from; 0 when there is none.
+// Lag is how long ago the oldest event was queued that the handler has not returned from; 0 when there is
+// none.
 func (r *Registration) Lag() time.Duration { return r.queue.Lag() }
 
 // Name describes the handler for people: the name that a Wrapper gives it, or its Go type.
@@ -97,8 +101,8 @@ func (r *Registration) Name() string { return r.name }
 // handler has returned. cache.ShutDownEventHandler waits for it.
 func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }
 
-// start has the queue handed to the handler until the queue is closed, and calls ended then. Removing the handler or
-// stopping the informer does that.
+// start has the queue handed to the handler until the queue is closed, and calls ended then. Removing the
+// handler or stopping the informer does that.
 func (r *Registration) start(ended func()) {
 	r.queue.Start(func(n notification) {
 		if !r.call(n) {
@@ -110,8 +114,8 @@ func (r *Registration) start(ended func()) {
 	})
 }
 
-// call delivers one notification. It returns false when the handler panicked and the process is set to survive
-// that (utilruntime.ReallyCrash is off; it is on by default): the notification is then skipped.
+// call delivers one notification. It returns false when the handler panicked and the process is set to
+// survive that (utilruntime.ReallyCrash is off; it is on by default): the notification is then skipped.
 func (r *Registration) call(n notification) (ok bool) {
 	defer utilruntime.HandleCrashWithLogger(r.logger)
 	n.deliver(r.handler, r.view)

@@ -33,8 +33,9 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 	}
 }
 
-// keyedList transforms the list and computes the keys; the versions of objects do not matter for a whole content. An object that the transform fails on is reported; what
-// the store holds for it stays, so that nobody is told of a deletion that did not happen.
+// keyedList transforms the list and computes the keys; the versions of objects do not matter for a whole
+// content. An object that the transform fails on is reported; what the store holds for it stays, so that
+// nobody is told of a deletion that did not happen.
 func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
 	all, err := g.itemsOf(list)
 	if err != nil {
@@ -47,8 +48,8 @@ func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
 	return keyed, nil
 }
 
-// items are what is to be stored, with their keys. Those of packed objects are not kept beside them: with a million objects that
-// would be a good part of what a list takes beyond what stays.
+// items are what is to be stored, with their keys. Those of packed objects are not kept beside them: with a
+// million objects that would be a good part of what a list takes beyond what stays.
 type items struct {
 	items []Item
 	keys  []string // nil: all are those of packed objects
@@ -106,7 +107,8 @@ func (g *generation) itemsOf(list []any) (*items, error) {
 		}
 	}
 	if failures > 0 {
-		utilruntime.HandleErrorWithLogger(g.logger, firstFailure, "Listed objects could not be transformed and were left as they were", "objects", failures)
+		utilruntime.HandleErrorWithLogger(g.logger, firstFailure,
+			"Listed objects could not be transformed and were left as they were", "objects", failures)
 	}
 	return all, nil
 }
@@ -139,8 +141,8 @@ func (g *generation) recordListLocked(changes []store.Change, first bool) {
 	g.recordListingLocked(listing{changes: changeList(changes)}, first)
 }
 
-// recordListingLocked records the changes that a list has made, first being set for the first list of a part in this
-// generation: the handlers are told, and the informer has synced with the last of those.
+// recordListingLocked records the changes that a list has made, first being set for the first list of a part
+// in this generation: the handlers are told, and the informer has synced with the last of those.
 func (g *generation) recordListingLocked(l listing, first bool) {
 	i := g.informer
 	synced := i.synced.Load()

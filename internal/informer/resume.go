@@ -18,9 +18,9 @@ import (
 
 // Past is what an earlier process kept of a part.
 type Past interface {
-	// Recall returns what was kept, or nil where nothing fits what is followed now. It is called once before the server has
-	// answered and once after that, when more is known of the server: what it returned before counts no more if it returns
-	// nil then.
+	// Recall returns what was kept, or nil where nothing fits what is followed now. It is called once before
+	// the server has answered and once after that, when more is known of the server: what it returned before
+	// counts no more if it returns nil then.
 	Recall(ctx context.Context, answered bool) *Kept
 	// Shows is told whether the cache shows what was kept, as long as that is not confirmed.
 	Shows(shows bool)
@@ -39,22 +39,23 @@ type Kept struct {
 // VersionAsker is a ListerWatcher that can ask how far the server has come.
 type VersionAsker interface {
 	cache.ListerWatcherWithContext
-	// CurrentVersion returns the resource version that the server has come to. It asks again, after a pause, until the server
-	// answers or ctx ends.
+	// CurrentVersion returns the resource version that the server has come to. It asks again, after a pause,
+	// until the server answers or ctx ends.
 	CurrentVersion(ctx context.Context) (string, error)
 }
 
-// Watches that go on from what an earlier process kept last for a few seconds: API servers send a bookmark two seconds
-// before the end of a watch, and otherwise only about once a minute. A watch of less than three seconds has none.
+// Watches that go on from what an earlier process kept last for a few seconds: API servers send a bookmark
+// two seconds before the end of a watch, and otherwise only about once a minute. A watch of less than three
+// seconds has none.
 var proofSeconds = int64(3)
 
 // proofWatches is how many of these may end without a proof before everything is listed.
 const proofWatches = 4
 
-// resumption goes on from what an earlier process kept. What is kept is shown, but neither counts as synced nor is told to
-// handlers before it is known to be current: when the server has come no further, or when the watch from the kept version
-// has brought an event or a bookmark of the version that the server had come to when it was asked. That a watch is
-// accepted is no proof: events may be on their way.
+// resumption goes on from what an earlier process kept. What is kept is shown, but neither counts as synced
+// nor is told to handlers before it is known to be current: when the server has come no further, or when the
+// watch from the kept version has brought an event or a bookmark of the version that the server had come to
+// when it was asked. That a watch is accepted is no proof: events may be on their way.
 type resumption struct {
 	*generation
 	// target is where events go: the generation, or one of its parts.
@@ -87,21 +88,22 @@ func (r *resumption) resume(ctx context.Context) (version string) {
 		return r.version
 	}
 	if err == nil && r.shows {
-		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector", r.informer.reflectorName(), "why", why)
+		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector",
+			r.informer.reflectorName(), "why", why)
 	}
 	return ""
 }
 
-// tellsOfObjects reports whether somebody takes what the store shows for current, as an earlier generation has left it. What
-// was kept may be older than that, and handlers would hear of it once more.
+// tellsOfObjects reports whether somebody takes what the store shows for current, as an earlier generation
+// has left it. What was kept may be older than that, and handlers would hear of it once more.
 func (i *Informer) tellsOfObjects() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.synced.Load().reached() || i.store.Snapshot().Len() > 0
 }
 
-// run returns why everything is to be listed: empty when the content is current. The error is that of ctx, or of a
-// generation that is over.
+// run returns why everything is to be listed: empty when the content is current. The error is that of ctx, or
+// of a generation that is over.
 func (r *resumption) run(ctx context.Context) (why string, err error) {
 	if r.part == nil {
 		// The server may stay away for long, when nothing but the store should hold what was kept.
@@ -128,7 +130,8 @@ func (r *resumption) run(ctx context.Context) (why string, err error) {
 		case err != nil:
 			return err.Error(), nil
 		case order > 0:
-			return fmt.Sprintf("the server has come to version %s only, and not to %s", r.goal, r.version), nil
+			return fmt.Sprintf("the server has come to version %s only, and not to %s", r.goal,
+				r.version), nil
 		case order == 0:
 			return "", r.confirm(ctx)
 		}
@@ -205,12 +208,13 @@ func (r *resumption) unproven() bool {
 	return err != nil || order < 0
 }
 
-// watch goes on from the version that was come to, until the content is proved to be current, when it is confirmed, or the
-// watch has ended. It returns why everything is to be listed, if it is.
+// watch goes on from the version that was come to, until the content is proved to be current, when it is
+// confirmed, or the watch has ended. It returns why everything is to be listed, if it is.
 func (r *resumption) watch(life context.Context) (why string, err error) {
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
-	options := metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &proofSeconds, AllowWatchBookmarks: true}
+	options := metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &proofSeconds,
+		AllowWatchBookmarks: true}
 	w, err := r.lw.WatchWithContext(ctx, options)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -243,10 +247,11 @@ func (r *resumption) watch(life context.Context) (why string, err error) {
 // refusedPause comes after a watch that a server refuses for now. It is a variable for the sake of tests.
 var refusedPause = time.Second
 
-// isPassing reports whether a server refuses a watch only for now: it is overloaded, or has just started. What is kept is worth
-// asking again for; listing everything would not be less work for it.
+// isPassing reports whether a server refuses a watch only for now: it is overloaded, or has just started.
+// What is kept is worth asking again for; listing everything would not be less work for it.
 func isPassing(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err)
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsServerTimeout(err)
 }
 
 // sleep returns after a pause, or with the context's cause.
@@ -290,7 +295,8 @@ func (r *resumption) take(event watch.Event) (why string, err error) {
 	return "", err
 }
 
-// confirm records that the content is current: handlers get it as their initial list, and the informer has synced.
+// confirm records that the content is current: handlers get it as their initial list, and the informer has
+// synced.
 func (r *resumption) confirm(ctx context.Context) error {
 	if r.part != nil {
 		if err := r.part.confirm(); err != nil {
@@ -312,8 +318,8 @@ func (r *resumption) confirm(ctx context.Context) error {
 // unfoldPause is between two slices of unfold, which take less than a millisecond.
 const unfoldPause = 2 * time.Millisecond
 
-// unfold gives objects that came in blocks memory of their own, until that is done or ctx ends: what is read again and again
-// should not have to be found in its block each time.
+// unfold gives objects that came in blocks memory of their own, until that is done or ctx ends: what is read
+// again and again should not have to be found in its block each time.
 func (r *resumption) unfold(ctx context.Context) {
 	pause := time.NewTimer(unfoldPause)
 	defer pause.Stop()

@@ -10,8 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Where namespaces are read one by one, each has a resource version of its own, from which it is gone on by itself. What was kept
-// of all of them is shown at once, before the first of them is read; then each is confirmed, or listed, when its server says so.
+// Where namespaces are read one by one, each has a resource version of its own, from which it is gone on by
+// itself. What was kept of all of them is shown at once, before the first of them is read; then each is
+// confirmed, or listed, when its server says so.
 
 // namespace is that of the part.
 func (p *part) namespace() string { return strings.TrimSuffix(p.prefix, "/") }
@@ -68,7 +69,8 @@ func (g *generation) recall(ctx context.Context, parts []*part) {
 		return
 	}
 	if err := g.showParts(kept, past, parts); err != nil {
-		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector", g.informer.reflectorName(), "why", err)
+		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector",
+			g.informer.reflectorName(), "why", err)
 	}
 }
 
@@ -112,7 +114,8 @@ func (g *generation) showParts(kept *Kept, past Past, parts []*part) error {
 	}
 }
 
-func (g *generation) commitKeptParts(batch *store.Batch, versions map[string]string, past Past, parts []*part) (bool, error) {
+func (g *generation) commitKeptParts(batch *store.Batch, versions map[string]string, past Past,
+	parts []*part) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -162,7 +165,8 @@ func (g *generation) settle() {
 	}
 }
 
-// resumePart returns the resource version that a part has come to, by what was kept of it. It is empty where it is to be listed.
+// resumePart returns the resource version that a part has come to, by what was kept of it. It is empty where
+// it is to be listed.
 func (i *Informer) resumePart(ctx context.Context, p *part) (version string) {
 	if p.resumes == nil {
 		return ""
@@ -174,7 +178,8 @@ func (i *Informer) resumePart(ctx context.Context, p *part) (version string) {
 	if from == "" { // somebody has written to the cache
 		return ""
 	}
-	r := &resumption{generation: p.generation, target: p, part: p, lw: p.lw.(VersionAsker), past: p.past, shows: true, version: from}
+	r := &resumption{generation: p.generation, target: p, part: p, lw: p.lw.(VersionAsker), past: p.past,
+		shows: true, version: from}
 	return r.resume(ctx)
 }
 

@@ -48,7 +48,8 @@ func (k *kept) Shows(shows bool) {
 
 func (k *kept) Confirmed() { k.shown <- "confirmed" }
 
-// asked is a ListerWatcher whose server has come to a version, which it tells when it is free to, and lists these objects.
+// asked is a ListerWatcher whose server has come to a version, which it tells when it is free to, and lists
+// these objects.
 type asked struct {
 	lists
 	version string
@@ -68,17 +69,21 @@ func (a *asked) CurrentVersion(ctx context.Context) (string, error) {
 }
 
 func newAsked(version string, objects ...*unstructured.Unstructured) *asked {
-	return &asked{version: version, free: make(chan struct{}), waits: make(chan struct{}), lists: lists{cache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-			list := &unstructured.UnstructuredList{}
-			for _, o := range objects {
-				list.Items = append(list.Items, *o)
-			}
-			list.SetResourceVersion(version)
-			return list, nil
-		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-	}}}
+	return &asked{version: version, free: make(chan struct{}), waits: make(chan struct{}),
+		lists: lists{cache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+				list := &unstructured.UnstructuredList{}
+				for _, o := range objects {
+					list.Items = append(list.Items, *o)
+				}
+				list.SetResourceVersion(version)
+				return list, nil
+			},
+			WatchFuncWithContext: func(context.Context,
+				metav1.ListOptions) (watch.Interface, error) {
+				return watch.NewFake(), nil
+			},
+		}}}
 }
 
 // resumes runs a generation until it is stopped. listed is closed when it has listed, or resumed.
@@ -106,8 +111,8 @@ func (f *feed) await(news <-chan struct{}) {
 	}
 }
 
-// TestTakeoverDoesNotResume: a generation that takes over goes on from what the earlier one shows, and not from what is kept,
-// which handlers have been told of long ago.
+// TestTakeoverDoesNotResume: a generation that takes over goes on from what the earlier one shows, and not
+// from what is kept, which handlers have been told of long ago.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
@@ -132,10 +137,12 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 	}
 }
 
-// TestWritesWhileResuming: what a user writes while what is kept is not confirmed is not the server's content.
+// TestWritesWhileResuming: what a user writes while what is kept is not confirmed is not the server's
+// content.
 func TestWritesWhileResuming(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	past := newKept("8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
+	past := newKept(
+		"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
 	from := newAsked("8")
 	listed, stop := f.resumes(past, from)
 	defer stop()
@@ -151,7 +158,8 @@ func TestWritesWhileResuming(t *testing.T) {
 	}
 }
 
-// TestResumingHoldsNothingElse: as long as the server does not answer, nothing but the cache holds what was kept.
+// TestResumingHoldsNothingElse: as long as the server does not answer, nothing but the cache holds what was
+// kept.
 func TestResumingHoldsNothingElse(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var held weak.Pointer[unstructured.Unstructured]
@@ -174,8 +182,8 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestListsAreNotOlder: a reflector that lists for the first time takes anything that the server has in its cache, which may
-// be older than what has been shown before it: by an earlier process, and the watch since.
+// TestListsAreNotOlder: a reflector that lists for the first time takes anything that the server has in its
+// cache, which may be older than what has been shown before it: by an earlier process, and the watch since.
 func TestListsAreNotOlder(t *testing.T) {
 	for _, c := range []struct {
 		seen, asked string
@@ -196,19 +204,22 @@ func TestListsAreNotOlder(t *testing.T) {
 	}
 }
 
-// TestResumesWhenRefusedForNow: a server that has just started refuses watches for a moment, for which nobody lists everything.
+// TestResumesWhenRefusedForNow: a server that has just started refuses watches for a moment, for which nobody
+// lists everything.
 func TestResumesWhenRefusedForNow(t *testing.T) {
 	was := refusedPause
 	refusedPause = time.Millisecond
 	t.Cleanup(func() { refusedPause = was })
 	for refused, lists := range map[int]bool{1: false, proofWatches - 1: false, proofWatches: true} {
 		f := newIdleFeed(t, Options{})
-		past := newKept("8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
+		past := newKept(
+			"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
 		from := newAsked("9", object("a", 4))
 		close(from.free)
 		var watches, listed int
 		list := from.ListWithContextFunc
-		from.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
+		from.ListWithContextFunc = func(ctx context.Context,
+			options metav1.ListOptions) (apiruntime.Object, error) {
 			listed++
 			return list(ctx, options)
 		}

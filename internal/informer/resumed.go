@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// errResumed is what a reflector is answered that would begin with a watch-list although the content is there: it lists
-// then.
+// errResumed is what a reflector is answered that would begin with a watch-list although the content is
+// there: it lists then.
 var errResumed = errors.New("the content is there already")
 
-// resumed has a reflector that does all by itself begin with a watch. It answers the reflector's first list with nothing but
-// the resource version, and keeps what follows from that away from the store, which has the content already.
+// resumed has a reflector that does all by itself begin with a watch. It answers the reflector's first list
+// with nothing but the resource version, and keeps what follows from that away from the store, which has the
+// content already.
 type resumed struct {
 	target
 	cache.ListerWatcherWithContext
@@ -68,7 +69,8 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 
 // renew has everything be listed as it was when some of it was last seen, or later.
 func (r *resumed) renew(options *metav1.ListOptions) {
-	if !unordered(options.ResourceVersion) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+	if !unordered(options.ResourceVersion) &&
+		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = later(options.ResourceVersion, r.latest)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// errNoListerWatcher is for an Informer that was made for RunParts and is asked to Run, and for a part without one.
+// errNoListerWatcher is for an Informer that was made for RunParts and is asked to Run, and for a part
+// without one.
 var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
 
 // Run is RunWithContext with a stop channel.
@@ -35,7 +36,8 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	defer cancel()
 	g, err := i.begin(ctx, cancel, StateFresh)
 	if err != nil {
-		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "informer", i.syncName())
+		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call",
+			"informer", i.syncName())
 		return
 	}
 	defer func() {
@@ -46,8 +48,8 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.check)
 }
 
-// begin makes the next generation the one that may write, if the informer is in one of some states. The first one starts
-// the handlers.
+// begin makes the next generation the one that may write, if the informer is in one of some states. The first
+// one starts the handlers.
 func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ...State) (*generation, error) {
 	g, hidden, err := i.take(ctx, cancel, from)
 	if hidden != nil {
@@ -57,7 +59,8 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 }
 
 // take is begin. It returns who showed what the generation before has not confirmed; nil: nobody did.
-func (i *Informer) take(ctx context.Context, cancel context.CancelFunc, from []State) (g *generation, hidden Past, err error) {
+func (i *Informer) take(ctx context.Context, cancel context.CancelFunc,
+	from []State) (g *generation, hidden Past, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := step(i.mu.state, inputRun)
@@ -116,7 +119,8 @@ type source struct {
 	lw     cache.ListerWatcher
 	// version is what the target has come to already; empty: everything is to be listed.
 	version string
-	// latest is what some of it has come to, before which nothing is listed again; empty where that is version.
+	// latest is what some of it has come to, before which nothing is listed again; empty where that is
+	// version.
 	latest string
 }
 
@@ -131,13 +135,15 @@ func (i *Informer) reflect(ctx context.Context, g *generation, from source, resy
 	// The reflector knows what to do with objects that are not of the type.
 	if direct, ok := from.lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
 		i.reflectInline(ctx, g, &inline{
-			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest, resumes: from.version != "",
+			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
+			resumes: from.version != "",
 		}, resync)
 		return
 	}
 	to, lw := cache.ReflectorStore(from.target), from.lw
 	if direct, ok := lw.(cache.ListerWatcherWithContext); ok && from.version != "" {
-		continued := &resumed{target: from.target, ListerWatcherWithContext: direct, version: from.version, latest: from.latest, answers: true}
+		continued := &resumed{target: from.target, ListerWatcherWithContext: direct, version: from.version,
+			latest: from.latest, answers: true}
 		to, lw = continued, continued
 	}
 	r := i.newReflector(ctx, g, to, lw, resync)
@@ -154,17 +160,20 @@ func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, 
 	}
 	i.reflector.Store(nil)
 	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
-	i.repeat(ctx, g, &rounds{Reflector: r, lw: w.lw, run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
+	i.repeat(ctx, g, &rounds{Reflector: r, lw: w.lw,
+		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
-// startResyncs has handlers be told again of everything, now and then, until ctx ends. It returns what waits for that.
+// startResyncs has handlers be told again of everything, now and then, until ctx ends. It returns what waits
+// for that.
 func (g *generation) startResyncs(ctx context.Context) (wait func()) {
 	var resyncing sync.WaitGroup
 	resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
 	return resyncing.Wait
 }
 
-func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
+func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore,
+	lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, target, cache.ReflectorOptions{
 		Logger:          &g.logger,
 		Name:            i.reflectorName(),
@@ -207,8 +216,8 @@ func (i *Informer) repeat(ctx context.Context, g *generation, r *rounds) {
 	}
 }
 
-// delays are the pauses between rounds, of those that end and of those in which something panics. They come into being with the
-// first round that does: that of most types lasts.
+// delays are the pauses between rounds, of those that end and of those in which something panics. They come
+// into being with the first round that does: that of most types lasts.
 type delays struct{ afterEnd, afterPanic wait.DelayFunc }
 
 // next returns the pause after a round.
@@ -223,9 +232,10 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 	return (*of)()
 }
 
-// listAndWatch lists and watches once. It returns false when a function of the user panicked (a key function, an error
-// handler) and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then listed again,
-// after client-go's pause. Panics of transforms and index functions only concern their object (see store.Recover).
+// listAndWatch lists and watches once. It returns false when a function of the user panicked (a key function,
+// an error handler) and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is
+// then listed again, after client-go's pause. Panics of transforms and index functions only concern their
+// object (see store.Recover).
 func (g *generation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// What the end of the context breaks off has not failed.

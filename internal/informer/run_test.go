@@ -48,8 +48,8 @@ func refused(t *testing.T) cache.ListerWatcher {
 	}, client)
 }
 
-// TestStopWhileRefused stops during the sleep after a refused watch-list. The clock stands still, so that only
-// the end of the context can wake the reflector.
+// TestStopWhileRefused stops during the sleep after a refused watch-list. The clock stands still, so that
+// only the end of the context can wake the reflector.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
@@ -172,8 +172,9 @@ func TestRunPartsTwice(t *testing.T) {
 	<-i.Stopped()
 }
 
-// TestPanickingTransform checks that a panic of a transform concerns one object where the process survives panics: it is
-// reported, and the others are kept at once. The test changes process-wide settings and therefore runs alone.
+// TestPanickingTransform checks that a panic of a transform concerns one object where the process survives
+// panics: it is reported, and the others are kept at once. The test changes process-wide settings and
+// therefore runs alone.
 func TestPanickingTransform(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
@@ -188,7 +189,8 @@ func TestPanickingTransform(t *testing.T) {
 	}))
 	f.next()
 	f.list(2, object("bad", 1), object("good", 2))
-	if got := reports(); len(got) != 1 || !strings.Contains(got[0], `object "ns/bad": transforming: panic: transform trouble`) {
+	if got := reports(); len(got) != 1 ||
+		!strings.Contains(got[0], `object "ns/bad": transforming: panic: transform trouble`) {
 		t.Errorf("reported: %q", got)
 	}
 	expect(t, "keys", f.keys(), []string{"ns/good"})
@@ -202,8 +204,8 @@ type panicCounter struct {
 
 func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
 
-// TestPanickingRound checks that a round that panics is reported to the requests, and that the next one begins after
-// client-go's pause. The test changes process-wide settings and therefore runs alone.
+// TestPanickingRound checks that a round that panics is reported to the requests, and that the next one
+// begins after client-go's pause. The test changes process-wide settings and therefore runs alone.
 func TestPanickingRound(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -211,7 +213,8 @@ func TestPanickingRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trouble := true
 		i := New(nil, Options{
-			ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1},
+			ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond,
+				Factor: 1},
 			KeyFunc: func(obj any) (string, error) {
 				if trouble {
 					trouble = false
@@ -220,7 +223,8 @@ func TestPanickingRound(t *testing.T) {
 				return keyFunc(obj)
 			},
 		})
-		q := &panicCounter{requests: &requests{seen: make(chan metav1.ListOptions, 10), items: []unstructured.Unstructured{*object("a", 1)}}}
+		q := &panicCounter{requests: &requests{seen: make(chan metav1.ListOptions, 10),
+			items: []unstructured.Unstructured{*object("a", 1)}}}
 		start := time.Now()
 		ended := make(chan error, 1)
 		go func() { ended <- i.RunParts(t.Context(), nil, Part{ListerWatcher: q}) }() // ended by Stop

@@ -62,5 +62,6 @@ func (i *Informer) Stats() store.Stats { return i.store.Stats() }
 // Measure tells what the store occupies at a cost that does not grow with it.
 func (i *Informer) Measure() store.Measure { return i.store.Measure() }
 
-// Decodes counts the reads of packed objects that found a decoded copy in memory, and those that had to decode.
+// Decodes counts the reads of packed objects that found a decoded copy in memory, and those that had to
+// decode.
 func (i *Informer) Decodes() (hits, misses int64) { return i.store.Decodes() }

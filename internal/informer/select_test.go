@@ -37,7 +37,8 @@ func TestSelect(t *testing.T) {
 	} {
 		t.Run(form, func(t *testing.T) {
 			f := newFeed(t, options)
-			f.list(1, labelled("a", "x", "red"), labelled("b", "x", "blue"), labelled("c", "y", "blue"), object("d", 1))
+			f.list(1, labelled("a", "x", "red"), labelled("b", "x", "blue"), labelled("c", "y", "blue"),
+				object("d", 1))
 			blue := labels.SelectorFromSet(labels.Set{"color": "blue"})
 			unset, err := labels.Parse("!color")
 			f.ok(err)
@@ -106,7 +107,8 @@ func TestUndecodedHandlers(t *testing.T) {
 	f.delete(object("a", 3))
 	f.list(4)
 	f.flush()
-	expect(t, "events", log.take(), []string{"add ns/a1 true", "add ns/b1 true", "update ns/a1 ns/a2", "delete ns/a3", "lost ns/b ns/b1"})
+	expect(t, "events", log.take(), []string{"add ns/a1 true", "add ns/b1 true", "update ns/a1 ns/a2",
+		"delete ns/a3", "lost ns/b ns/b1"})
 	if hits, misses := form.Decodes(); hits != 0 || misses != 0 {
 		t.Errorf("%d objects were decoded, %d times", misses, hits+misses)
 	}
@@ -114,7 +116,10 @@ func TestUndecodedHandlers(t *testing.T) {
 
 // TestIndexOfUndecoded: what handlers of metadata get finds its like in an index over decoded objects.
 func TestIndexOfUndecoded(t *testing.T) {
-	byName := func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }
+	byName := func(obj any) ([]string,
+		error) {
+		return []string{obj.(*unstructured.Unstructured).GetName()}, nil
+	}
 	f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})
 	f.list(1, object("a", 1), object("b", 1))
 	item, _ := f.store.Snapshot().Get("ns/a")

@@ -6,7 +6,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// isWhole reports whether the part, of a selection, is the only one: then its lists are swapped in as a whole.
+// isWhole reports whether the part, of a selection, is the only one: then its lists are swapped in as a
+// whole.
 func (p *part) isWhole() bool {
 	i := p.informer
 	i.mu.Lock()
@@ -18,11 +19,12 @@ func (p *part) isWholeLocked() bool { return p.selection != nil && p.partsOfSet 
 
 // selected are the objects of a list that are of the part.
 func (p *part) selected(keyed []store.Keyed) []store.Keyed {
-	return slices.DeleteFunc(slices.Clone(keyed), func(k store.Keyed) bool { return !p.selection.Has(k.Item) })
+	return slices.DeleteFunc(slices.Clone(keyed),
+		func(k store.Keyed) bool { return !p.selection.Has(k.Item) })
 }
 
-// commitWhole stores the list of the only part, as commitPart does. It returns false, too, when the part is not the only one any
-// more, or has come to select fewer objects than the list has.
+// commitWhole stores the list of the only part, as commitPart does. It returns false, too, when the part is
+// not the only one any more, or has come to select fewer objects than the list has.
 func (p *part) commitWhole(list []store.Keyed, batch *store.Batch, resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
@@ -30,7 +32,8 @@ func (p *part) commitWhole(list []store.Keyed, batch *store.Batch, resourceVersi
 	switch {
 	case i.mu.current != p.generation:
 		return false, ErrGenerationOver
-	case !p.isWholeLocked(), slices.ContainsFunc(list, func(k store.Keyed) bool { return !p.selection.Has(k.Item) }):
+	case !p.isWholeLocked(), slices.ContainsFunc(list,
+		func(k store.Keyed) bool { return !p.selection.Has(k.Item) }):
 		return false, nil
 	}
 	changes, ok := i.store.Replace(batch, resourceVersion)
@@ -44,9 +47,9 @@ func (p *part) commitWhole(list []store.Keyed, batch *store.Batch, resourceVersi
 	return true, nil
 }
 
-// admitsLocked reports whether an object that comes is to be stored for the part. Where objects are selected by what is not in
-// their keys, one key may be that of two objects, one after the other, and of two parts, whose streams may be at different
-// times: what is newer stays.
+// admitsLocked reports whether an object that comes is to be stored for the part. Where objects are selected
+// by what is not in their keys, one key may be that of two objects, one after the other, and of two parts,
+// whose streams may be at different times: what is newer stays.
 func (p *part) admitsLocked(next store.Prepared) bool {
 	if p.selection == nil {
 		return true
@@ -58,11 +61,12 @@ func (p *part) admitsLocked(next store.Prepared) bool {
 	return !found || p.holds(held) || !older(resourceVersion(next.Item), resourceVersion(held))
 }
 
-// holds reports whether an object that the cache has is of the part, and has come to it by its own stream, so that what the
-// stream brings next is newer.
+// holds reports whether an object that the cache has is of the part, and has come to it by its own stream, so
+// that what the stream brings next is newer.
 func (p *part) holds(held Item) bool { return p.selection.Has(held) && len(p.ahead) == 0 }
 
-// ownsLocked reports whether the object that is held under a key, which has the part's prefix, is of the part.
+// ownsLocked reports whether the object that is held under a key, which has the part's prefix, is of the
+// part.
 func (p *part) ownsLocked(key string) bool {
 	if p.selection == nil {
 		return true
@@ -90,8 +94,8 @@ func (p *part) Bookmark(resourceVersion string) error {
 	return p.bookmark(resourceVersion, p)
 }
 
-// apply applies an event of an object, unless the part knows of it. Should that panic, everything is listed again: the part has
-// not come to it then.
+// apply applies an event of an object, unless the part knows of it. Should that panic, everything is listed
+// again: the part has not come to it then.
 func (p *part) apply(obj any, change func() error) error {
 	if p.knows(obj) {
 		return nil
@@ -104,12 +108,14 @@ func (p *part) apply(obj any, change func() error) error {
 // losesLocked reports whether the object that is held under a key goes with one of the part that was deleted.
 func (p *part) losesLocked(key, version string) bool {
 	held, found := p.informer.store.Snapshot().Get(key)
-	return p.selection == nil || !found || p.holds(held) || p.selection.Has(held) && !older(version, resourceVersion(held))
+	return p.selection == nil || !found || p.holds(held) || p.selection.Has(held) &&
+		!older(version, resourceVersion(held))
 }
 
-// Depart has objects leave the cache that exist, as far as is known: those that do not stay. Handlers are told if they are
-// Departed, and it is no deletion. Before, narrow is called, which may have selections of parts select fewer objects: nothing
-// comes in between. Both are called under the lock, and must not call back.
+// Depart has objects leave the cache that exist, as far as is known: those that do not stay. Handlers are
+// told if they are Departed, and it is no deletion. Before, narrow is called, which may have selections of
+// parts select fewer objects: nothing comes in between. Both are called under the lock, and must not call
+// back.
 func (i *Informer) Depart(narrow func(), stays func(Item) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

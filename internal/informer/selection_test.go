@@ -48,8 +48,9 @@ func (f *feed) selected(selections ...Selection) (*departedLog, []*part) {
 	return log, parts
 }
 
-// TestOneKeyOfTwoParts: two objects that have one key, one after the other, may be of two parts, whose streams are not in
-// step. What is newer stays, and what one part says of its object says nothing of the other's.
+// TestOneKeyOfTwoParts: two objects that have one key, one after the other, may be of two parts, whose
+// streams are not in step. What is newer stays, and what one part says of its object says nothing of the
+// other's.
 func TestOneKeyOfTwoParts(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
@@ -77,7 +78,8 @@ func TestOneKeyOfTwoParts(t *testing.T) {
 	expect(t, "deleted", log.take(), []string{"delete x31"})
 }
 
-// TestPartsBringTheirOwnAlone: what a part brings that it does not select is left alone, in lists as in events.
+// TestPartsBringTheirOwnAlone: what a part brings that it does not select is left alone, in lists as in
+// events.
 func TestPartsBringTheirOwnAlone(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		f := newFeed(t, Options{})
@@ -94,8 +96,8 @@ func TestPartsBringTheirOwnAlone(t *testing.T) {
 	}
 }
 
-// TestDepart: what does not stay leaves, and is told to those who are Departed alone. What a part brings late of it does not
-// come back.
+// TestDepart: what does not stay leaves, and is told to those who are Departed alone. What a part brings late
+// of it does not come back.
 func TestDepart(t *testing.T) {
 	f := newFeed(t, Options{})
 	selection := ofInitials("ab")
@@ -108,8 +110,10 @@ func TestDepart(t *testing.T) {
 	f.ok(parts[0].Delete(object("z@b2", 3)))
 	f.listPart(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"departed y1", "departed z1", "initial x1", "initial y1", "initial z1", "update x1 x1"})
-	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1", "update x1 x1"})
+	expect(t, "events", log.sorted(), []string{"departed y1", "departed z1", "initial x1", "initial y1",
+		"initial z1", "update x1 x1"})
+	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1",
+		"update x1 x1"})
 	if n := f.Events(); n.Departures != 2 || n.Deletes != 0 {
 		t.Errorf("counted: %+v", n)
 	}
@@ -118,7 +122,8 @@ func TestDepart(t *testing.T) {
 	expect(t, "the keys after the end", f.keys(), []string{"ns/x"})
 }
 
-// TestSelectionsAfterAnotherGeneration: what an earlier generation left, and nobody selects any more, departs.
+// TestSelectionsAfterAnotherGeneration: what an earlier generation left, and nobody selects any more,
+// departs.
 func TestSelectionsAfterAnotherGeneration(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
@@ -130,8 +135,8 @@ func TestSelectionsAfterAnotherGeneration(t *testing.T) {
 	expect(t, "events", log.sorted(), []string{"departed y1", "initial x1", "initial y1", "update x1 x2"})
 }
 
-// TestManyPartsOfOneSet: a part that is alone swaps its list in as a whole, and goes on object by object when it is not any
-// more.
+// TestManyPartsOfOneSet: a part that is alone swaps its list in as a whole, and goes on object by object when
+// it is not any more.
 func TestManyPartsOfOneSet(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.selected(ofInitials("a"))
@@ -140,7 +145,8 @@ func TestManyPartsOfOneSet(t *testing.T) {
 		list = append(list, object(fmt.Sprintf("x%d@a%d", k, k), 1))
 	}
 	seen := map[int]bool{}
-	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen[len(f.GetStore().ListKeys())] = true }})
+	_, err := f.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen[len(f.GetStore().ListKeys())] = true }})
 	f.ok(err)
 	f.ok(parts[0].Replace(list, "1"))
 	f.flush()

@@ -49,8 +49,8 @@ const (
 	inputStop
 )
 
-// step is the whole life of an Informer as a pure function: the state that follows, or why the input is refused
-// (the state is then unchanged).
+// step is the whole life of an Informer as a pure function: the state that follows, or why the input is
+// refused (the state is then unchanged).
 //
 //	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
 //	  └──stop──┬──────┴───stop──┬─────┘ ↺ forget
@@ -60,7 +60,8 @@ func step(s State, in input) (State, error) {
 	if s == StateStopped {
 		switch in {
 		case inputStop, inputEnd:
-			return StateStopped, nil // stopping twice, and a generation that ends because of the stop, are normal
+			// stopping twice, and a generation that ends because of the stop, are normal
+			return StateStopped, nil
 		default:
 			return s, ErrStopped
 		}

@@ -36,7 +36,8 @@ func TestStep(t *testing.T) {
 
 func TestStateNames(t *testing.T) {
 	for state, want := range map[State]string{
-		StateFresh: "Fresh", StateRunning: "Running", StateIdle: "Idle", StateStopped: "Stopped", State(9): "Unknown",
+		StateFresh: "Fresh", StateRunning: "Running", StateIdle: "Idle", StateStopped: "Stopped",
+		State(9): "Unknown",
 	} {
 		if got := state.String(); got != want {
 			t.Errorf("State(%d) is called %s, want %s", int(state), got, want)

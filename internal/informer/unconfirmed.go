@@ -6,7 +6,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// unconfirmed is what is shown of an earlier process: everything, or some namespaces. Its zero value is nothing.
+// unconfirmed is what is shown of an earlier process: everything, or some namespaces. Its zero value is
+// nothing.
 type unconfirmed struct {
 	all        bool
 	namespaces map[string]bool
@@ -25,7 +26,8 @@ func (u *unconfirmed) without(notifications []notification) []notification {
 	if u.all {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(notifications), func(n notification) bool { return u.has(n.item()) })
+	return slices.DeleteFunc(slices.Clone(notifications),
+		func(n notification) bool { return u.has(n.item()) })
 }
 
 // changesWithout returns the changes of nothing unconfirmed.
@@ -56,8 +58,8 @@ func (n notification) item() Item {
 	}
 }
 
-// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it. It returns who is to be
-// told, with no lock held, that it is not shown any more; nil: nobody is.
+// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it. It
+// returns who is to be told, with no lock held, that it is not shown any more; nil: nobody is.
 func (i *Informer) dropUnconfirmedLocked() Past {
 	was := i.mu.unconfirmed
 	i.mu.unconfirmed = unconfirmed{}

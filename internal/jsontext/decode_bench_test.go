@@ -79,8 +79,8 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-// scheme is how apimachinery decodes unstructured objects: it looks for the kind first, in a pass of its own, and
-// then reads as the reference does.
+// scheme is how apimachinery decodes unstructured objects: it looks for the kind first, in a pass of its own,
+// and then reads as the reference does.
 func scheme(data []byte) (map[string]any, error) {
 	object, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 	if err != nil {
@@ -89,8 +89,9 @@ func scheme(data []byte) (map[string]any, error) {
 	return object.(*unstructured.Unstructured).Object, nil
 }
 
-// BenchmarkRatio tells how many times faster decoding is than apimachinery's ("times"), and than the single pass of
-// sigs.k8s.io/json within that. They take turns and CPU time counts, so that the result holds on a busy machine, too.
+// BenchmarkRatio tells how many times faster decoding is than apimachinery's ("times"), and than the single
+// pass of sigs.k8s.io/json within that. They take turns and CPU time counts, so that the result holds on a
+// busy machine, too.
 func BenchmarkRatio(b *testing.B) {
 	const round = 200
 	for _, size := range sizes {

@@ -22,16 +22,26 @@ import (
 
 // seeds are the documents that JSON decoders are known to disagree about, as values of a key.
 var seeds = []string{
-	`null`, `true`, `false`, `tru`, `nulll`, `True`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`,
-	`{"a":1,"a":2}`, `{"a":{"b":1},"a":{"c":2}}`, `{"a":1,"A":2}`, `{"\u0061":1,"a":2}`, `{"":0}`, `{"a":1 "b":2}`, `[1 2]`, `{]`, `[}`,
-	`0`, `-0`, `-`, `+1`, `01`, `-01`, `1.`, `.5`, `1.0`, `-1.5`, `0e0`, `1e3`, `1E+3`, `1e`, `1e+`, `1e400`, `-1e400`, `1e-400`, `0x10`, `NaN`, `Infinity`,
-	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`, `999999999999999999`, `1000000000000000000`,
-	`123456789012345678901234567890`, `0.1`, `3.0e10`, `1.7976931348623157e308`, `5e-324`, `00`, `1_000`, `1a`,
-	`""`, `"a"`, `"\"\\\/\b\f\n\r\t"`, `"\'"`, `"\x41"`, `"\u00e9"`, `"\u00E9"`, `"\u00g9"`, `"\u12"`, `"\uD83D\uDE00"`, `"\uD83D"`, `"\uDE00"`, `"\uD83Dx"`,
-	`"\uD83D\n"`, `"\uD83D\uD83D\uDE00"`, `"\uD83D\u0041"`, `"\uDE00\uD83D"`, `"\uD83D\u"`, `"\u0000"`, `"\ufffd"`, `"é"`, `"日本語 and 😀"`, "\"\xff\"", "\"\xc3\"", "\"a\xe2\x82\"",
-	"\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xc0\x80\"", "\"long enough for words\xff\"", `"12345678\"9"`, `"1234567\\"`, "\"12345678\x01\"", "\"a\nb\"", "\"a\x7fb\"", "\"\t\"",
-	`"unterminated`, `"ends with \`, `"ends with \"`, `'a'`, ` 1 `, "\t\r\n 1", "\v1", "\f1", "\u00a01", "\ufeff1", "1\x00", "\x00", "1 2", `{} {}`, `//c`, `/**/1`, "[1,\n2]",
-	strings.Repeat("[", 100) + strings.Repeat("]", 100), `[[[[]]]`, strings.Repeat(`{"a":`, 50) + "1" + strings.Repeat("}", 50),
+	`null`, `true`, `false`, `tru`, `nulll`, `True`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`,
+	`{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`,
+	`{"a":1,"a":2}`, `{"a":{"b":1},"a":{"c":2}}`, `{"a":1,"A":2}`, `{"\u0061":1,"a":2}`, `{"":0}`,
+	`{"a":1 "b":2}`, `[1 2]`, `{]`, `[}`,
+	`0`, `-0`, `-`, `+1`, `01`, `-01`, `1.`, `.5`, `1.0`, `-1.5`, `0e0`, `1e3`, `1E+3`, `1e`, `1e+`, `1e400`,
+	`-1e400`, `1e-400`, `0x10`, `NaN`, `Infinity`,
+	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`,
+	`999999999999999999`, `1000000000000000000`,
+	`123456789012345678901234567890`, `0.1`, `3.0e10`, `1.7976931348623157e308`, `5e-324`,
+	`00`, `1_000`, `1a`,
+	`""`, `"a"`, `"\"\\\/\b\f\n\r\t"`, `"\'"`, `"\x41"`, `"\u00e9"`, `"\u00E9"`, `"\u00g9"`, `"\u12"`,
+	`"\uD83D\uDE00"`, `"\uD83D"`, `"\uDE00"`, `"\uD83Dx"`,
+	`"\uD83D\n"`, `"\uD83D\uD83D\uDE00"`, `"\uD83D\u0041"`, `"\uDE00\uD83D"`, `"\uD83D\u"`, `"\u0000"`,
+	`"\ufffd"`, `"é"`, `"日本語 and 😀"`, "\"\xff\"", "\"\xc3\"", "\"a\xe2\x82\"",
+	"\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xc0\x80\"", "\"long enough for words\xff\"",
+	`"12345678\"9"`, `"1234567\\"`, "\"12345678\x01\"", "\"a\nb\"", "\"a\x7fb\"", "\"\t\"",
+	`"unterminated`, `"ends with \`, `"ends with \"`, `'a'`, ` 1 `, "\t\r\n 1", "\v1", "\f1", "\u00a01",
+	"\ufeff1", "1\x00", "\x00", "1 2", `{} {}`, `//c`, `/**/1`, "[1,\n2]",
+	strings.Repeat("[", 100) + strings.Repeat("]", 100), `[[[[]]]`, strings.Repeat(`{"a":`, 50) + "1" +
+		strings.Repeat("}", 50),
 }
 
 // wrap makes objects of seeds.
@@ -143,7 +153,8 @@ func TestDecodeList(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, unusual := range []string{
-		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`, `{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
+		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`,
+		`{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
 	} {
 		if _, _, err := d.DecodeList([]byte(unusual)); !errors.Is(err, jsontext.ErrUnusual) {
 			t.Errorf("%s: got %v, want ErrUnusual", unusual, err)
@@ -179,7 +190,8 @@ func TestBufferReuse(t *testing.T) {
 // TestResultsAreOwned changes each result in every place, which no later result of the same text may show.
 func TestResultsAreOwned(t *testing.T) {
 	d := jsontext.NewDecoder()
-	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
+	data := wrap(
+		`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
 	for range 5 {
 		agree(t, d, data)
 		object, err := d.Decode(data)
@@ -252,8 +264,8 @@ func TestManyStrings(t *testing.T) {
 	}
 }
 
-// TestOnlyCommonStringsAreShared reads the same objects again and again, as a controller does: what only one of them
-// has must not drive out what all have.
+// TestOnlyCommonStringsAreShared reads the same objects again and again, as a controller does: what only one
+// of them has must not drive out what all have.
 func TestOnlyCommonStringsAreShared(t *testing.T) {
 	const objects = 1000
 	d := jsontext.NewDecoder()
@@ -268,13 +280,15 @@ func TestOnlyCommonStringsAreShared(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if round > 0 && (data(object, "uid") == data(before[n], "uid") || data(object, "resourceVersion") == data(before[n], "resourceVersion")) {
+			if round > 0 && (data(object, "uid") == data(before[n], "uid") ||
+				data(object, "resourceVersion") == data(before[n], "resourceVersion")) {
 				t.Fatalf("in round %d, object %d shares a string that occurs nowhere else", round, n)
 			}
 			before[n] = object
 		}
 	}
-	if a, b := before[7]["kind"].(string), before[8]["kind"].(string); unsafe.StringData(a) != unsafe.StringData(b) {
+	if a, b := before[7]["kind"].(string),
+		before[8]["kind"].(string); unsafe.StringData(a) != unsafe.StringData(b) {
 		t.Error("the kind is not shared")
 	}
 }
@@ -282,7 +296,8 @@ func TestOnlyCommonStringsAreShared(t *testing.T) {
 // TestErrors pins where and why data is refused.
 func TestErrors(t *testing.T) {
 	tests := map[string]jsontext.SyntaxError{
-		`{"a":1`:      {Offset: 6, Reason: "the end of the data in place of a comma or the end of an object or array"},
+		`{"a":1`: {Offset: 6,
+			Reason: "the end of the data in place of a comma or the end of an object or array"},
 		`{"a":tru}`:   {Offset: 5, Reason: "not a value"},
 		`{"a" 1}`:     {Offset: 5, Reason: "not a colon"},
 		`{"a":"\q"}`:  {Offset: 7, Reason: "an unknown escape in a string"},

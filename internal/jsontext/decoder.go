@@ -124,9 +124,9 @@ func (d *Decoder) release(p *parser) {
 	d.parsers.Put(p)
 }
 
-// Shadows reports whether a key at the top level is "kind" or "apiVersion" but for upper and lower case. The stock
-// serializer finds the kind of an object by a struct, for which such a key counts as well, and keeps the object as a map,
-// where it does not. An object with one is left to it.
+// Shadows reports whether a key at the top level is "kind" or "apiVersion" but for upper and lower case. The
+// stock serializer finds the kind of an object by a struct, for which such a key counts as well, and keeps
+// the object as a map, where it does not. An object with one is left to it.
 func Shadows(key string) bool {
 	if len(key) < len("kind") || len(key) > 2*len("apiVersion") {
 		return false

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Duplicate looks for an object that has a key twice. It returns the offset of the second one, and the path to it as
-// sigs.k8s.io/json writes it: spec.ports[0].name. The data must be valid JSON.
+// Duplicate looks for an object that has a key twice. It returns the offset of the second one, and the path
+// to it as sigs.k8s.io/json writes it: spec.ports[0].name. The data must be valid JSON.
 func Duplicate(data []byte) (path string, offset int, found bool) {
 	u := uniqueness{data: data}
 	u.value(Space(data, 0))

@@ -27,7 +27,8 @@ func TestDuplicate(t *testing.T) {
 		"with white space": {"{\n\t\"a\" : {\n\t\t\"b\" : [ 1 ] ,\n\t\t\"b\" : 2 } }", `"b" : 2`},
 		"many keys":        {`{` + many + `}`, ""},
 		"first of many":    {`{` + many + `,"k0":true}`, `"k0":true`},
-		"last of many":     {`{` + many + fmt.Sprintf(`,"k%d":true}`, 3*manyKeys-1), fmt.Sprintf(`"k%d":true`, 3*manyKeys-1)},
+		"last of many": {`{` + many + fmt.Sprintf(`,"k%d":true}`, 3*manyKeys-1),
+			fmt.Sprintf(`"k%d":true`, 3*manyKeys-1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, offset, found := Duplicate([]byte(tt.data))

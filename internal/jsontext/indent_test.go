@@ -11,12 +11,17 @@ import (
 
 // documents are in order and out of order, and have everything that encoders write in their own way.
 var documents = []string{
-	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`, `[1}`, `{"a":1]`, `[1] 2`,
+	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`,
+	`[1}`, `{"a":1]`, `[1] 2`,
 	`[1,2.0,-0,1e3,1E+2,0.1e-7,12345678901234567890,-9223372036854775808,9223372036854775807,1e400,-]`,
-	`{"a":[true,false,null,tru]}`, `{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a\u0062":1,"ab":2}`, `{"A":1,"a":2}`, `{"é":1,"z":2}`,
-	`{"a":"\u003c\/\ud83d\ude00\ud83d"}`, `{"\u0000":null,"\u0001":true}`, "{\"a\":\"\xff\u2028\x7f\"}", `{"z":1,"é":"è"}`,
-	`{"<a&b>":"12345678<","\\":1,"]":2}`, `{"a":"\b\f\n\r\t\u001f\"\\ 日本"}`, `{"a":{"":{"":[[],[{}],[[[]]]]}}}`,
-	strings.Repeat("[", maxIndented) + strings.Repeat("]", maxIndented), strings.Repeat("[", maxIndented+1) + strings.Repeat("]", maxIndented+1),
+	`{"a":[true,false,null,tru]}`, `{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a\u0062":1,"ab":2}`, `{"A":1,"a":2}`,
+	`{"é":1,"z":2}`,
+	`{"a":"\u003c\/\ud83d\ude00\ud83d"}`, `{"\u0000":null,"\u0001":true}`, "{\"a\":\"\xff\u2028\x7f\"}",
+	`{"z":1,"é":"è"}`,
+	`{"<a&b>":"12345678<","\\":1,"]":2}`, `{"a":"\b\f\n\r\t\u001f\"\\ 日本"}`,
+	`{"a":{"":{"":[[],[{}],[[[]]]]}}}`,
+	strings.Repeat("[", maxIndented) + strings.Repeat("]", maxIndented), strings.Repeat("[", maxIndented+1) +
+		strings.Repeat("]", maxIndented+1),
 }
 
 // FuzzIndented compares indenting with decoding and encoding, and Members with encoding/json.
@@ -37,7 +42,8 @@ func FuzzIndented(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is written: %v", data, err)
 		}
-		if want, err := json.MarshalIndent(value, "> ", "  "); err != nil || string(got) != "kept"+string(want) {
+		if want, err := json.MarshalIndent(value, "> ", "  "); err != nil ||
+			string(got) != "kept"+string(want) {
 			t.Errorf("%q is written\n%s\nwant\n%s (%v)", data, got, want, err)
 		}
 	})

@@ -27,15 +27,16 @@ func rival(e *interned) string {
 	}
 }
 
-// TestEvictedStrings checks that a string which has lost its slot is not guessed any more, and keeps no other one in
-// memory: chains of them could grow for ever.
+// TestEvictedStrings checks that a string which has lost its slot is not guessed any more, and keeps no other
+// one in memory: chains of them could grow for ever.
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
 	first, second, third := kept(t, table, "first"), kept(t, table, "second"), kept(t, table, "third")
 	second.follow(&first.next, first)
 	third.follow(&second.next, second)
 	third.follow(&second.usual, second)
-	if guess(&first.next, []byte(`second":`)) != second || guess(&first.next, []byte(`second`)) != nil || guess(&first.next, []byte(`seconds":`)) != nil {
+	if guess(&first.next, []byte(`second":`)) != second || guess(&first.next, []byte(`second`)) != nil ||
+		guess(&first.next, []byte(`seconds":`)) != nil {
 		t.Error("what came next is not guessed, or something else is")
 	}
 	kept(t, table, rival(second))

@@ -18,12 +18,18 @@ import (
 const limit = 10000
 
 var texts = []string{
-	`{}`, `[]`, `null`, `true`, `false`, `"a"`, `0`, `-0`, `12`, `-1.5e+3`, `1E-2`, `{"a":[1,{"b":"c"}],"d":{}}`, " {\n\t\"a\" :\r 1 , \"b\" : [ ] } ",
-	`"\u00e9\ud83d\ude00\ud800x\n\/\"\\"`, "\"\xff\xc3\xa9 long enough for words of eight\"", `"\uD83D\u0041"`, `"` + strings.Repeat("abcdefg", 9) + `\t"`,
-	``, ` `, `{`, `[1`, `[1,`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `"a`, `"\`, `"\u12`, `-`, `1.`, `1e`, `1e+`, `tru`, `nul`,
-	`01`, `+1`, `.5`, `{a:1}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{"a" 1}`, `"\q"`, `"\u12g4"`, "\"\x01\"", "\"12345678\x1f\"", `]`, `{]`, `[}`, `1e400`, `-1e400`, `1e-400`, "\x00", "{}\x00", "1 \v",
-	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `123456789012345678`, `1234567890123456789`, strings.Repeat("9", 310),
-	strings.Repeat("[", 70) + strings.Repeat("]", 70), strings.Repeat(`{"a":[`, 40) + strings.Repeat("]}", 40), strings.Repeat("[", 130) + strings.Repeat("]", 129),
+	`{}`, `[]`, `null`, `true`, `false`, `"a"`, `0`, `-0`, `12`, `-1.5e+3`, `1E-2`,
+	`{"a":[1,{"b":"c"}],"d":{}}`, " {\n\t\"a\" :\r 1 , \"b\" : [ ] } ",
+	`"\u00e9\ud83d\ude00\ud800x\n\/\"\\"`, "\"\xff\xc3\xa9 long enough for words of eight\"",
+	`"\uD83D\u0041"`, `"` + strings.Repeat("abcdefg", 9) + `\t"`,
+	``, ` `, `{`, `[1`, `[1,`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `"a`, `"\`, `"\u12`, `-`, `1.`, `1e`,
+	`1e+`, `tru`, `nul`,
+	`01`, `+1`, `.5`, `{a:1}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{"a" 1}`, `"\q"`, `"\u12g4"`, "\"\x01\"",
+	"\"12345678\x1f\"", `]`, `{]`, `[}`, `1e400`, `-1e400`, `1e-400`, "\x00", "{}\x00", "1 \v",
+	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `123456789012345678`,
+	`1234567890123456789`, strings.Repeat("9", 310),
+	strings.Repeat("[", 70) + strings.Repeat("]", 70), strings.Repeat(`{"a":[`, 40) + strings.Repeat("]}",
+		40), strings.Repeat("[", 130) + strings.Repeat("]", 129),
 }
 
 func TestSkip(t *testing.T) {
@@ -112,7 +118,8 @@ func textAgrees(t *testing.T, text []byte) {
 		_ = jsontext.TextProblem(data, ^end)
 	}
 	plainEnd, plain := jsontext.PlainText(data, 1)
-	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]), func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
+	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]),
+		func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
 		t.Fatalf("%q: plain up to %d: %v", data, plainEnd, plain)
 	}
 	copyAgrees(t, data, plainEnd-2, plain)
@@ -174,7 +181,8 @@ func numberAgrees(t *testing.T, data []byte) {
 	if isInteger {
 		got = i
 	}
-	if !ok || !jsontext.InRange(data, form) || !cmp.Equal(want, got) || math.Signbit(f) != (!isInteger && data[0] == '-') {
+	if !ok || !jsontext.InRange(data, form) || !cmp.Equal(want, got) ||
+		math.Signbit(f) != (!isInteger && data[0] == '-') {
 		t.Fatalf("%q: got %v, %v, want %v", data, got, ok, want)
 	}
 }

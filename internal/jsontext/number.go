@@ -5,7 +5,8 @@ import "strconv"
 // Form is how a number is written.
 type Form uint8
 
-// The forms in the order in which their parts follow each other: a number with an exponent can have a fraction, too.
+// The forms in the order in which their parts follow each other: a number with an exponent can have a
+// fraction, too.
 const (
 	Integer Form = iota
 	Fraction
@@ -15,8 +16,8 @@ const (
 // safeDigits is how many decimal digits always fit an int64.
 const safeDigits = 18
 
-// Number reads the number at i. A zero ends it, unless a point or an exponent follows. Where it fails, the form says which
-// part has no digits.
+// Number reads the number at i. A zero ends it, unless a point or an exponent follows. Where it fails, the
+// form says which part has no digits.
 func Number(data []byte, i int) (end int, form Form) {
 	if i < len(data) && data[i] == '-' {
 		i++
@@ -88,8 +89,8 @@ func ParseInteger(number []byte) (int64, bool) {
 	return n, true
 }
 
-// ParseNumber returns the value of a number as apimachinery does: an int64 where it is an integer that fits, and a float64
-// otherwise. It is false for a number out of the range of both.
+// ParseNumber returns the value of a number as apimachinery does: an int64 where it is an integer that fits,
+// and a float64 otherwise. It is false for a number out of the range of both.
 func ParseNumber(number []byte) (i int64, f float64, isInteger, ok bool) {
 	if i, ok := ParseInteger(number); ok {
 		return i, 0, true, true

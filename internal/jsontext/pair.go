@@ -1,9 +1,9 @@
 package jsontext
 
-// DecodePair is Decode for two texts that are mostly the same, as those of an object before and after an update.
-// Where the second one repeats, at the same place, the text of an object, an array or a string that the first one
-// has, its result holds the very value that the first one's holds, and costs a comparison. So whoever changes one
-// of the results may change both.
+// DecodePair is Decode for two texts that are mostly the same, as those of an object before and after an
+// update. Where the second one repeats, at the same place, the text of an object, an array or a string that
+// the first one has, its result holds the very value that the first one's holds, and costs a comparison. So
+// whoever changes one of the results may change both.
 func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
 	p := d.parser(first)
 	defer d.release(p)
@@ -22,8 +22,8 @@ func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, e
 }
 
 const (
-	// maxMarks bounds what is remembered of the first of two texts, and maxAhead how far a mark is searched for: a
-	// text that has nothing in common with the first one costs little more than by itself.
+	// maxMarks bounds what is remembered of the first of two texts, and maxAhead how far a mark is searched
+	// for: a text that has nothing in common with the first one costs little more than by itself.
 	maxMarks = 4096
 	maxAhead = 8
 )
@@ -41,7 +41,8 @@ const (
 type twin struct {
 	mode  twinMode
 	first []byte
-	// marks are the values of the first text, each before those within it, and most how many there were at once.
+	// marks are the values of the first text, each before those within it, and most how many there were at
+	// once.
 	marks []mark
 	most  int
 	// level is where the marks of the object or array at hand are.
@@ -91,8 +92,9 @@ func (p *parser) record(key string, index int) any {
 	return value
 }
 
-// shared returns the value that stands at the same place of the first text if it has the same text, and reads it
-// otherwise. A text that begins with that of a whole value has that value, because brackets and quotes end it.
+// shared returns the value that stands at the same place of the first text if it has the same text, and reads
+// it otherwise. A text that begins with that of a whole value has that value, because brackets and quotes end
+// it.
 func (p *parser) shared(key string, index int) any {
 	c := p.next()
 	if c != '"' && c != '{' && c != '[' {

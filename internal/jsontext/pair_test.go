@@ -19,7 +19,8 @@ func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) 
 	wantOther, errOther := fresh.Decode(second)
 	one, other, err := d.DecodePair(first, second)
 	if (err != nil) != (errOne != nil || errOther != nil) {
-		t.Fatalf("%.200q and %.200q: got the error %v, want those of %v and %v", first, second, err, errOne, errOther)
+		t.Fatalf("%.200q and %.200q: got the error %v, want those of %v and %v", first, second, err,
+			errOne, errOther)
 	}
 	if err != nil {
 		return
@@ -37,17 +38,22 @@ func pairs() [][2]string {
 	certificate, workload := string(certificate(7)), string(workload(7))
 	all := [][2]string{
 		{certificate, certificate},
-		{certificate, strings.Replace(certificate, `"resourceVersion":"1000007"`, `"resourceVersion":"1000008"`, 1)},
+		{certificate, strings.Replace(certificate, `"resourceVersion":"1000007"`,
+			`"resourceVersion":"1000008"`, 1)},
 		{certificate, strings.Replace(certificate, `"revision":1`, `"revision":2`, 1)},
-		{certificate, strings.Replace(certificate, `"revision":1`, `"failedIssuanceAttempts":3,"revision":1`, 1)},
-		{certificate, strings.Replace(certificate, `"spec":{`, `"spec":{"commonName":"host-7.example.com",`, 1)},
+		{certificate, strings.Replace(certificate, `"revision":1`,
+			`"failedIssuanceAttempts":3,"revision":1`, 1)},
+		{certificate, strings.Replace(certificate, `"spec":{`,
+			`"spec":{"commonName":"host-7.example.com",`, 1)},
 		{certificate, workload},
 		{workload, strings.Replace(workload, `"containers":[`, `"containers":[{"name":"first"},`, 1)},
 		{workload, strings.Replace(workload, `"name":"container-3"`, `"name":"container-4"`, 1)},
 		{`{"a":["one two three","four"],"b":{"c":{}}}`, `{"a":["one two three","five"],"b":{"c":{}}}`},
 		{`{"a":{"x":"long ago"},"a":{"x":"lately"}}`, `{"a":{"x":"lately"},"a":{"x":"long ago"}}`},
-		{`{"a":"ab"}`, `{"a":"abc"}`}, {`{"a":"ab\"c"}`, `{"a":"ab"}`}, {`{"a":[1]}`, `{"a":[1,2]}`}, {`{"a":{}}`, `{"a":[]}`},
-		{`{"a": {"b": "c"}}`, "{\"a\":\n{\"b\": \"c\"} }"}, {`{}`, `null`}, {`null`, `{}`}, {`{"a":[[],[[]]]}`, `{"a":[[],[[[]]]]}`},
+		{`{"a":"ab"}`, `{"a":"abc"}`}, {`{"a":"ab\"c"}`, `{"a":"ab"}`}, {`{"a":[1]}`,
+			`{"a":[1,2]}`}, {`{"a":{}}`, `{"a":[]}`},
+		{`{"a": {"b": "c"}}`, "{\"a\":\n{\"b\": \"c\"} }"}, {`{}`, `null`}, {`null`,
+			`{}`}, {`{"a":[[],[[]]]}`, `{"a":[[],[[[]]]]}`},
 		{`{"a":"x"`, `{"a":"x"}`}, {`{"a":"x"}`, `{"a":"x"`},
 	}
 	for n, seed := range seeds {
@@ -71,7 +77,8 @@ func TestDecodePairShares(t *testing.T) {
 	d := jsontext.NewDecoder()
 	before := certificate(7)
 	after := bytes.Replace(before, []byte(`"revision":1`), []byte(`"revision":2`), 1)
-	after = bytes.Replace(after, []byte(`"resourceVersion":"1000007"`), []byte(`"resourceVersion":"1000008"`), 1)
+	after = bytes.Replace(after, []byte(`"resourceVersion":"1000007"`),
+		[]byte(`"resourceVersion":"1000008"`), 1)
 	one, other, err := d.DecodePair(after, before)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +99,8 @@ func TestDecodePairShares(t *testing.T) {
 		}
 	}
 	// What follows starts afresh.
-	if third, err := d.Decode(before); err != nil || pointer(third, []string{"spec"}) == pointer(one, []string{"spec"}) {
+	if third, err := d.Decode(before); err != nil || pointer(third, []string{"spec"}) == pointer(one,
+		[]string{"spec"}) {
 		t.Errorf("a later object shares with a pair (%v)", err)
 	}
 }
@@ -132,15 +140,18 @@ func FuzzDecodePair(f *testing.F) {
 	})
 }
 
-// BenchmarkPair decodes an object before and after an update of its status: together, and one after the other.
+// BenchmarkPair decodes an object before and after an update of its status: together, and one after the
+// other.
 func BenchmarkPair(b *testing.B) {
 	const count = 1000
 	for _, size := range sizes {
 		before := documents(count, size.make)
 		after := make([][]byte, count)
 		for n := range before {
-			after[n] = bytes.Replace(before[n], []byte(`"status":{`), fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1)
-			after[n] = bytes.Replace(after[n], []byte(`"resourceVersion":"1`), []byte(`"resourceVersion":"2`), 1)
+			after[n] = bytes.Replace(before[n], []byte(`"status":{`),
+				fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1)
+			after[n] = bytes.Replace(after[n], []byte(`"resourceVersion":"1`),
+				[]byte(`"resourceVersion":"2`), 1)
 		}
 		for name, decoding := range map[string]func(*jsontext.Decoder, []byte, []byte) error{
 			"together": func(d *jsontext.Decoder, before, after []byte) error {

@@ -17,9 +17,10 @@ type parser struct {
 	elements []any
 	text     []byte    // a string without its escapes
 	lastKey  *interned // the last shared key
-	fresh    int       // how many strings were not shared although short: what holds one has not occurred lately
-	owned    int       // how many strings were not shared, whatever their length
-	twin     twin      // of two texts that are read together
+	// how many strings were not shared although short: what holds one has not occurred lately
+	fresh int
+	owned int  // how many strings were not shared, whatever their length
+	twin  twin // of two texts that are read together
 }
 
 func (p *parser) fail(reason string) {
@@ -168,8 +169,8 @@ func (p *parser) parseContainer(size int) any {
 	return object
 }
 
-// object reads the object at pos and returns how many members it has in the text, besides. Its map is made for
-// as many as size says.
+// object reads the object at pos and returns how many members it has in the text, besides. Its map is made
+// for as many as size says.
 func (p *parser) object(size int) (any, int) {
 	p.enter()
 	object, members := make(map[string]any, size), 0

@@ -3,7 +3,8 @@ package jsontext
 // IsSpace reports whether a byte is white space between the tokens of JSON.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// Space returns the offset of the first byte from i on that is not white space; the length of the data if there is none.
+// Space returns the offset of the first byte from i on that is not white space; the length of the data if
+// there is none.
 func Space(data []byte, i int) int {
 	for i < len(data) && data[i] <= ' ' && IsSpace(data[i]) {
 		i++
@@ -38,8 +39,8 @@ func Colon(data []byte, i int) int {
 	return i
 }
 
-// Skip reads the value at i, whatever it is, checking all of it. levels is how many more objects and arrays may be open at
-// once; deep says that they are not enough, which is no failure of the JSON.
+// Skip reads the value at i, whatever it is, checking all of it. levels is how many more objects and arrays
+// may be open at once; deep says that they are not enough, which is no failure of the JSON.
 func Skip(data []byte, i, levels int) (end int, deep bool) {
 	var objects uint64 // the open brackets from the innermost on; a set bit is a brace
 	open := 0
@@ -129,8 +130,8 @@ key:
 // maxLevels is how deep SkipValue goes: half of what the JSON decoder of API servers does.
 const maxLevels = 5000
 
-// SkipValue reads the value at start, whose text may not be complete. Where it is not ok, more says that the reason may be
-// that the data ends too early. Values nested too deeply are not ok either.
+// SkipValue reads the value at start, whose text may not be complete. Where it is not ok, more says that the
+// reason may be that the data ends too early. Values nested too deeply are not ok either.
 func SkipValue(data []byte, start int) (end int, ok, more bool) {
 	end, deep := Skip(data, start, maxLevels)
 	switch {

@@ -21,7 +21,8 @@ func NewStream(source io.Reader) *Stream {
 	return &Stream{source: source, data: make([]byte, 0, streamBuffer)}
 }
 
-// Peek returns the next byte that is no white space. At the end of the text it fails with io.ErrUnexpectedEOF.
+// Peek returns the next byte that is no white space. At the end of the text it fails with
+// io.ErrUnexpectedEOF.
 func (s *Stream) Peek() (byte, error) {
 	for {
 		if s.at = Space(s.data, s.at); s.at < len(s.data) {

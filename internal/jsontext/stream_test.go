@@ -52,8 +52,10 @@ func TestStream(t *testing.T) {
 // TestStreamFails reports text that ends early or is no JSON, and the errors of the source.
 func TestStreamFails(t *testing.T) {
 	broken := errors.New("connection reset")
-	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF, `1`: io.ErrUnexpectedEOF, `{"a" 1}`: nil} {
-		if _, err := jsontext.NewStream(strings.NewReader(text)).Value(); err == nil || want != nil && !errors.Is(err, want) {
+	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF,
+		`1`: io.ErrUnexpectedEOF, `{"a" 1}`: nil} {
+		if _, err := jsontext.NewStream(strings.NewReader(text)).Value(); err == nil || want != nil &&
+			!errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 	}

@@ -31,8 +31,9 @@ type member struct {
 }
 
 // template is an object or array to copy when its text occurs again. Objects of one type repeat large parts
-// of each other literally: the field sets of managed fields, resources, probes, labels of selectors. Comparing
-// text is far cheaper than parsing it, and a map is copied as a block of memory, without hashing its keys.
+// of each other literally: the field sets of managed fields, resources, probes, labels of selectors.
+// Comparing text is far cheaper than parsing it, and a map is copied as a block of memory, without hashing
+// its keys.
 //
 // A copy is deep, since whoever gets an object may change it. Only strings and numbers are shared.
 type template struct {

@@ -12,8 +12,9 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// interrupts marks, with the top bit of a byte, which of eight bytes end or interrupt a string: quotes, backslashes and
-// control characters. The lowest mark is right; what a borrow does to the marks above it does not matter.
+// interrupts marks, with the top bit of a byte, which of eight bytes end or interrupt a string: quotes,
+// backslashes and control characters. The lowest mark is right; what a borrow does to the marks above it does
+// not matter.
 func interrupts(w uint64) uint64 {
 	quote, slash := w^everyByte*'"', w^everyByte*'\\'
 	return ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
@@ -25,8 +26,8 @@ func interruptsASCII(w uint64) uint64 {
 	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
 }
 
-// Text reads a string from the byte after its opening quote on, and its closing quote. Nearly all have nothing special in
-// them: that case is done with fewer instructions for eight bytes, and without a call.
+// Text reads a string from the byte after its opening quote on, and its closing quote. Nearly all have
+// nothing special in them: that case is done with fewer instructions for eight bytes, and without a call.
 func Text(data []byte, i int) int {
 	for i+8 <= len(data) {
 		marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:]))
@@ -71,8 +72,8 @@ func anyText(data []byte, i int) int {
 	}
 }
 
-// EncodedText is Text that says whether what is between the quotes is encoded: has escapes or invalid UTF-8, so that
-// AppendText has to say what it stands for.
+// EncodedText is Text that says whether what is between the quotes is encoded: has escapes or invalid UTF-8,
+// so that AppendText has to say what it stands for.
 func EncodedText(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
@@ -104,9 +105,9 @@ func PlainText(data []byte, i int) (end int, ok bool) {
 	return i + 1, i < len(data) && data[i] == '"'
 }
 
-// CopyPlainText copies a string, from the byte after its opening quote on, to dst, and returns its length. It is false for
-// what is not ASCII without escapes, what does not fit, and what stands in the last bytes of the data. What dst has beyond
-// the text may be overwritten.
+// CopyPlainText copies a string, from the byte after its opening quote on, to dst, and returns its length. It
+// is false for what is not ASCII without escapes, what does not fit, and what stands in the last bytes of the
+// data. What dst has beyond the text may be overwritten.
 func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	for n+8 <= len(dst) && i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
@@ -121,8 +122,8 @@ func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	return 0, false
 }
 
-// asciiPrefix returns the offset of the first byte from i on that is a quote, a backslash, a control character or not
-// ASCII.
+// asciiPrefix returns the offset of the first byte from i on that is a quote, a backslash, a control
+// character or not ASCII.
 func asciiPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
 		if marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:])); marks != 0 {

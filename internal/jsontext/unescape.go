@@ -8,8 +8,9 @@ import (
 // unitLength is the length of an escape like \u00e9.
 const unitLength = 6
 
-// AppendText appends what the text between the quotes of a string stands for. Invalid UTF-8 and lone surrogates become
-// U+FFFD. The text should have been read by Text; of any other nothing worse comes than other text.
+// AppendText appends what the text between the quotes of a string stands for. Invalid UTF-8 and lone
+// surrogates become U+FFFD. The text should have been read by Text; of any other nothing worse comes than
+// other text.
 func AppendText(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		if n := asciiPrefix(text, i); n > i {

@@ -27,7 +27,8 @@ func mayHave(text []byte, sign byte) bool {
 
 // isNameChar reports whether a byte may be in the name of an anchor.
 func isNameChar(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c >= 0x80
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' ||
+		c == '-' || c >= 0x80
 }
 
 // checkAliases returns an error if aliases make a text much larger. The YAML library counts nodes, but few

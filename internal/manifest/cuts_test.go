@@ -29,11 +29,14 @@ func TestCuts(t *testing.T) {
 			[]string{"1 1/1: v1 A a"},
 		},
 		"anchor in an item, alias in the tail": {
-			"apiVersion: v1\nitems:\n" + item(aYAML) + "- apiVersion: v1\n  kind: &k B\n  metadata: {name: b}\n" + tail + "metadata:\n  selfLink: *k\n",
+			"apiVersion: v1\nitems:\n" + item(aYAML) +
+				"- apiVersion: v1\n  kind: &k B\n  metadata: {name: b}\n" + tail +
+				"metadata:\n  selfLink: *k\n",
 			[]string{"1 1/1: v1 A a", "1 1/2: v1 B b"},
 		},
 		"what looks like an anchor": {
-			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: \"R &D *x\"}\n" + item(bYAML) + tail,
+			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: \"R &D *x\"}\n" +
+				item(bYAML) + tail,
 			[]string{"3 1/1: v1 A R &D *x", "6 1/2: v1 B b"},
 		},
 		"a string that goes on at the margin": {
@@ -45,27 +48,38 @@ func TestCuts(t *testing.T) {
 			[]string{"1 1/0: v1 A a"},
 		},
 		"brackets that go on at the margin": {
-			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {\nname: a,\nx: [\n1\n]}\n" + item(bYAML) + tail,
+			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {\nname: a,\nx: [\n1\n]}\n" +
+				item(bYAML) + tail,
 			[]string{"1 1/1: v1 A a", "1 1/2: v1 B b"},
 		},
 		"a broken item beside one that needs the whole": {
-			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: &m {name: a}\n- a: b: c\n" + item(bYAML) + tail,
-			[]string{"3 1/1: v1 A a", "6 1/2: error not valid YAML: mapping values are not allowed in this context", "7 1/3: v1 B b"},
+			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: &m {name: a}\n- a: b: c\n" +
+				item(bYAML) + tail,
+			[]string{"3 1/1: v1 A a",
+				"6 1/2: error not valid YAML: mapping values are not allowed in this context",
+				"7 1/3: v1 B b"},
 		},
 		"a key twice in an item": {
 			"apiVersion: v1\nitems:\n- a: b\n  a: c\n" + item(bYAML) + tail,
 			[]string{`4 1/1: error not valid YAML: key "a" already set in map`, "5 1/2: v1 B b"},
 		},
-		"other line breaks":                {strings.ReplaceAll(aYAML, "\n", "\r"), []string{"1 1/0: v1 A a"}},
-		"other line breaks, two documents": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r"), []string{"1 1/0: error " + errOtherBreak.Error()}},
-		"items of a kind that is no list":  {"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"},\"items\":\"x\"}", []string{"1 1/0: v1 A a"}},
-		"json with the keys of others":     {`{"apiVersion":"v1","kind":"A","Kind":"X","metadata":{"name":"a"},"Items":[1]}`, []string{"1 1/0: v1 A a"}},
+		"other line breaks": {strings.ReplaceAll(aYAML, "\n", "\r"),
+			[]string{"1 1/0: v1 A a"}},
+		"other line breaks, two documents": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r"),
+			[]string{"1 1/0: error " + errOtherBreak.Error()}},
+		"items of a kind that is no list": {
+			"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"},\"items\":\"x\"}",
+			[]string{"1 1/0: v1 A a"}},
+		"json with the keys of others": {
+			`{"apiVersion":"v1","kind":"A","Kind":"X","metadata":{"name":"a"},"Items":[1]}`,
+			[]string{"1 1/0: v1 A a"}},
 		"json with a key twice below": {
 			"\n{\"apiVersion\":\"v1\",\"kind\":\"A\",\"spec\":[{\"a\":1,\n\n\"a\":2}]}\n" + aJSON,
 			[]string{`4 1/0: error duplicate key "spec.[0].a"`, "5 2/0: v1 A a"},
 		},
 		"json items with a key twice": {
-			`{"apiVersion":"v1","kind":"AList","items":[{"metadata":{"name":"a"},` + "\n" + `"metadata":{}},` + aJSON + `]}`,
+			`{"apiVersion":"v1","kind":"AList","items":[{"metadata":{"name":"a"},` + "\n" +
+				`"metadata":{}},` + aJSON + `]}`,
 			[]string{`2 1/1: error duplicate key "metadata"`, "2 1/2: v1 A a"},
 		},
 		"json items of no list with a key twice": {
@@ -76,7 +90,8 @@ func TestCuts(t *testing.T) {
 			`{"apiVersion":"v1","kind":"A","items":{"a":{"b":1,"b":2}}}`,
 			[]string{`1 1/0: error duplicate key "items.a.b"`},
 		},
-		"json items twice": {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON + `]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
+		"json items twice": {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON +
+			`]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
@@ -88,10 +103,12 @@ func TestCuts(t *testing.T) {
 
 // TestAliases: aliases may make a document larger, within bounds.
 func TestAliases(t *testing.T) {
-	bomb := "a: &a \"" + strings.Repeat("x", 90_000) + "\"\nb:\n" + strings.Repeat("- *a\n", 4_000) + "apiVersion: v1\nkind: A\n"
+	bomb := "a: &a \"" + strings.Repeat("x", 90_000) + "\"\nb:\n" + strings.Repeat("- *a\n", 4_000) +
+		"apiVersion: v1\nkind: A\n"
 	levels := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
-		levels += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+		levels += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1,
+			strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
 	for name, text := range map[string]string{
 		"a long string": bomb, "levels": levels + "apiVersion: v1\nkind: A\n",
@@ -102,14 +119,17 @@ func TestAliases(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		got := described(t, strings.NewReader(text))
 		runtime.ReadMemStats(&after)
-		if len(got) != 1 || !strings.Contains(got[0], "aliases make the document more than") && !strings.Contains(got[0], "contains itself") {
+		if len(got) != 1 || !strings.Contains(got[0], "aliases make the document more than") &&
+			!strings.Contains(got[0], "contains itself") {
 			t.Errorf("%s: %q", name, got)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(200*len(text)+1<<20) {
 			t.Errorf("%s: %d bytes were allocated for %d", name, used, len(text))
 		}
 	}
-	if got := described(t, strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(got) != 1 || got[0] != "1 1/0: v1 A a" {
+	if got := described(t, strings.
+		NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
+		got) != 1 || got[0] != "1 1/0: v1 A a" {
 		t.Errorf("a few aliases: %q", got)
 	}
 }
@@ -117,18 +137,34 @@ func TestAliases(t *testing.T) {
 // TestAllocationIsLinear checks that four times the text allocates about four times the memory.
 func TestAllocationIsLinear(t *testing.T) {
 	for name, text := range map[string]func(n int) string{
-		"blank lines":    func(n int) string { return strings.Repeat("\n", n) + aYAML },
-		"comments":       func(n int) string { return strings.Repeat("# c\n", n/4) + aYAML },
-		"separators":     func(n int) string { return strings.Repeat("---\n", n/4) + aYAML },
-		"items lines":    func(n int) string { return "a: \"\n" + strings.Repeat("items:\n- a\n", n/11) + "\"\n" },
-		"blank items":    func(n int) string { return "apiVersion: v1\nitems:\n- a\n" + strings.Repeat("\n", n) },
-		"one large item": func(n int) string { return `{"apiVersion":"v1","items":[{"a":"` + strings.Repeat("x", n) + `"}]}` },
-		"a large item and many small ones": func(n int) string {
-			return `{"apiVersion":"v1","items":[` + strings.Repeat(aJSON+",\n", n/len(aJSON)) + `{"a":"` + strings.Repeat("x", n) + `"}` + strings.Repeat(",\n"+aJSON, n/len(aJSON)) + `]}`
+		"blank lines": func(n int) string { return strings.Repeat("\n", n) + aYAML },
+		"comments":    func(n int) string { return strings.Repeat("# c\n", n/4) + aYAML },
+		"separators":  func(n int) string { return strings.Repeat("---\n", n/4) + aYAML },
+		"items lines": func(n int) string {
+			return "a: \"\n" + strings.Repeat("items:\n- a\n",
+				n/11) + "\"\n"
 		},
-		"json lines":        func(n int) string { return strings.Repeat(aJSON+"\n", n/len(aJSON)) },
-		"yaml items":        func(n int) string { return "apiVersion: v1\nitems:\n" + strings.Repeat(item(aYAML), n/len(aYAML)) },
-		"items with quotes": func(n int) string { return "apiVersion: v1\nitems:\n" + strings.Repeat("- a: \"\n", n/7) },
+		"blank items": func(n int) string {
+			return "apiVersion: v1\nitems:\n- a\n" +
+				strings.Repeat("\n", n)
+		},
+		"one large item": func(n int) string {
+			return `{"apiVersion":"v1","items":[{"a":"` +
+				strings.Repeat("x", n) + `"}]}`
+		},
+		"a large item and many small ones": func(n int) string {
+			return `{"apiVersion":"v1","items":[` + strings.Repeat(aJSON+",\n", n/len(aJSON)) + `{"a":"` +
+				strings.Repeat("x", n) + `"}` + strings.Repeat(",\n"+aJSON, n/len(aJSON)) + `]}`
+		},
+		"json lines": func(n int) string { return strings.Repeat(aJSON+"\n", n/len(aJSON)) },
+		"yaml items": func(n int) string {
+			return "apiVersion: v1\nitems:\n" +
+				strings.Repeat(item(aYAML), n/len(aYAML))
+		},
+		"items with quotes": func(n int) string {
+			return "apiVersion: v1\nitems:\n" +
+				strings.Repeat("- a: \"\n", n/7)
+		},
 		"items with anchors": func(n int) string {
 			return "apiVersion: v1\nitems:\n" + strings.Repeat("- &a x\n", n/7) + "- a: b: c\n"
 		},
@@ -139,7 +175,8 @@ func TestAllocationIsLinear(t *testing.T) {
 				in := text(n)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				if err := Read(t.Context(), strings.NewReader(in), func(Entry) bool { return true }); err != nil {
+				if err := Read(t.Context(), strings.NewReader(in),
+					func(Entry) bool { return true }); err != nil {
 					t.Fatal(err)
 				}
 				runtime.ReadMemStats(&after)
@@ -155,7 +192,8 @@ func TestAllocationIsLinear(t *testing.T) {
 
 // TestEndsWithContext: whatever is read, reading ends with the context.
 func TestEndsWithContext(t *testing.T) {
-	for name, text := range map[string]string{"blank lines": "\n", "json": aJSON, "items": item(aYAML), "comments": "# c\n"} {
+	for name, text := range map[string]string{"blank lines": "\n", "json": aJSON, "items": item(aYAML),
+		"comments": "# c\n"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		in := io.Reader(&endlessUntil{text: text, after: 1 << 18, then: cancel})
 		if name == "items" {

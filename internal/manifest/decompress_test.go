@@ -43,10 +43,12 @@ func TestCompressed(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		// Two members are one text, and one that is cut is an error.
-		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 || !strings.Contains(got[2], "v1 B b") {
+		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 ||
+			!strings.Contains(got[2], "v1 B b") {
 			t.Errorf("%s twice: %q", name, got)
 		}
-		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
+		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 ||
+			!strings.HasPrefix(got[len(got)-1], "failed: ") {
 			t.Errorf("%s, cut: %q", name, got)
 		}
 	}
@@ -66,14 +68,16 @@ func TestDamaged(t *testing.T) {
 		list.WriteString(object(i) + ",")
 	}
 	list.WriteString(object(2000) + "]}")
-	for of, text := range map[string]string{"lines": lines.String(), "list": list.String(), "documents": documents.String()} {
+	for of, text := range map[string]string{"lines": lines.String(), "list": list.String(),
+		"documents": documents.String()} {
 		for by, data := range compressed(t, text) {
 			damaged := bytes.Clone(data)
 			damaged[len(damaged)/2] ^= 0xff
 			for how, data := range map[string][]byte{"cut": data[:len(data)/2], "damaged": damaged} {
 				got := described(t, bytes.NewReader(data))
 				if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
-					t.Errorf("%s, %s, %s: %d entries, the last is %q", of, by, how, len(got), got[max(0, len(got)-1):])
+					t.Errorf("%s, %s, %s: %d entries, the last is %q", of, by, how, len(got),
+						got[max(0, len(got)-1):])
 				}
 			}
 		}
@@ -83,7 +87,8 @@ func TestDamaged(t *testing.T) {
 // TestWindowBound: a text that asks for gigabytes to be decompressed is refused.
 func TestWindowBound(t *testing.T) {
 	// The header of a frame with a window of 2 GiB.
-	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 || !strings.Contains(got[0], "window size") {
+	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||
+		!strings.Contains(got[0], "window size") {
 		t.Errorf("got %q", got)
 	}
 }

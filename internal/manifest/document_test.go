@@ -54,69 +54,113 @@ func item(text string) string {
 
 func TestEntries(t *testing.T) {
 	const tail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
-	indented := "  " + strings.ReplaceAll(strings.TrimSuffix(item(aYAML)+item(bYAML), "\n"), "\n", "\n  ") + "\n"
+	indented := "  " + strings.ReplaceAll(strings.TrimSuffix(item(aYAML)+item(bYAML), "\n"),
+		"\n", "\n  ") + "\n"
 	tests := map[string]struct {
 		text string
 		want []string
 	}{
-		"nothing":            {"", nil},
-		"comments":           {"# only\n---\n# comments\n", nil},
-		"one":                {aYAML, []string{"1 1/0: v1 A a"}},
-		"two":                {aYAML + "---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
-		"comment first":      {"# hello\n\n" + aYAML, []string{"3 1/0: v1 A a"}},
-		"separators":         {"---\n---\n" + aYAML + "...\n---\n\n---\n" + bYAML + "---\n", []string{"3 1/0: v1 A a", "11 2/0: v1 B b"}},
-		"windows":            {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r\n"), []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
-		"no line break":      {strings.TrimSuffix(aYAML, "\n"), []string{"1 1/0: v1 A a"}},
-		"flow":               {"{apiVersion: v1, kind: A, metadata: {name: a}}", []string{"1 1/0: v1 A a"}},
-		"list of kubectl":    {"apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
-		"kind first":         {"kind: List\napiVersion: v1\nitems:\n" + item(aYAML), []string{"4 1/1: v1 A a"}},
-		"indented items":     {"apiVersion: v1\nitems:\n" + indented + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
-		"comments in items":  {"apiVersion: v1\nitems: # here\n" + item(aYAML) + "\n# more\n" + item(bYAML) + "# end\n" + tail, []string{"3 1/1: v1 A a", "9 1/2: v1 B b"}},
-		"dash in a line":     {"apiVersion: v1\nitems:\n-\n  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n" + item(bYAML) + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
-		"flow items":         {"apiVersion: v1\nkind: List\nitems: [" + aJSON + ", " + bJSON + "]\n", []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
-		"flow items first":   {"items: [" + aJSON + "]\napiVersion: v1\nkind: List\n", []string{"1 1/1: v1 A a"}},
-		"lists in lists":     {"apiVersion: v1\nkind: List\nitems:\n" + item("apiVersion: v1\nkind: List\nitems:\n"+item(aYAML)+item("apiVersion: v1\nkind: BList\nitems:\n- metadata: {name: b}\n")) + item(bYAML), []string{"4 1/1: v1 A a", "4 1/1: v1 B b", "15 1/2: v1 B b"}},
-		"JSON: lists inside": {`{"items":[{"items":[` + aJSON + `],"kind":"List","apiVersion":"v1"},` + bJSON + `],"kind":"List","apiVersion":"v1"}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
-		"too many lists":     {strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 12) + aJSON + strings.Repeat("]}", 12), []string{"1 1/1: error more than 8 nested lists"}},
-		"empty list":         {"apiVersion: v1\nkind: List\nitems: []\n", nil},
-		"null list":          {"apiVersion: v1\nkind: List\nitems:\n", nil},
-		"typed list":         {"apiVersion: g/v1\nitems:\n- metadata:\n    name: a\n- metadata: {name: b}\n  kind: B\nkind: AList\n", []string{"3 1/1: g/v1 A a", "5 1/2: g/v1 B b"}},
-		"list then document": {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + "---\n" + bYAML, []string{"3 1/1: v1 A a", "11 2/0: v1 B b"}},
-		"items of an object": {"apiVersion: g/v1\nitems:\n- x\n- z\nkind: A\nmetadata: {name: a}\n", []string{"1 1/0: g/v1 A a[x z]"}},
-		"items of no list":   {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: Other\n", []string{"3 1/1: v1 A a", "1 1/0: error kind Other is not a list, but has items"}},
+		"nothing":       {"", nil},
+		"comments":      {"# only\n---\n# comments\n", nil},
+		"one":           {aYAML, []string{"1 1/0: v1 A a"}},
+		"two":           {aYAML + "---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"comment first": {"# hello\n\n" + aYAML, []string{"3 1/0: v1 A a"}},
+		"separators": {"---\n---\n" + aYAML + "...\n---\n\n---\n" + bYAML + "---\n",
+			[]string{"3 1/0: v1 A a", "11 2/0: v1 B b"}},
+		"windows": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r\n"),
+			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"no line break": {strings.TrimSuffix(aYAML, "\n"), []string{"1 1/0: v1 A a"}},
+		"flow":          {"{apiVersion: v1, kind: A, metadata: {name: a}}", []string{"1 1/0: v1 A a"}},
+		"list of kubectl": {"apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + tail,
+			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"kind first": {"kind: List\napiVersion: v1\nitems:\n" + item(aYAML),
+			[]string{"4 1/1: v1 A a"}},
+		"indented items": {"apiVersion: v1\nitems:\n" + indented + tail,
+			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"comments in items": {"apiVersion: v1\nitems: # here\n" + item(aYAML) + "\n# more\n" + item(bYAML) +
+			"# end\n" + tail, []string{"3 1/1: v1 A a", "9 1/2: v1 B b"}},
+		"dash in a line": {"apiVersion: v1\nitems:\n-\n  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n" +
+			item(bYAML) + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"flow items": {"apiVersion: v1\nkind: List\nitems: [" + aJSON + ", " + bJSON + "]\n",
+			[]string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
+		"flow items first": {"items: [" + aJSON + "]\napiVersion: v1\nkind: List\n",
+			[]string{"1 1/1: v1 A a"}},
+		"lists in lists": {"apiVersion: v1\nkind: List\nitems:\n" +
+			item("apiVersion: v1\nkind: List\nitems:\n"+item(aYAML)+
+				item("apiVersion: v1\nkind: BList\nitems:\n- metadata: {name: b}\n")) +
+			item(bYAML), []string{"4 1/1: v1 A a", "4 1/1: v1 B b", "15 1/2: v1 B b"}},
+		"JSON: lists inside": {`{"items":[{"items":[` + aJSON + `],"kind":"List","apiVersion":"v1"},` +
+			bJSON + `],"kind":"List","apiVersion":"v1"}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
+		"too many lists": {strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 12) + aJSON +
+			strings.Repeat("]}", 12), []string{"1 1/1: error more than 8 nested lists"}},
+		"empty list": {"apiVersion: v1\nkind: List\nitems: []\n", nil},
+		"null list":  {"apiVersion: v1\nkind: List\nitems:\n", nil},
+		"typed list": {
+			"apiVersion: g/v1\nitems:\n- metadata:\n    name: a\n- metadata: {name: b}\n  kind: B\nkind: AList\n", []string{"3 1/1: g/v1 A a", "5 1/2: g/v1 B b"}},
+		"list then document": {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + "---\n" + bYAML,
+			[]string{"3 1/1: v1 A a", "11 2/0: v1 B b"}},
+		"items of an object": {"apiVersion: g/v1\nitems:\n- x\n- z\nkind: A\nmetadata: {name: a}\n",
+			[]string{"1 1/0: g/v1 A a[x z]"}},
+		"items of no list": {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: Other\n",
+			[]string{"3 1/1: v1 A a", "1 1/0: error kind Other is not a list, but has items"}},
 		"items with no kind": {"apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n- 7\n", []string{
 			"4 1/1: error not a Kubernetes object: it has no apiVersion or no kind",
 			"5 1/2: error not a Kubernetes object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage",
 		}},
-		"items twice":    {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n", []string{"4 1/1: v1 A a", `1 1/0: error duplicate key "items"`}},
-		"broken":         {aYAML + "---\na: [\n---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: error not valid YAML: did not find expected node content", "8 3/0: v1 B b"}},
-		"twice a key":    {aYAML + "kind: C\n", []string{"5 1/0: error not valid YAML: key \"kind\" already set in map"}},
-		"broken item":    {"apiVersion: v1\nitems:\n" + item(aYAML) + "- a: b\n  c: d: e\n" + item(bYAML) + tail, []string{"3 1/1: v1 A a", "8 1/2: error not valid YAML: mapping values are not allowed in this context", "9 1/3: v1 B b"}},
-		"broken tail":    {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: List\nmetadata: a: b\n", []string{"3 1/1: v1 A a", "8 1/0: error not valid YAML: mapping values are not allowed in this context"}},
-		"no object":      {"- 1\n- 2\n---\nhello\n", []string{"1 1/0: error not a Kubernetes object", "4 2/0: error not a Kubernetes object"}},
-		"values":         {"a: b\n", []string{"1 1/0: error not a Kubernetes object: it has no apiVersion or no kind"}},
+		"items twice": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n",
+			[]string{"4 1/1: v1 A a", `1 1/0: error duplicate key "items"`}},
+		"broken": {aYAML + "---\na: [\n---\n" + bYAML, []string{"1 1/0: v1 A a",
+			"6 2/0: error not valid YAML: did not find expected node content", "8 3/0: v1 B b"}},
+		"twice a key": {aYAML + "kind: C\n",
+			[]string{"5 1/0: error not valid YAML: key \"kind\" already set in map"}},
+		"broken item": {"apiVersion: v1\nitems:\n" + item(aYAML) + "- a: b\n  c: d: e\n" + item(bYAML) +
+			tail, []string{"3 1/1: v1 A a",
+			"8 1/2: error not valid YAML: mapping values are not allowed in this context", "9 1/3: v1 B b"}},
+		"broken tail": {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: List\nmetadata: a: b\n",
+			[]string{"3 1/1: v1 A a",
+				"8 1/0: error not valid YAML: mapping values are not allowed in this context"}},
+		"no object": {"- 1\n- 2\n---\nhello\n", []string{"1 1/0: error not a Kubernetes object",
+			"4 2/0: error not a Kubernetes object"}},
+		"values": {"a: b\n",
+			[]string{"1 1/0: error not a Kubernetes object: it has no apiVersion or no kind"}},
 		"json":           {aJSON, []string{"1 1/0: v1 A a"}},
 		"json lines":     {aJSON + "\n" + bJSON + "\n", []string{"1 1/0: v1 A a", "2 2/0: v1 B b"}},
 		"json, no break": {aJSON + bJSON, []string{"1 1/0: v1 A a", "1 2/0: v1 B b"}},
 		"json and yaml":  {"\n" + aJSON + "\n---\n" + bYAML, []string{"2 1/0: v1 A a", "4 2/0: v1 B b"}},
-		"json list":      {"{\n\"apiVersion\": \"v1\",\n\"items\": [\n" + aJSON + ",\n" + bJSON + "\n], \"kind\": \"List\"}", []string{"4 1/1: v1 A a", "5 1/2: v1 B b"}},
-		"json raw list":  {`{"kind":"AList","apiVersion":"g/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`, []string{"1 1/1: g/v1 A a"}},
+		"json list": {"{\n\"apiVersion\": \"v1\",\n\"items\": [\n" + aJSON + ",\n" + bJSON +
+			"\n], \"kind\": \"List\"}", []string{"4 1/1: v1 A a", "5 1/2: v1 B b"}},
+		"json raw list": {
+			`{"kind":"AList","apiVersion":"g/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
+			[]string{"1 1/1: g/v1 A a"}},
 		"json null list": {`{"kind":"AList","apiVersion":"g/v1","items":null}`, nil},
-		"json no array":  {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`, []string{"1 1/0: error items is not an array"}},
-		"json broken":    {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a", "3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
-		"json cut":       {aJSON + "\n{\"a\":\n", []string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
-		"json cut list":  {`{"apiVersion":"v1","items":[` + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
-		"json mark":      {"\ufeff" + aJSON, []string{"1 1/0: v1 A a"}},
+		"json no array": {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`,
+			[]string{"1 1/0: error items is not an array"}},
+		"json broken": {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a",
+			"3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
+		"json cut": {aJSON + "\n{\"a\":\n",
+			[]string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
+		"json cut list": {`{"apiVersion":"v1","items":[` + aJSON,
+			[]string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
+		"json mark": {"\ufeff" + aJSON, []string{"1 1/0: v1 A a"}},
 
-		"separators with comments": {aYAML + "---  # b\n" + bYAML + "---\t# a\n" + aYAML + "... # end\n---\t\n" + bYAML,
+		"separators with comments": {aYAML + "---  # b\n" + bYAML + "---\t# a\n" + aYAML +
+			"... # end\n---\t\n" + bYAML,
 			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b", "11 3/0: v1 A a", "17 4/0: v1 B b"}},
-		"separator and object":    {aYAML + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n---\n" + aYAML, []string{"1 1/0: v1 A a", "5 2/0: v1 B b", "7 3/0: v1 A a"}},
-		"separator with object":   {"--- {apiVersion: v1, kind: B, metadata: {name: b}}", []string{"1 1/0: v1 B b"}},
-		"separator and tag":       {"--- !!map\n" + aYAML + "--- &b\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
-		"separator and text":      {aYAML + "--- |\n  text\n---\n" + bYAML, []string{"1 1/0: v1 A a", "5 2/0: error not a Kubernetes object", "8 3/0: v1 B b"}},
-		"separator behind a list": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n", []string{"4 1/1: v1 A a", "8 2/0: v1 B b"}},
-		"no separator":            {"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---- : x\n", []string{"1 1/0: v1 A a"}},
-		"directives":              {"%YAML 1.2\n%TAG ! tag:example.com,2000:\n---\n" + aYAML + "...\n%YAML 1.1\n---\n" + bYAML, []string{"4 1/0: v1 A a", "11 2/0: v1 B b"}},
+		"separator and object": {aYAML + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n---\n" +
+			aYAML, []string{"1 1/0: v1 A a", "5 2/0: v1 B b", "7 3/0: v1 A a"}},
+		"separator with object": {"--- {apiVersion: v1, kind: B, metadata: {name: b}}",
+			[]string{"1 1/0: v1 B b"}},
+		"separator and tag": {"--- !!map\n" + aYAML + "--- &b\n" + bYAML,
+			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"separator and text": {aYAML + "--- |\n  text\n---\n" + bYAML,
+			[]string{"1 1/0: v1 A a", "5 2/0: error not a Kubernetes object", "8 3/0: v1 B b"}},
+		"separator behind a list": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) +
+			"--- {apiVersion: v1, kind: B, metadata: {name: b}}\n", []string{"4 1/1: v1 A a",
+			"8 2/0: v1 B b"}},
+		"no separator": {"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---- : x\n",
+			[]string{"1 1/0: v1 A a"}},
+		"directives": {"%YAML 1.2\n%TAG ! tag:example.com,2000:\n---\n" + aYAML +
+			"...\n%YAML 1.1\n---\n" + bYAML, []string{"4 1/0: v1 A a", "11 2/0: v1 B b"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +168,8 @@ func TestEntries(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			// It must not matter in what pieces the text arrives.
-			if diff := cmp.Diff(tt.want, described(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
+			if diff := cmp.Diff(tt.want,
+				described(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
 			}
 		})
@@ -134,11 +179,14 @@ func TestEntries(t *testing.T) {
 // TestEntriesStop ends reading when nobody wants more.
 func TestEntriesStop(t *testing.T) {
 	for name, text := range map[string]string{
-		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML),
-		"json list": `{"apiVersion":"v1","items":[` + aJSON + "," + bJSON + "]}", "typed": "apiVersion: v1\nitems:\n- {}\n- {}\nkind: AList\n",
+		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" +
+			item(aYAML) + item(bYAML),
+		"json list": `{"apiVersion":"v1","items":[` + aJSON + "," + bJSON +
+			"]}", "typed": "apiVersion: v1\nitems:\n- {}\n- {}\nkind: AList\n",
 	} {
 		calls := 0
-		if err := Read(t.Context(), strings.NewReader(text), func(Entry) bool { calls++; return false }); err != nil || calls != 1 {
+		if err := Read(t.Context(), strings.NewReader(text),
+			func(Entry) bool { calls++; return false }); err != nil || calls != 1 {
 			t.Errorf("%s: %d calls, %v", name, calls, err)
 		}
 	}
@@ -146,7 +194,8 @@ func TestEntriesStop(t *testing.T) {
 
 func TestEntriesReadError(t *testing.T) {
 	broken := errors.New("the disk is on fire")
-	for name, text := range map[string]string{"nothing": "", "yaml": aYAML, "json": aJSON, "json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
+	for name, text := range map[string]string{"nothing": "", "yaml": aYAML, "json": aJSON,
+		"json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
 		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
 		if err := Read(t.Context(), r, func(Entry) bool { return true }); !errors.Is(err, broken) {
 			t.Errorf("%s: error = %v", name, err)
@@ -184,9 +233,11 @@ func TestEntriesStream(t *testing.T) {
 	const items = 5000
 	grouped := strings.NewReplacer("v1", "g/v1")
 	for name, r := range map[string]*countingReader{
-		"yaml":       {head: "apiVersion: v1\nitems:\n", item: grouped.Replace(item(aYAML)), items: items},
-		"json":       {head: "{\"apiVersion\":\"v1\",\"items\":[" + aJSON, item: "," + grouped.Replace(aJSON), items: items},
-		"typed list": {head: "{\"apiVersion\":\"g/v1\",\"items\":[" + grouped.Replace(aJSON), item: "," + grouped.Replace(aJSON), items: items},
+		"yaml": {head: "apiVersion: v1\nitems:\n", item: grouped.Replace(item(aYAML)), items: items},
+		"json": {head: "{\"apiVersion\":\"v1\",\"items\":[" + aJSON, item: "," + grouped.Replace(aJSON),
+			items: items},
+		"typed list": {head: "{\"apiVersion\":\"g/v1\",\"items\":[" + grouped.Replace(aJSON),
+			item: "," + grouped.Replace(aJSON), items: items},
 	} {
 		t.Run(name, func(t *testing.T) {
 			size, told, ahead := len(r.item), 0, 0
@@ -216,7 +267,8 @@ func breaks(data []byte) int {
 func FuzzEntries(f *testing.F) {
 	for _, text := range []string{
 		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n",
-		aJSON + "\n---\n" + bYAML, `{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "items:\n-\n ---\n- x\n", "---\n{\"a\": [}\n",
+		aJSON + "\n---\n" + bYAML, `{"apiVersion":"v1","items":[` + aJSON +
+			`],"kind":"List"}`, "items:\n-\n ---\n- x\n", "---\n{\"a\": [}\n",
 		"apiVersion: g/v1\nitems:\n- 1\nkind: A\n", "\ufeff{}{", "a: |\n  items:\n  - b\n",
 		"%YAML 1.1\n--- {a: b}\n",
 	} {
@@ -230,7 +282,8 @@ func FuzzEntries(f *testing.F) {
 			}
 			document = e.Document
 			var object map[string]any
-			if e.Err == nil && (json.Unmarshal(e.Data, &object) != nil || object["kind"] == nil && object["apiVersion"] == nil) {
+			if e.Err == nil && (json.Unmarshal(e.Data, &object) != nil || object["kind"] == nil &&
+				object["apiVersion"] == nil) {
 				t.Errorf("object %s", e.Data)
 			}
 			return true

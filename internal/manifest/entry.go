@@ -17,7 +17,8 @@ const MaxDocument = 32 << 20
 
 var (
 	// ErrTooLarge is returned for a document, or an item of a list, of more than MaxDocument.
-	ErrTooLarge = fmt.Errorf("a document is larger than %d MiB: is this a file of manifests?", MaxDocument>>20)
+	ErrTooLarge = fmt.Errorf("a document is larger than %d MiB: is this a file of manifests?",
+		MaxDocument>>20)
 	// ErrNotObject is the error of an entry whose document is valid, but not a Kubernetes object.
 	ErrNotObject = errors.New("not a Kubernetes object")
 	// ErrNoKind is the error of a map without a kind or an apiVersion. It wraps ErrNotObject.
@@ -72,7 +73,10 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	case string(mark) == "\xef\xbb\xbf":
 		_, _ = in.Discard(len(mark)) // it is buffered
 	}
-	t := &text{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool { return yield(e) && ctx.Err() == nil }}
+	t := &text{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
+		return yield(e) &&
+			ctx.Err() == nil
+	}}
 	for more := true; more && err == nil; {
 		more, err = t.next()
 	}

@@ -105,8 +105,10 @@ type Listing struct {
 }
 
 var (
-	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
-	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") + "; also with .gz or .zst)")
+	errNoPath = errors.
+			New("a path is empty: is it a variable that is not set? Write . for the current directory")
+	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") +
+		"; also with .gz or .zst)")
 )
 
 // endings are those of the files of a directory that are read, by themselves or with that of a compressed
@@ -158,7 +160,8 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			empty = false
 			if !seen[at] {
 				seen[at] = true
-				l.Files = append(l.Files, &File{Path: at, Argument: i, Named: at == path, Stamp: Stamp{info.Size(), info.ModTime()}})
+				l.Files = append(l.Files, &File{Path: at, Argument: i, Named: at == path,
+					Stamp: Stamp{info.Size(), info.ModTime()}})
 			}
 		})
 		l.Dirs = append(l.Dirs, dirs...)
@@ -175,7 +178,8 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 }
 
 // walk calls add for the files at or below path and returns the directories that it looked into.
-func walk(ctx context.Context, path string, flat bool, add func(string, fs.FileInfo)) (dirs []string, err error) {
+func walk(ctx context.Context, path string, flat bool,
+	add func(string, fs.FileInfo)) (dirs []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return []string{filepath.Dir(path)}, err // where it may come back

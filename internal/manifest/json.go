@@ -24,7 +24,8 @@ type jsonReader struct {
 // of the text, or if yield returned false.
 func (t *text) readJSON() (more bool, err error) {
 	in := &lineCounter{r: t.in, line: t.line}
-	j := &jsonReader{Decoder: json.NewDecoder(in), in: in, compressed: t.compressed, document: t.document, yield: t.yield}
+	j := &jsonReader{Decoder: json.NewDecoder(in), in: in, compressed: t.compressed, document: t.document,
+		yield: t.yield}
 	for {
 		j.bound()
 		j.More() // reads up to the next document

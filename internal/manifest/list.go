@@ -148,7 +148,8 @@ func (l *list) end() bool {
 	switch {
 	case len(l.members) == 0 && !l.hasItems:
 		return true
-	case !isSet(l.get("kind")) || !isSet(l.get("apiVersion")), l.hasItems && (kind == "" || l.apiVersion() == ""):
+	case !isSet(l.get("kind")) || !isSet(l.get("apiVersion")), l.hasItems &&
+		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
 	case isList(kind) && l.hasItems:
 		if !l.release() {

@@ -20,12 +20,13 @@ type ReadOptions struct {
 	Warn func(*Problem)
 }
 
-// Take receives an object. It passes errors of the object to wrong, which adds the position of the object to them.
+// Take receives an object. It passes errors of the object to wrong, which adds the position of the object to
+// them.
 type Take func(object *unstructured.Unstructured, wrong func(error)) error
 
-// ReadFiles passes the objects of files to take, in their order. It stops at an error of take, and at the end of
-// ctx, and returns that error. Otherwise it reads everything that it can, and returns the joined errors of the
-// rest: a *Problem for each document.
+// ReadFiles passes the objects of files to take, in their order. It stops at an error of take, and at the end
+// of ctx, and returns that error. Otherwise it reads everything that it can, and returns the joined errors of
+// the rest: a *Problem for each document.
 func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 	var failed []error
 	r := NewReader(func(p *Problem) {

@@ -107,10 +107,12 @@ func (r *Reader) Summarize() {
 	for _, f := range slices.SortedFunc(maps.Keys(r.tallies), (*File).Compare) {
 		count := r.tallies[f]
 		if count.untoldErrors > 0 {
-			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("there are %d errors more", count.untoldErrors)})
+			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("there are %d errors more",
+				count.untoldErrors)})
 		}
 		if count.untoldWarnings > 0 {
-			r.report(&Problem{File: f.Name(), Warning: true, Err: fmt.Errorf("there are %d warnings more", count.untoldWarnings)})
+			r.report(&Problem{File: f.Name(), Warning: true, Err: fmt.Errorf("there are %d warnings more",
+				count.untoldWarnings)})
 		}
 	}
 	clear(r.tallies)

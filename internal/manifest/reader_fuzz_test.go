@@ -52,7 +52,8 @@ func plainJSON(text []byte) ([]any, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if duplicates, err := kjson.UnmarshalStrict(data, new(any), kjson.DisallowDuplicateFields); len(duplicates) > 0 || err != nil {
+		if duplicates, err := kjson.UnmarshalStrict(data, new(any),
+			kjson.DisallowDuplicateFields); len(duplicates) > 0 || err != nil {
 			return nil, errElse
 		}
 		var err error
@@ -69,7 +70,8 @@ func plainObject(all []any, data []byte) ([]any, error) {
 		return nil, errElse
 	}
 	for name := range object {
-		if strings.EqualFold(name, "kind") && name != "kind" || strings.EqualFold(name, "apiVersion") && name != "apiVersion" {
+		if strings.EqualFold(name, "kind") && name != "kind" || strings.EqualFold(name, "apiVersion") &&
+			name != "apiVersion" {
 			return nil, errElse
 		}
 	}
@@ -105,11 +107,17 @@ func plainObject(all []any, data []byte) ([]any, error) {
 // FuzzPlainReaders reads what the libraries understand as objects: they must be the same ones.
 func FuzzPlainReaders(f *testing.F) {
 	for _, text := range []string{
-		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n", aJSON + "\n" + aJSON,
-		`{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "apiVersion: v1\nkind: A\na: |\n  items:\n  - b\n  ---\nb: 1e3\n",
-		"apiVersion: v1\nkind: A\na: \"x\n\n  items:\n\n  - y\"\n", "apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: B\n    t: >-\n      a\n\n      - b\n\n  # c\n  - {kind: C, apiVersion: v1}\n",
-		"# c\n--- # d\napiVersion: v1\nkind: A\n...\n", "apiVersion: v1\r\nkind: List\r\nitems:\r\n- apiVersion: v1\r\n  kind: B\r\n", "apiVersion: v1\nkind: List\nitems: &x\n- apiVersion: v1\n  kind: B\nmore: *x\n",
-		"apiVersion: v1\nkind: A\nn: 9007199254740993\nf: 1.0\n? k\n: v\n", "{kind: A, apiVersion: v1}\n", "kind: A\napiVersion: v1\ns: 'a\n---\nb'\n",
+		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) +
+			"kind: List\n", aJSON + "\n" + aJSON,
+		`{"apiVersion":"v1","items":[` + aJSON +
+			`],"kind":"List"}`, "apiVersion: v1\nkind: A\na: |\n  items:\n  - b\n  ---\nb: 1e3\n",
+		"apiVersion: v1\nkind: A\na: \"x\n\n  items:\n\n  - y\"\n",
+		"apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: B\n    t: >-\n      a\n\n      - b\n\n  # c\n  - {kind: C, apiVersion: v1}\n",
+		"# c\n--- # d\napiVersion: v1\nkind: A\n...\n",
+		"apiVersion: v1\r\nkind: List\r\nitems:\r\n- apiVersion: v1\r\n  kind: B\r\n",
+		"apiVersion: v1\nkind: List\nitems: &x\n- apiVersion: v1\n  kind: B\nmore: *x\n",
+		"apiVersion: v1\nkind: A\nn: 9007199254740993\nf: 1.0\n? k\n: v\n", "{kind: A, apiVersion: v1}\n",
+		"kind: A\napiVersion: v1\ns: 'a\n---\nb'\n",
 	} {
 		f.Add([]byte(text))
 	}

@@ -46,7 +46,8 @@ func (t *text) readYAML() (more bool, err error) {
 	if d.small != nil && d.failed {
 		if all, err := decodeYAML(d.small.Bytes(), d.first); err == nil {
 			d.entries = nil
-			d.list = &list{Place: Place{Line: contentLine(d.small.Bytes(), d.first), Document: t.document}, yield: d.yield}
+			d.list = &list{Place: Place{Line: contentLine(d.small.Bytes(), d.first), Document: t.document},
+				yield: d.yield}
 			d.whole(all)
 		}
 	}
@@ -215,7 +216,8 @@ func (d *yamlDocument) end() bool {
 	if !d.list.hasItems {
 		data, err := decodeYAML(d.head.Bytes(), d.first)
 		if err != nil {
-			return d.yield(Entry{Place: Place{Line: lineOf(err, d.list.Line), Document: d.list.Document}, Err: err})
+			return d.yield(Entry{Place: Place{Line: lineOf(err, d.list.Line), Document: d.list.Document},
+				Err: err})
 		}
 		return d.whole(data)
 	}
@@ -229,7 +231,8 @@ func (d *yamlDocument) end() bool {
 		}
 		if err != nil {
 			d.failed = true // an alias may refer to an item
-			return d.yield(Entry{Place: Place{Line: lineOf(err, d.tailLine), Document: d.list.Document}, Err: err})
+			return d.yield(Entry{Place: Place{Line: lineOf(err, d.tailLine), Document: d.list.Document},
+				Err: err})
 		}
 	}
 	return d.list.end()
@@ -320,7 +323,8 @@ var (
 	// would ignore the document that follows.
 	otherBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
 		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
-	errOtherBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
+	errOtherBreak = errors.New(
+		"not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
 )
 
 // decodeYAML returns the JSON of a text that begins at a line of a file. Duplicate keys are an error.
@@ -347,5 +351,6 @@ func decodeYAML(text []byte, first int) ([]byte, error) {
 }
 
 func errAliases(size int) error {
-	return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its %d bytes", maxExpansion, size)}
+	return &yamlError{text: fmt.
+		Sprintf("aliases make the document more than %d times as large as its %d bytes", maxExpansion, size)}
 }

@@ -35,8 +35,8 @@ func (o *Object) GetAPIVersion() string { return o.class.apiVersion }
 // GetKind returns kind.
 func (o *Object) GetKind() string { return o.class.kind }
 
-// The getters of names and labels return strings with memory of their own: a handler that keeps them must not keep the
-// object.
+// The getters of names and labels return strings with memory of their own: a handler that keeps them must not
+// keep the object.
 
 // GetName implements metav1.Object.
 func (o *Object) GetName() string { return strings.Clone(o.Name()) }

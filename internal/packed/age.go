@@ -1,12 +1,13 @@
 package packed
 
-// What an object remembers of its reads, beside the length of its namespace. Readers set a bit, without a lock and hardly
-// ever more than once between two looks at it; there is no time stamp and no list of what was read last.
+// What an object remembers of its reads, beside the length of its namespace. Readers set a bit, without a
+// lock and hardly ever more than once between two looks at it; there is no time stamp and no list of what was
+// read last.
 const (
 	// flagRead says that the object was read since the last call of Age.
 	flagRead = 1 << (17 + iota)
-	// flagSeen says that it was read between two earlier calls, and flagUsed that this has happened twice, so that it is in
-	// use: one look at everything does not make it so.
+	// flagSeen says that it was read between two earlier calls, and flagUsed that this has happened twice, so
+	// that it is in use: one look at everything does not make it so.
 	flagSeen
 	flagUsed
 	// flagStays says that compressing the object saves nothing.
@@ -22,7 +23,8 @@ const MaxAge = 6
 
 // Use is how an object has been read.
 type Use struct {
-	// Read says that it was read since the last call of Age, Again that it was also read before that, not long ago.
+	// Read says that it was read since the last call of Age, Again that it was also read before that, not
+	// long ago.
 	Read, Again bool
 	// Used says that it has been read more than once lately, at times that lie apart.
 	Used bool

@@ -4,7 +4,8 @@ import "testing"
 
 // TestAge follows what an object remembers of its reads.
 func TestAge(t *testing.T) {
-	o, err := NewPacker(nil).Pack([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b","labels":{"é":""}}}`))
+	o, err := NewPacker(nil).Pack(
+		[]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b","labels":{"é":""}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

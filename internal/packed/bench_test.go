@@ -81,8 +81,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// cpu reports the CPU time of an operation, which unlike its duration does not depend on what else runs. The func
-// it returns ends the measurement.
+// cpu reports the CPU time of an operation, which unlike its duration does not depend on what else runs. The
+// func it returns ends the measurement.
 func cpu(b *testing.B) func() {
 	before := used()
 	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
@@ -154,12 +154,13 @@ func BenchmarkUnstructured(b *testing.B) {
 	})
 }
 
-// BenchmarkColdRead compares reading an object that is not decoded with what client-go's users pay for one of their
-// own: a deep copy. The two take turns, so that the result holds on a busy machine, too.
+// BenchmarkColdRead compares reading an object that is not decoded with what client-go's users pay for one of
+// their own: a deep copy. The two take turns, so that the result holds on a busy machine, too.
 func BenchmarkColdRead(b *testing.B) {
 	all, _ := certificates()
 	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
-		objects, decoded := make([]*packed.Object, benchObjects), make([]*unstructured.Unstructured, benchObjects)
+		objects, decoded := make([]*packed.Object, benchObjects), make([]*unstructured.Unstructured,
+			benchObjects)
 		for n, data := range all {
 			objects[n] = packer.Try(data)
 			decoded[n], _ = objects[n].Decode()
@@ -211,8 +212,8 @@ func BenchmarkFromUnstructured(b *testing.B) {
 	}
 }
 
-// BenchmarkAtRest decodes an object before and after an update when nothing of it, nor of what it takes, is in the
-// processor's caches, as where an update comes now and then. The metric is the median.
+// BenchmarkAtRest decodes an object before and after an update when nothing of it, nor of what it takes, is
+// in the processor's caches, as where an update comes now and then. The metric is the median.
 func BenchmarkAtRest(b *testing.B) {
 	all, _ := certificates()
 	packer := withoutNoise(b)
@@ -222,7 +223,8 @@ func BenchmarkAtRest(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		text := all[n%benchObjects]
 		before := packer.Try(text)
-		after := packer.Try(bytes.Replace(text, []byte(`"status":{`), fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1))
+		after := packer.Try(bytes.Replace(text, []byte(`"status":{`),
+			fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1))
 		for at := 0; at < len(others); at += 64 {
 			others[at]++
 			touched += int(others[at])

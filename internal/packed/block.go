@@ -11,10 +11,10 @@ import (
 	"weak"
 )
 
-// A block is how objects are kept outside memory: in two texts, of which the head has what identifies each object and its
-// labels, and the bodies have the rest. Who reads the head has the objects, and the bodies need not be read, nor even be
-// decompressed, before somebody reads one of them. What the head has is cut out of the JSON in the bodies. UIDs, which nothing
-// compresses, are taken out of the head's records, as numbers.
+// A block is how objects are kept outside memory: in two texts, of which the head has what identifies each
+// object and its labels, and the bodies have the rest. Who reads the head has the objects, and the bodies
+// need not be read, nor even be decompressed, before somebody reads one of them. What the head has is cut out
+// of the JSON in the bodies. UIDs, which nothing compresses, are taken out of the head's records, as numbers.
 
 // BlockWriter collects the objects of a block. Its zero value is ready for use; Reset makes it so again.
 type BlockWriter struct {
@@ -32,7 +32,8 @@ func (w *BlockWriter) Size() int  { return len(w.bodies) }
 
 // Reset forgets all objects.
 func (w *BlockWriter) Reset() {
-	w.classes, w.uids, w.records, w.bodies, w.count = w.classes[:0], w.uids[:0], w.records[:0], w.bodies[:0], 0
+	w.classes, w.uids, w.records, w.bodies, w.count = w.classes[:0], w.uids[:0], w.records[:0],
+		w.bodies[:0], 0
 }
 
 // maxBodies is what the bodies of a block come to at most.
@@ -57,8 +58,9 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	}
 	l := layout{
 		class: w.class(o.class), bodyAt: len(w.bodies), odd: o.word.Load()&flagOddLabels != 0,
-		namespace: int(o.namespaceLen()), key: len(o.slab) - int(o.keyAt), labels: field{length: int(o.labelsLen)},
-		uid: o.literal(o.uidAt, uint32(o.uidLen)), version: o.literal(o.versionAt, uint32(o.versionLen)),
+		namespace: int(o.namespaceLen()), key: len(o.slab) - int(o.keyAt),
+		labels: field{length: int(o.labelsLen)},
+		uid:    o.literal(o.uidAt, uint32(o.uidLen)), version: o.literal(o.versionAt, uint32(o.versionLen)),
 	}
 	if o.labelsLen > 0 {
 		l.labels = o.literal(o.labelsAt, o.labelsLen)
@@ -116,8 +118,8 @@ func (w *BlockWriter) Block() (head, bodies []byte) {
 // field is a string of an object: at is where it stands in the JSON; negative: it does not.
 type field struct{ at, length int }
 
-// layout says where the parts of an object are. A record of a block's head is a layout and what appendIdentity appends, without
-// the UID if that is numbered.
+// layout says where the parts of an object are. A record of a block's head is a layout and what
+// appendIdentity appends, without the UID if that is numbered.
 type layout struct {
 	class                int
 	bodyAt, body         int // the JSON in the bodies, without the fields that stand in it
@@ -152,7 +154,8 @@ func (l *layout) append(to []byte) []byte {
 		flags |= 2
 	}
 	for _, number := range [...]int{
-		l.class, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at + 1, l.version.length, l.labels.at + 1, l.labels.length,
+		l.class, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at +
+			1, l.version.length, l.labels.at + 1, l.labels.length,
 		l.namespace<<2 | flags, l.key,
 	} {
 		to = binary.AppendUvarint(to, uint64(number))
@@ -163,7 +166,8 @@ func (l *layout) append(to []byte) []byte {
 // errBlock is for a block that nobody has written like that.
 var errBlock = errors.New("the block is damaged")
 
-// readLayout reads the layout that a record begins with, and returns its length. The rest of the record is checked by whole.
+// readLayout reads the layout that a record begins with, and returns its length. The rest of the record is
+// checked by whole.
 func readLayout(record string) (l layout, length int, err error) {
 	rest := record
 	var numbers [11]int
@@ -179,7 +183,8 @@ func readLayout(record string) (l layout, length int, err error) {
 		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
 		namespace: numbers[9] >> 2, odd: numbers[9]&1 != 0, numbered: numbers[9]&2 != 0, key: numbers[10],
 	}
-	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField || l.namespace >= l.key && l.namespace > 0 ||
+	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField ||
+		l.namespace >= l.key && l.namespace > 0 ||
 		l.numbered && l.uid.length != uidLength {
 		return l, 0, errBlock
 	}
@@ -220,7 +225,8 @@ func part(text *string) (string, bool) {
 	return found, true
 }
 
-// Block has the bodies of some objects, which stay in memory, as does what identifies each of them, as long as one of them does.
+// Block has the bodies of some objects, which stay in memory, as does what identifies each of them, as long
+// as one of them does.
 type Block struct {
 	open func() ([]byte, error)
 	// held is what it takes in memory. kept is what open needs, and bodies is what it returns comes to.
@@ -235,8 +241,9 @@ type Block struct {
 
 type opened struct{ bodies []byte }
 
-// ReadBlock returns the objects of a head, of which they have a copy. They count as compressed. bodies returns the bodies of the
-// block, as long as one of the objects lives in this form, and is safe for concurrent use; size is what it keeps in memory.
+// ReadBlock returns the objects of a head, of which they have a copy. They count as compressed. bodies
+// returns the bodies of the block, as long as one of the objects lives in this form, and is safe for
+// concurrent use; size is what it keeps in memory.
 func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
 	b := &Block{open: bodies, kept: size}
 	rest := textOf(head)
@@ -303,7 +310,8 @@ func (b *Block) read(rest string, classes []*class) error {
 		return errBlock
 	}
 	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
-	b.held = int(unsafe.Sizeof(*b)) + len(classes)*int(unsafe.Sizeof(class{})) + Allocated(objects) + Allocated(cap(text)) + Allocated(b.kept)
+	b.held = int(unsafe.Sizeof(*b)) + len(classes)*int(unsafe.Sizeof(class{})) + Allocated(objects) +
+		Allocated(cap(text)) + Allocated(b.kept)
 	b.shares = objects + len(text) + b.kept
 	return nil
 }
@@ -311,7 +319,8 @@ func (b *Block) read(rest string, classes []*class) error {
 // place makes an object of a slab that begins with a layout of some length.
 func (o *Object) place(slab string, class *class, l *layout, length int) {
 	o.slab, o.class, o.body = slab, class, uint32(length)
-	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length), uint32(l.labels.length)
+	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length),
+		uint32(l.labels.length)
 	o.placeIdentity()
 	o.word.Store(l.word())
 }
@@ -375,7 +384,8 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 // Block returns the block that the object is in; nil: it has memory of its own.
 func (o *Object) Block() *Block { return o.class.block }
 
-// Held is how many bytes of heap the block occupies, its objects included, as long as any of these is in memory.
+// Held is how many bytes of heap the block occupies, its objects included, as long as any of these is in
+// memory.
 func (b *Block) Held() int { return b.held }
 
 // Len counts the objects.

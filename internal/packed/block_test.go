@@ -44,7 +44,8 @@ func textOf(t testing.TB, o *packed.Object) string {
 	return string(text)
 }
 
-// TestBlocks: what comes out of a block is what went in, text by text, and unfolded it is the same in each of its parts.
+// TestBlocks: what comes out of a block is what went in, text by text, and unfolded it is the same in each of
+// its parts.
 func TestBlocks(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for name, packer := range pruners(t) {
@@ -94,11 +95,12 @@ func TestBlocks(t *testing.T) {
 }
 
 func identityOf(o *packed.Object) []any {
-	return []any{o.Key(), o.Name(), o.Namespace(), o.UID(), o.Version(), o.GetAPIVersion(), o.GetKind(), o.GroupVersionKind(), o.GetLabels()}
+	return []any{o.Key(), o.Name(), o.Namespace(), o.UID(), o.Version(), o.GetAPIVersion(), o.GetKind(),
+		o.GroupVersionKind(), o.GetLabels()}
 }
 
-// TestBlocksOfDecompressed: objects that were compressed before, as adaptive storage has them, have what identifies them, and
-// their labels, behind the JSON.
+// TestBlocksOfDecompressed: objects that were compressed before, as adaptive storage has them, have what
+// identifies them, and their labels, behind the JSON.
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {
@@ -151,7 +153,8 @@ func TestUnfold(t *testing.T) {
 
 // TestNotInBlocks: what has no JSON is left out.
 func TestNotInBlocks(t *testing.T) {
-	o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "K", "odd": struct{}{}}})
+	o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
+		"kind": "K", "odd": struct{}{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ const (
 // groups are where the hexadecimal digits of a UID are, between its dashes.
 var groups = [...]struct{ from, to int }{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, uidLength}}
 
-// appendNumber appends the number that a UID stands for. It returns false, and what there was, for one that is not written as
-// appendUID does.
+// appendNumber appends the number that a UID stands for. It returns false, and what there was, for one that
+// is not written as appendUID does.
 func appendNumber(to []byte, uid string) ([]byte, bool) {
 	if len(uid) != uidLength {
 		return to, false
@@ -20,7 +20,8 @@ func appendNumber(to []byte, uid string) ([]byte, bool) {
 	number, text := to, bytesOf(uid)
 	for k, g := range groups {
 		var err error
-		if number, err = hex.AppendDecode(number, text[g.from:g.to]); err != nil || k > 0 && uid[g.from-1] != '-' {
+		if number, err = hex.AppendDecode(number, text[g.from:g.to]); err != nil || k > 0 &&
+			uid[g.from-1] != '-' {
 			return to, false
 		}
 	}

@@ -19,7 +19,8 @@ type class struct {
 	decoder *jsontext.Decoder
 	// compressor is what the JSON was compressed with; nil: it is not compressed.
 	compressor Compressor
-	// block has the bodies of the objects that were read with it; nil: they have their own. Each block has its own classes.
+	// block has the bodies of the objects that were read with it; nil: they have their own. Each block has
+	// its own classes.
 	block *Block
 	// kept is the object itself, where JSON cannot express it. Such an object has a class of its own.
 	kept *unstructured.Unstructured
@@ -38,7 +39,8 @@ type classCache struct {
 
 // get returns the class of objects of this version and kind, and makes it with build where there is none.
 func (c *classCache) get(apiVersion, kind []byte, build func(apiVersion, kind string) *class) *class {
-	if last := c.last.Load(); last != nil && last.kind == string(kind) && last.apiVersion == string(apiVersion) {
+	if last := c.last.Load(); last != nil && last.kind == string(kind) &&
+		last.apiVersion == string(apiVersion) {
 		return last
 	}
 	id := [2]string{string(apiVersion), string(kind)}
@@ -69,7 +71,8 @@ func plainClass(apiVersion, kind []byte) *class {
 			return &class{apiVersion: apiVersion, kind: kind, decoder: sharedDecoder()}
 		}
 		usual := gv.Version != "" && kind != ""
-		return &class{apiVersion: apiVersion, kind: kind, gvk: gv.WithKind(kind), usual: usual, decoder: sharedDecoder()}
+		return &class{apiVersion: apiVersion, kind: kind, gvk: gv.WithKind(kind), usual: usual,
+			decoder: sharedDecoder()}
 	})
 }
 

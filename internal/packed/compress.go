@@ -2,8 +2,8 @@ package packed
 
 import "fmt"
 
-// Compressor makes JSON smaller. All methods are safe for concurrent use. It has no name of its own, so that public
-// packages can write it out in their documentation.
+// Compressor makes JSON smaller. All methods are safe for concurrent use. It has no name of its own, so that
+// public packages can write it out in their documentation.
 type Compressor = interface {
 	// Compress appends the compressed form of src to dst.
 	Compress(dst, src []byte) []byte
@@ -18,8 +18,8 @@ type Trainer interface {
 	Train(samples [][]byte) (Compressor, error)
 }
 
-// Codec is a Compressor with what the objects that it compresses have in common. A store has one for each type
-// and training.
+// Codec is a Compressor with what the objects that it compresses have in common. A store has one for each
+// type and training.
 type Codec struct {
 	compressor Compressor
 	classes    classCache
@@ -28,8 +28,8 @@ type Codec struct {
 // NewCodec returns a Codec.
 func NewCodec(compressor Compressor) *Codec { return &Codec{compressor: compressor} }
 
-// maxCompressed is the size of the largest objects that are compressed. API servers have none that large, and so a
-// Compressor may bound the memory for what claims to be larger.
+// maxCompressed is the size of the largest objects that are compressed. API servers have none that large, and
+// so a Compressor may bound the memory for what claims to be larger.
 const maxCompressed = 64 << 20
 
 // Compress returns the object compressed; the object itself where that would not save memory, where it is
@@ -58,10 +58,11 @@ func (o *Object) appendIdentity(slab []byte) []byte {
 	return append(slab, o.slab[o.keyAt:]...)
 }
 
-// inForm returns the object in another form: slab begins with a body, which class explains, and ends with what
-// appendIdentity appended. Decoded copies that are in memory are those of both.
+// inForm returns the object in another form: slab begins with a body, which class explains, and ends with
+// what appendIdentity appended. Decoded copies that are in memory are those of both.
 func (o *Object) inForm(class *class, slab string, body int) *Object {
-	next := &Object{slab: slab, class: class, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen}
+	next := &Object{slab: slab, class: class, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
+		labelsLen: o.labelsLen}
 	next.placeIdentity()
 	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
 	next.decoded.Store(o.decoded.Load())
@@ -76,7 +77,8 @@ func (o *Object) placeIdentity() {
 	o.keyAt = o.labelsAt + o.labelsLen
 }
 
-// Decompress returns a compressed object as it was before; another one as it is. It fails for one that is damaged.
+// Decompress returns a compressed object as it was before; another one as it is. It fails for one that is
+// damaged.
 func (o *Object) Decompress() (*Object, error) {
 	if !o.Compressed() {
 		return o, nil
@@ -92,12 +94,14 @@ func (o *Object) Decompress() (*Object, error) {
 	}
 	body := len(buffer.bytes)
 	buffer.bytes = o.appendIdentity(buffer.bytes)
-	return o.inForm(plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), string(buffer.bytes), body), nil
+	return o.inForm(plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)),
+		string(buffer.bytes), body), nil
 }
 
 // class is of with the codec's compressor.
 func (c *Codec) class(of *class) *class {
 	return c.classes.get(bytesOf(of.apiVersion), bytesOf(of.kind), func(apiVersion, kind string) *class {
-		return &class{apiVersion: apiVersion, kind: kind, gvk: of.gvk, usual: of.usual, decoder: of.decoder, compressor: c.compressor}
+		return &class{apiVersion: apiVersion, kind: kind, gvk: of.gvk, usual: of.usual, decoder: of.decoder,
+			compressor: c.compressor}
 	})
 }

@@ -50,7 +50,8 @@ func TestCompress(t *testing.T) {
 				plain := packer.Try(certificate(n))
 				small := codec.Compress(plain)
 				if !small.Compressed() || plain.Compressed() || small.Size() > plain.Size()/2 {
-					t.Fatalf("compressed: %v, from %d to %d bytes", small.Compressed(), plain.Size(), small.Size())
+					t.Fatalf("compressed: %v, from %d to %d bytes", small.Compressed(),
+						plain.Size(), small.Size())
 				}
 				if codec.Compress(small) != small {
 					t.Fatal("compressed twice")
@@ -74,8 +75,10 @@ func TestCompress(t *testing.T) {
 func TestCompressedIdentity(t *testing.T) {
 	compressor := &deflate{dictionary: certificate(0)}
 	o := packed.NewCodec(compressor).Compress(pack(t, string(certificate(7))))
-	if o.Key() != "tenant-7/certificate-7" || o.GetName() != "certificate-7" || o.GetNamespace() != "tenant-7" || o.GetResourceVersion() != "1000007" ||
-		o.GetUID() != "5f0c1c6e-7d21-4a8e-9d0b-000000000007" || o.GetLabels()["env"] != "prod" || o.Labels().Get("env") != "prod" || o.GetKind() != "Certificate" {
+	if o.Key() != "tenant-7/certificate-7" || o.GetName() != "certificate-7" ||
+		o.GetNamespace() != "tenant-7" || o.GetResourceVersion() != "1000007" ||
+		o.GetUID() != "5f0c1c6e-7d21-4a8e-9d0b-000000000007" || o.GetLabels()["env"] != "prod" ||
+		o.Labels().Get("env") != "prod" || o.GetKind() != "Certificate" {
 		t.Errorf("got %q, %q, %v and %q", o.Key(), o.GetResourceVersion(), o.GetLabels(), o.GetUID())
 	}
 	if n := compressor.reads.Load(); n > 0 {
@@ -115,7 +118,8 @@ func TestDamagedObject(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	u := o.Unstructured()
-	if u.GetName() != "certificate-3" || u.GetNamespace() != "tenant-3" || u.GetLabels()["env"] != "prod" || u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
+	if u.GetName() != "certificate-3" || u.GetNamespace() != "tenant-3" || u.GetLabels()["env"] != "prod" ||
+		u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
 		t.Errorf("what is known is missing: %v", u.Object)
 	}
 }

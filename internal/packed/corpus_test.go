@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests returns the objects of the repository's test data as JSON: definitions, and objects of many kinds.
+// manifests returns the objects of the repository's test data as JSON: definitions, and objects of many
+// kinds.
 func manifests(t testing.TB) [][]byte {
 	t.Helper()
 	var all [][]byte

@@ -56,8 +56,8 @@ func (m *members) drop(start, end int) {
 	}
 }
 
-// stay notes that the member that ends at end stays. It must be called before anything within is cut, so that cuts
-// are in order.
+// stay notes that the member that ends at end stays. It must be called before anything within is cut, so that
+// cuts are in order.
 func (m *members) stay(start int) {
 	if m.gone >= 0 {
 		m.cut(m.gone, start)

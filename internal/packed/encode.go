@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// appendObject appends the JSON of a decoded object, from which decoding makes the same again. Where there is none
-// (types that decoding never yields, text that is no UTF-8, nil maps, NaN) it returns false.
+// appendObject appends the JSON of a decoded object, from which decoding makes the same again. Where there is
+// none (types that decoding never yields, text that is no UTF-8, nil maps, NaN) it returns false.
 func appendObject(dst []byte, content map[string]any) ([]byte, bool) {
 	if content == nil {
 		return dst, false

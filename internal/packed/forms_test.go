@@ -8,11 +8,13 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestKeepDecoded keeps one struct at a time beside the unstructured form, until the garbage collector takes it.
+// TestKeepDecoded keeps one struct at a time beside the unstructured form, until the garbage collector takes
+// it.
 func TestKeepDecoded(t *testing.T) {
 	type first struct{ Name *string }
 	type second struct{ Number int }
-	o, err := packed.NewPacker(nil).Pack([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
+	o, err := packed.NewPacker(nil).
+		Pack([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +23,8 @@ func TestKeepDecoded(t *testing.T) {
 	}
 	u := o.Unstructured()
 	one, other := &first{Name: new("a")}, &first{}
-	if o.KeepDecoded(one) != any(one) || o.KeepDecoded(other) != any(one) || o.DecodedAs(reflect.TypeFor[first]()) != any(one) {
+	if o.KeepDecoded(one) != any(one) || o.KeepDecoded(other) != any(one) ||
+		o.DecodedAs(reflect.TypeFor[first]()) != any(one) {
 		t.Error("the first struct is not the one that everybody gets")
 	}
 	if o.DecodedAs(reflect.TypeFor[second]()) != nil {

@@ -71,8 +71,8 @@ func pairs(text string) iter.Seq2[string, string] {
 			if !ok {
 				return
 			}
-			// After the colon comes a string or null. A null is as good as an empty string, and the next string
-			// after it would be another key.
+			// After the colon comes a string or null. A null is as good as an empty string, and the next
+			// string after it would be another key.
 			value := ""
 			if left = rest; isStringNext(rest) {
 				value, left, _ = nextString(rest)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is one packed object. What it shows never changes. Besides the methods of metav1.Object, of which those that
-// set something panic, it is a runtime.Object. Use a Packer to make one.
+// Object is one packed object. What it shows never changes. Besides the methods of metav1.Object, of which
+// those that set something panic, it is a runtime.Object. Use a Packer to make one.
 type Object struct {
 	// slab holds, in this order, the JSON (compressed or not), strings that the JSON does not hold literally,
 	// and the key. It is a string because strings cannot be written to.
@@ -37,12 +37,12 @@ const (
 // namespaceLen is the length of the namespace.
 func (o *Object) namespaceLen() uint32 { return o.word.Load() & maskNamespace }
 
-// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns. It is a part
-// of the object's memory: who keeps it without the object clones it.
+// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns. It
+// is a part of the object's memory: who keeps it without the object clones it.
 func (o *Object) Key() string { return o.slab[o.keyAt:] }
 
-// Name is metadata.name, Namespace metadata.namespace, UID metadata.uid and Version metadata.resourceVersion, each as
-// a part of the object's memory, as Key is.
+// Name is metadata.name, Namespace metadata.namespace, UID metadata.uid and Version metadata.resourceVersion,
+// each as a part of the object's memory, as Key is.
 func (o *Object) Name() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetName()
@@ -110,7 +110,8 @@ func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 }
 
 // View calls f with the JSON of the object, which f must neither change nor keep. It costs no copy where the
-// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's. It counts as a read.
+// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's. It counts as a
+// read.
 func (o *Object) View(f func(json []byte) error) error {
 	o.MarkRead()
 	return o.Peek(f)
@@ -130,7 +131,8 @@ func (o *Object) Peek(f func(json []byte) error) error {
 	return f(buffer.bytes)
 }
 
-// Touch reads a little of all of the object's memory, so that it is in the processor's cache. The result means nothing.
+// Touch reads a little of all of the object's memory, so that it is in the processor's cache. The result
+// means nothing.
 func (o *Object) Touch() (touched byte) {
 	const line = 64 // bytes that come together
 	for at := 0; at < len(o.slab); at += line {

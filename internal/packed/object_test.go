@@ -46,13 +46,15 @@ func TestBytesAreCopied(t *testing.T) {
 			data[i] = '#'
 		}
 		after, err := o.Decode()
-		if err != nil || !reflect.DeepEqual(before.Object, after.Object) || o.Key() != key || !cmp.Equal(want, summary(o)) {
+		if err != nil || !reflect.DeepEqual(before.Object, after.Object) || o.Key() != key ||
+			!cmp.Equal(want, summary(o)) {
 			t.Fatalf("%.200s changed with its bytes, %v", document, err)
 		}
 	}
 }
 
-// TestChangingACopy changes decoded objects, which nobody should, and looks whether that reaches what is packed.
+// TestChangingACopy changes decoded objects, which nobody should, and looks whether that reaches what is
+// packed.
 func TestChangingACopy(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	want, err := o.Decode()
@@ -101,7 +103,8 @@ func TestUnstructuredIsShared(t *testing.T) {
 	}
 }
 
-// TestDecodedIsWeak checks that a decoded copy goes when nobody holds it, and that there is another afterwards.
+// TestDecodedIsWeak checks that a decoded copy goes when nobody holds it, and that there is another
+// afterwards.
 func TestDecodedIsWeak(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	gone := make(chan struct{})
@@ -134,9 +137,11 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d bytes beside the text and the key", beside)
 	}
 	for name, f := range map[string]func(){
-		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.Name() }, "GetUID": func() { _ = o.UID() }, "GetResourceVersion": func() { _ = o.Version() },
-		"Labels": func() { _ = o.Labels().Get("env") }, "GroupVersionKind": func() { _ = o.GroupVersionKind() },
-		"View": func() { _ = o.View(func([]byte) error { return nil }) },
+		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.Name() }, "GetUID": func() { _ = o.UID() },
+		"GetResourceVersion": func() { _ = o.Version() },
+		"Labels":             func() { _ = o.Labels().Get("env") },
+		"GroupVersionKind":   func() { _ = o.GroupVersionKind() },
+		"View":               func() { _ = o.View(func([]byte) error { return nil }) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
 			t.Errorf("%s allocates %v times", name, n)
@@ -150,7 +155,8 @@ func TestMemory(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	for text, want := range map[string]bool{
-		"": true, "env": true, "env=prod": true, "env!=prod": false, "env in (prod,dev)": true, "!env": false, "x": false, "!x": true, "app.kubernetes.io/name=app-1,env=prod": true, "prod": false,
+		"": true, "env": true, "env=prod": true, "env!=prod": false, "env in (prod,dev)": true, "!env": false,
+		"x": false, "!x": true, "app.kubernetes.io/name=app-1,env=prod": true, "prod": false,
 	} {
 		selector, err := labels.Parse(text)
 		if err != nil {
@@ -168,8 +174,11 @@ func TestSelectors(t *testing.T) {
 func TestSettersPanic(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	for name, set := range map[string]func(){
-		"SetName": func() { o.SetName("") }, "SetLabels": func() { o.SetLabels(nil) }, "SetManagedFields": func() { o.SetManagedFields(nil) },
-		"SetAnnotations": func() { o.SetAnnotations(nil) }, "SetResourceVersion": func() { o.SetResourceVersion("") }, "SetNamespace": func() { o.SetNamespace("") },
+		"SetName": func() { o.SetName("") }, "SetLabels": func() { o.SetLabels(nil) },
+		"SetManagedFields":   func() { o.SetManagedFields(nil) },
+		"SetAnnotations":     func() { o.SetAnnotations(nil) },
+		"SetResourceVersion": func() { o.SetResourceVersion("") },
+		"SetNamespace":       func() { o.SetNamespace("") },
 	} {
 		func() {
 			defer func() {
@@ -187,7 +196,9 @@ func TestSettersPanic(t *testing.T) {
 
 // content is an object with a value.
 func content(value any) map[string]any {
-	return map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"l": "m"}}, "value": value}
+	return map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "a",
+		"namespace": "b", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"l": "m"}},
+		"value": value}
 }
 
 func TestFromUnstructured(t *testing.T) {
@@ -199,13 +210,21 @@ func TestFromUnstructured(t *testing.T) {
 		value any
 		kept  bool // because JSON has no form for it
 	}{
-		"null": {value: nil}, "bool": {value: true}, "string": {value: "a\"\\\n\t\r\x01\u2028<é😀"}, "integer": {value: int64(math.MinInt64)},
-		"whole float": {value: 1.0}, "float": {value: 0.1}, "large float": {value: 1e300}, "larger than any integer": {value: 1e20}, "small float": {value: -5e-324}, "negative zero": {value: math.Copysign(0, -1)},
-		"list": {value: []any{int64(1), []any{}, map[string]any{}}}, "empty key": {value: map[string]any{"": "x"}},
-		"int": {value: 1, kept: true}, "uint": {value: uint8(1), kept: true}, "NaN": {value: math.NaN(), kept: true}, "infinite": {value: math.Inf(-1), kept: true},
-		"not UTF-8": {value: "\xff", kept: true}, "key not UTF-8": {value: map[string]any{"\xff": "x"}, kept: true}, "json.Number": {value: json.Number("1"), kept: true},
-		"strings": {value: []string{"a"}, kept: true}, "string map": {value: map[string]string{"a": "b"}, kept: true}, "nil map": {value: map[string]any(nil), kept: true}, "nil list": {value: []any(nil), kept: true},
-		"deep": {value: deep, kept: true}, "nested": {value: map[string]any{"a": []any{1}}, kept: true},
+		"null": {value: nil}, "bool": {value: true}, "string": {value: "a\"\\\n\t\r\x01\u2028<é😀"},
+		"integer":     {value: int64(math.MinInt64)},
+		"whole float": {value: 1.0}, "float": {value: 0.1}, "large float": {value: 1e300},
+		"larger than any integer": {value: 1e20}, "small float": {value: -5e-324},
+		"negative zero": {value: math.Copysign(0, -1)},
+		"list": {value: []any{int64(1), []any{},
+			map[string]any{}}}, "empty key": {value: map[string]any{"": "x"}},
+		"int": {value: 1, kept: true}, "uint": {value: uint8(1), kept: true}, "NaN": {value: math.NaN(),
+			kept: true}, "infinite": {value: math.Inf(-1), kept: true},
+		"not UTF-8": {value: "\xff", kept: true}, "key not UTF-8": {value: map[string]any{"\xff": "x"},
+			kept: true}, "json.Number": {value: json.Number("1"), kept: true},
+		"strings": {value: []string{"a"}, kept: true}, "string map": {value: map[string]string{"a": "b"},
+			kept: true}, "nil map": {value: map[string]any(nil), kept: true},
+		"nil list": {value: []any(nil), kept: true},
+		"deep":     {value: deep, kept: true}, "nested": {value: map[string]any{"a": []any{1}}, kept: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -214,8 +233,10 @@ func TestFromUnstructured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.Key() != "b/a" || o.GetName() != "a" || o.GetNamespace() != "b" || o.GetUID() != "u" || o.GetResourceVersion() != "7" || o.Labels().Get("l") != "m" || o.GetKind() != "K" {
-				t.Errorf("got %q, %q, %q, %q and %q", o.Key(), o.GetUID(), o.GetResourceVersion(), o.Labels().Get("l"), o.GetKind())
+			if o.Key() != "b/a" || o.GetName() != "a" || o.GetNamespace() != "b" || o.GetUID() != "u" ||
+				o.GetResourceVersion() != "7" || o.Labels().Get("l") != "m" || o.GetKind() != "K" {
+				t.Errorf("got %q, %q, %q, %q and %q", o.Key(), o.GetUID(), o.GetResourceVersion(),
+					o.Labels().Get("l"), o.GetKind())
 			}
 			got := o.Unstructured()
 			if name != "deep" && name != "NaN" {
@@ -250,7 +271,8 @@ func TestKeptJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := o.AppendJSON([]byte("before"))
-		if (err == nil) != (test.want != "") || !strings.Contains(string(text), test.want) || err == nil && !strings.HasPrefix(string(text), "before{") {
+		if (err == nil) != (test.want != "") || !strings.Contains(string(text), test.want) || err == nil &&
+			!strings.HasPrefix(string(text), "before{") {
 			t.Errorf("%v: got %s and %v", test.value, text, err)
 		}
 		if _, ok := o.JSON(); ok {
@@ -294,7 +316,8 @@ func TestView(t *testing.T) {
 
 func TestListIsAList(t *testing.T) {
 	n := int64(5)
-	list := &packed.List{Items: []*packed.Object{pack(t, string(certificate(1))), pack(t, string(certificate(2)))}}
+	list := &packed.List{Items: []*packed.Object{pack(t, string(certificate(1))),
+		pack(t, string(certificate(2)))}}
 	list.SetResourceVersion("12")
 	list.SetRemainingItemCount(&n)
 	list.APIVersion, list.Kind = "v1", "List"
@@ -323,8 +346,10 @@ func TestPrunePaths(t *testing.T) {
 		return path
 	}
 	for name, path := range map[string]packed.Path{
-		"empty": {}, "ends in each": {{Key: "a"}, {Each: true}}, "both": {{Key: "a", Each: true}, {Key: "b"}}, "kind": key("kind"), "version": key("apiVersion"), "metadata": key("metadata"),
-		"name": key("metadata", "name"), "namespace": key("metadata", "namespace"), "uid": key("metadata", "uid"), "resourceVersion": key("metadata", "resourceVersion"),
+		"empty": {}, "ends in each": {{Key: "a"}, {Each: true}}, "both": {{Key: "a", Each: true},
+			{Key: "b"}}, "kind": key("kind"), "version": key("apiVersion"), "metadata": key("metadata"),
+		"name": key("metadata", "name"), "namespace": key("metadata", "namespace"), "uid": key("metadata",
+			"uid"), "resourceVersion": key("metadata", "resourceVersion"),
 		"the bookmark's annotation": key("metadata", "annotations", metav1.InitialEventsAnnotationKey),
 	} {
 		if p, err := packed.NewPruner(packed.Prune{Paths: []packed.Path{path}}); err == nil || p != nil {
@@ -334,14 +359,17 @@ func TestPrunePaths(t *testing.T) {
 	if p, err := packed.NewPruner(packed.Prune{}); p != nil || err != nil {
 		t.Errorf("nothing: got %v and %v", p, err)
 	}
-	nested := []packed.Path{key("a", "b"), key("a"), key("a", "c"), key("x", "y"), key("x", "y", "z"), key("x")}
+	nested := []packed.Path{key("a", "b"), key("a"), key("a", "c"), key("x", "y"),
+		key("x", "y", "z"), key("x")}
 	for range 2 {
 		p, err := packed.NewPruner(packed.Prune{Paths: nested})
 		if err != nil {
 			t.Fatal(err)
 		}
-		agree(t, packed.NewPacker(p), []byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
-		o, err := packed.NewPacker(p).Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
+		agree(t, packed.NewPacker(p),
+			[]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
+		o, err := packed.NewPacker(p).
+			Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
 		if text, _ := o.JSON(); err != nil || text != `{"apiVersion":"v1","kind":"K","b":1}` {
 			t.Errorf("got %s and %v", text, err)
 		}

@@ -24,15 +24,16 @@ type Packer struct {
 // NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
 func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 
-// Reuse has the Packer return the object that held finds under a key in place of another with the same JSON: what is
-// listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be called before the
-// Packer is used.
+// Reuse has the Packer return the object that held finds under a key in place of another with the same JSON:
+// what is listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be
+// called before the Packer is used.
 func (p *Packer) Reuse(held func(key string) *Object) { p.held = held }
 
 // OnList sets a function that Listed calls for each object. It must be called before the Packer is used.
 func (p *Packer) OnList(listed func(*Object) *Object) { p.listed = listed }
 
-// Listed returns the form in which a list holds an object until the list is complete: compressed, for example.
+// Listed returns the form in which a list holds an object until the list is complete: compressed, for
+// example.
 func (p *Packer) Listed(o *Object) *Object {
 	if p == nil || p.listed == nil {
 		return o
@@ -43,8 +44,9 @@ func (p *Packer) Listed(o *Object) *Object {
 // Unwanted stands for an object that a Packer of Selecting was not asked to pack.
 var Unwanted = &Object{class: &class{}}
 
-// Selecting returns a Packer that does as p does, but for objects that are not wanted: of these TryNext and TryItem return
-// Unwanted, without having allocated anything. The bytes are valid until wants returns; they are empty for what is not there.
+// Selecting returns a Packer that does as p does, but for objects that are not wanted: of these TryNext and
+// TryItem return Unwanted, without having allocated anything. The bytes are valid until wants returns; they
+// are empty for what is not there.
 func (p *Packer) Selecting(wants func(namespace, uid []byte) bool) *Packer {
 	selecting := *p
 	selecting.wants = wants
@@ -62,8 +64,8 @@ func (p *Packer) All() *Packer {
 // Pruner returns what the Packer leaves out; nil: nothing.
 func (p *Packer) Pruner() *Pruner { return p.pruner }
 
-// Pack packs the JSON of one object, which is copied. It fails where decoding into an *unstructured.Unstructured
-// does, with the same error.
+// Pack packs the JSON of one object, which is copied. It fails where decoding into an
+// *unstructured.Unstructured does, with the same error.
 func (p *Packer) Pack(json []byte) (*Object, error) {
 	if o := p.Try(json); o != nil {
 		return o, nil
@@ -84,8 +86,8 @@ func (p *Packer) Try(json []byte) *Object {
 	return o
 }
 
-// TryNext packs the object that begins at data[start], and returns the offset after it. Where it returns nil, more
-// says that the reason may be that the data ends too early.
+// TryNext packs the object that begins at data[start], and returns the offset after it. Where it returns nil,
+// more says that the reason may be that the data ends too early.
 func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool) {
 	return p.TryItem(data, start, "", "")
 }
@@ -232,8 +234,8 @@ func (s *scanner) moved(start, at int) uint32 {
 // errNil is for no object at all.
 var errNil = errors.New("packing an object: there is none")
 
-// FromUnstructured packs a decoded object, which must not be changed any more if JSON has no form for it: such an
-// object is kept as it is. It fails for nil only.
+// FromUnstructured packs a decoded object, which must not be changed any more if JSON has no form for it:
+// such an object is kept as it is. It fails for nil only.
 func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
 	if u == nil {
 		return nil, errNil

@@ -107,7 +107,8 @@ func TestPairOfOtherForms(t *testing.T) {
 	if !sameMap(previous, current, "spec") {
 		t.Error("a compressed object is not paired")
 	}
-	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd", "metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
+	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd",
+		"metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
 	kept, err := (*packed.Packer)(nil).FromUnstructured(odd)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,8 @@ func FuzzPair(f *testing.F) {
 	f.Add([]byte(before), []byte(after))
 	pruned := pruners(f)["paths"]
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		if strings.Count(string(first)+string(second), "[")+strings.Count(string(first)+string(second), "{") > 2000 {
+		if strings.Count(string(first)+string(second), "[")+
+			strings.Count(string(first)+string(second), "{") > 2000 {
 			return
 		}
 		for _, packer := range []*packed.Packer{nil, pruned} {
@@ -150,7 +152,8 @@ func FuzzPair(f *testing.F) {
 			}
 			previous, current := packed.Pair(before, after)
 			if !reflect.DeepEqual(wantPrevious, previous) || !reflect.DeepEqual(wantCurrent, current) {
-				t.Fatalf("%q and %q: (-want +got)\n%s\n%s", first, second, cmp.Diff(wantPrevious, previous), cmp.Diff(wantCurrent, current))
+				t.Fatalf("%q and %q: (-want +got)\n%s\n%s", first, second, cmp.Diff(wantPrevious, previous),
+					cmp.Diff(wantCurrent, current))
 			}
 		}
 	})

@@ -14,8 +14,8 @@ import (
 // LastApplied is the annotation that kubectl apply keeps a copy of the whole object in.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Prune says what to leave out of objects. The zero value leaves out nothing. What is left out is as if it had
-// been deleted from the decoded object: a map that becomes empty stays.
+// Prune says what to leave out of objects. The zero value leaves out nothing. What is left out is as if it
+// had been deleted from the decoded object: a map that becomes empty stays.
 type Prune struct {
 	// ManagedFields leaves out metadata.managedFields.
 	ManagedFields bool
@@ -23,8 +23,8 @@ type Prune struct {
 	LastApplied bool
 	// Annotations are the keys of further annotations to leave out.
 	Annotations []string
-	// Paths are fields to leave out. The path metadata.annotations leaves out each annotation, and an empty map in
-	// their place. The one by which a watch knows the end of its initial events always stays.
+	// Paths are fields to leave out. The path metadata.annotations leaves out each annotation, and an empty
+	// map in their place. The one by which a watch knows the end of its initial events always stays.
 	Paths []Path
 }
 
@@ -100,7 +100,8 @@ func NewPruner(p Prune) (*Pruner, error) {
 
 // identity are the fields that a cache cannot do without.
 var identity = []string{
-	".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion",
+	".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
+	".metadata.resourceVersion",
 	Path{{Key: "metadata"}, {Key: "annotations"}, {Key: metav1.InitialEventsAnnotationKey}}.String(),
 }
 

@@ -1,6 +1,7 @@
 package packed
 
-// reuse returns the object that is held under the key of the one at data[start:end], if it has the same JSON, or nil.
+// reuse returns the object that is held under the key of the one at data[start:end], if it has the same JSON,
+// or nil.
 func (s *scanner) reuse(start, end int, held func(key string) *Object) *Object {
 	found := &s.found
 	s.key = s.key[:0]

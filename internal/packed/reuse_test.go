@@ -16,7 +16,8 @@ func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 	return again
 }
 
-// TestReuse: an object that comes again with the same JSON is the one that is held, compressed or not, and no other is.
+// TestReuse: an object that comes again with the same JSON is the one that is held, compressed or not, and no
+// other is.
 func TestReuse(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for name, packer := range pruners(t) {
@@ -99,7 +100,8 @@ func FuzzReuse(f *testing.F) {
 					t.Fatalf("%s: %s beside another, %s alone (%v)", name, text, plain, err)
 				}
 				if got.Key() != want.Key() || got.UID() != want.UID() || got.Version() != want.Version() ||
-					got.GroupVersionKind() != want.GroupVersionKind() || !maps.Equal(got.GetLabels(), want.GetLabels()) {
+					got.GroupVersionKind() != want.GroupVersionKind() ||
+					!maps.Equal(got.GetLabels(), want.GetLabels()) {
 					t.Fatalf("%s: %v beside another, %v alone", name, got, want)
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Same reports whether two objects hold the same text in the same form, and so show the same. Objects that show
-// the same in other forms are not the same: finding that out would cost decoding both.
+// Same reports whether two objects hold the same text in the same form, and so show the same. Objects that
+// show the same in other forms are not the same: finding that out would cost decoding both.
 func (o *Object) Same(other *Object) bool {
 	if o == other {
 		return true
@@ -20,7 +20,8 @@ func (o *Object) SameContent(other *Object) bool {
 	if o.Same(other) {
 		return true
 	}
-	if o.class.kept != nil || other.class.kept != nil || o.Version() != other.Version() || o.UID() != other.UID() || o.Key() != other.Key() ||
+	if o.class.kept != nil || other.class.kept != nil || o.Version() != other.Version() ||
+		o.UID() != other.UID() || o.Key() != other.Key() ||
 		o.class.apiVersion != other.class.apiVersion || o.class.kind != other.class.kind {
 		return false
 	}

@@ -20,8 +20,8 @@ const (
 	stopUnusual      // the data may be right, but is for the stock decoder
 )
 
-// scanner checks the syntax of JSON. Its methods take the offset of what they read and return the offset after it, or -1
-// after having set stopped.
+// scanner checks the syntax of JSON. Its methods take the offset of what they read and return the offset
+// after it, or -1 after having set stopped.
 type scanner struct {
 	data    []byte
 	stopped stop

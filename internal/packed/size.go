@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// sizeClasses are the sizes that the allocator hands out for small objects, found by asking it: they depend on
-// the version of Go.
+// sizeClasses are the sizes that the allocator hands out for small objects, found by asking it: they depend
+// on the version of Go.
 var sizeClasses = sync.OnceValue(func() []int {
 	var classes []int
 	for size := 1; size <= 32<<10; {

@@ -7,16 +7,17 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Unstructured returns the object decoded: shared and not to be changed. Concurrent callers, and later ones for as
-// long as the garbage collector has not taken the copy, get the same one. Of a compressed object that turns out
-// to be damaged it returns what is known without its body, after reporting that. It counts as a read.
+// Unstructured returns the object decoded: shared and not to be changed. Concurrent callers, and later ones
+// for as long as the garbage collector has not taken the copy, get the same one. Of a compressed object that
+// turns out to be damaged it returns what is known without its body, after reporting that. It counts as a
+// read.
 func (o *Object) Unstructured() *unstructured.Unstructured {
 	o.MarkRead()
 	return o.Shown()
 }
 
-// Shown is Unstructured for what is shown to somebody who has not asked for it, as to handlers and index functions: it does
-// not count as a read.
+// Shown is Unstructured for what is shown to somebody who has not asked for it, as to handlers and index
+// functions: it does not count as a read.
 func (o *Object) Shown() *unstructured.Unstructured {
 	if kept := o.class.kept; kept != nil {
 		return kept
@@ -94,9 +95,9 @@ func copyValue(value any) any {
 }
 
 // Pair returns what Shown does for an object before and after an update, for less: where both have to be
-// decoded, maps, lists and strings whose text is the same in both are decoded once, and the two copies share them. A
-// copy that is in memory already is returned as it is, and never shares with one that is made later: were it changed
-// against the contract, the damage would outlive it.
+// decoded, maps, lists and strings whose text is the same in both are decoded once, and the two copies share
+// them. A copy that is in memory already is returned as it is, and never shares with one that is made later:
+// were it changed against the contract, the damage would outlive it.
 func Pair(before, after *Object) (previous, current *unstructured.Unstructured) {
 	if !before.pairs(after) {
 		return before.Shown(), after.Shown()
@@ -116,6 +117,7 @@ func Pair(before, after *Object) (previous, current *unstructured.Unstructured) 
 
 // pairs reports whether two objects have to be decoded, and can be together.
 func (o *Object) pairs(other *Object) bool {
-	return o != other && o.class.kept == nil && other.class.kept == nil && o.class.decoder == other.class.decoder &&
+	return o != other && o.class.kept == nil && other.class.kept == nil &&
+		o.class.decoder == other.class.decoder &&
 		o.Decoded() == nil && other.Decoded() == nil
 }

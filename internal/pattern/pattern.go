@@ -1,6 +1,6 @@
-// Package pattern matches names with patterns and makes store keys of names. There are two dialects of patterns. In configs,
-// namespaces and commands "*" matches any run of characters and no other character is special. Selections of subscriptions
-// use the dialect of path.Match.
+// Package pattern matches names with patterns and makes store keys of names. There are two dialects of
+// patterns. In configs, namespaces and commands "*" matches any run of characters and no other character is
+// special. Selections of subscriptions use the dialect of path.Match.
 package pattern
 
 import (
@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Match reports whether a name fits a pattern in which "*" stands for any run of characters. Every text is such a pattern.
+// Match reports whether a name fits a pattern in which "*" stands for any run of characters. Every text is
+// such a pattern.
 func Match(pattern, name string) bool {
 	first, rest, stars := strings.Cut(pattern, "*")
 	if !stars {
@@ -35,8 +36,8 @@ func CheckGlob(glob string) error {
 	return err
 }
 
-// MatchGlob reports whether a whole name, which has no slashes, fits a pattern in the dialect of path.Match. What is not a
-// pattern fits nothing.
+// MatchGlob reports whether a whole name, which has no slashes, fits a pattern in the dialect of path.Match.
+// What is not a pattern fits nothing.
 func MatchGlob(glob, name string) bool {
 	if !IsGlob(glob) {
 		return glob == name

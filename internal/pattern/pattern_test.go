@@ -10,9 +10,12 @@ import (
 )
 
 var seeds = [][2]string{
-	{"team-*", "team-a"}, {"team-*", "team-"}, {"team-*", "team"}, {"prod", "prod"}, {"prod", "prod-eu"}, {"", ""}, {"", "a"}, {"*", ""}, {"*", "a"},
-	{"a*b*c", "a-b-b-c"}, {"a*b*c", "abc"}, {"a*b*c", "acb"}, {"ab*ba", "aba"}, {"ab*ba", "abba"}, {"*a", "ba"}, {"**", "x"}, {"a**", "a"}, {"*a*", "bab"},
-	{"a?", "ab"}, {"[a]", "a"}, {`\*`, "*"}, {"a.*", "axb"}, {"*.crossplane.io", "s3.aws.crossplane.io"}, {"*.crossplane.io", "crossplane.io"}, {"[", "["}, {"a[b-", "ab"},
+	{"team-*", "team-a"}, {"team-*", "team-"}, {"team-*", "team"}, {"prod", "prod"}, {"prod", "prod-eu"}, {"",
+		""}, {"", "a"}, {"*", ""}, {"*", "a"},
+	{"a*b*c", "a-b-b-c"}, {"a*b*c", "abc"}, {"a*b*c", "acb"}, {"ab*ba", "aba"}, {"ab*ba", "abba"}, {"*a",
+		"ba"}, {"**", "x"}, {"a**", "a"}, {"*a*", "bab"},
+	{"a?", "ab"}, {"[a]", "a"}, {`\*`, "*"}, {"a.*", "axb"}, {"*.crossplane.io",
+		"s3.aws.crossplane.io"}, {"*.crossplane.io", "crossplane.io"}, {"[", "["}, {"a[b-", "ab"},
 }
 
 func TestMatch(t *testing.T) {
@@ -34,7 +37,8 @@ func matchAgrees(t *testing.T, text, name string) {
 	for k := range parts {
 		parts[k] = regexp.QuoteMeta(parts[k])
 	}
-	if reference, err := regexp.Compile("(?s)^" + strings.Join(parts, ".*") + "$"); err == nil && reference.MatchString(name) != pattern.Match(text, name) {
+	if reference, err := regexp.Compile("(?s)^" + strings.Join(parts, ".*") + "$"); err == nil &&
+		reference.MatchString(name) != pattern.Match(text, name) {
 		t.Errorf("%q matches %q: %v", text, name, pattern.Match(text, name))
 	}
 	if strings.Contains(name, "/") {

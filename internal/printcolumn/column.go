@@ -21,8 +21,8 @@ type Definition struct {
 	JSONPath    string
 }
 
-// Column is a printer column and its path. client-go's jsonpath is what a kube-apiserver evaluates them with, so its
-// quirks are wanted here. A Column must not be used concurrently.
+// Column is a printer column and its path. client-go's jsonpath is what a kube-apiserver evaluates them with,
+// so its quirks are wanted here. A Column must not be used concurrently.
 type Column struct {
 	Definition
 	path *jsonpath.JSONPath
@@ -51,8 +51,8 @@ func New(declared []Definition) []Column {
 	return columns
 }
 
-// Cell is what a kube-apiserver puts into the column for an object: nil where there is nothing or where the value
-// is not of the column's type. Dates are how long ago they were.
+// Cell is what a kube-apiserver puts into the column for an object: nil where there is nothing or where the
+// value is not of the column's type. Dates are how long ago they were.
 func (c Column) Cell(object map[string]any) any {
 	value := c.Value(object)
 	if text, ok := value.(string); ok && c.Type == "date" {
@@ -106,7 +106,8 @@ func typed(columnType string, value any) any {
 	return nil
 }
 
-// Decoded is a cell as a client has it that reads a table: a number without a fraction is an int64, if it is one in JSON.
+// Decoded is a cell as a client has it that reads a table: a number without a fraction is an int64, if it is
+// one in JSON.
 func Decoded(cell any) any {
 	number, ok := cell.(float64)
 	if !ok {

@@ -59,7 +59,8 @@ func TestNew(t *testing.T) {
 		}
 		return names
 	}
-	broken := []Definition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
+	broken := []Definition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
+		{Name: "C", JSONPath: ".c"}}
 	if diff := cmp.Diff([]string{"A"}, names(New(broken))); diff != "" {
 		t.Errorf("with a broken path (-want +got):\n%s", diff)
 	}
@@ -71,7 +72,8 @@ func TestNew(t *testing.T) {
 // TestDecoded: cells are what a client makes of their JSON.
 func TestDecoded(t *testing.T) {
 	for _, cell := range []any{
-		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0, 1234567890123456789.0, 9.3e18, -9.3e18, 1e20, 1e21, 1e300, math.Copysign(0, -1),
+		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0,
+		1234567890123456789.0, 9.3e18, -9.3e18, 1e20, 1e21, 1e300, math.Copysign(0, -1),
 	} {
 		text, err := json.Marshal(cell)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 // panicPause is how long a queue rests after a call that panicked, where the process survives that.
 const panicPause = time.Second
 
-// Calls makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a
-// goroutine only while there is something to call. A call that ends its goroutine (runtime.Goexit, as a test that fails
+// Calls makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a goroutine
+// only while there is something to call. A call that ends its goroutine (runtime.Goexit, as a test that fails
 // does) closes it.
 type Calls struct {
 	// quit is closed by close.
@@ -55,8 +55,8 @@ func (q *Calls) Pending() int {
 	return len(q.mu.calls)
 }
 
-// Close drops what waits and does not wait for a call under way; Done tells of its end. It may be called again,
-// and from inside a call.
+// Close drops what waits and does not wait for a call under way; Done tells of its end. It may be called
+// again, and from inside a call.
 func (q *Calls) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package queue has the queues of the engine, which are unbounded, so that who pushes never waits for who is called: a
-// Queue of elements for one consumer, and Calls, which makes calls on a goroutine of its own. How much waits is for
-// people to see.
+// Package queue has the queues of the engine, which are unbounded, so that who pushes never waits for who is
+// called: a Queue of elements for one consumer, and Calls, which makes calls on a goroutine of its own. How
+// much waits is for people to see.
 package queue
 
 import (
@@ -18,10 +18,11 @@ const quiet = 5 * time.Second
 // together is how far apart in time pushes may be that count as one for Lag.
 const together = time.Millisecond
 
-// Queue is an unbounded, ordered line of elements for one consumer. Producers append to one slice; the consumer takes the
-// whole slice and works it off without a lock, handing back its old one: no allocation and no goroutine switch for
-// each element. The consumer's goroutine ends when nothing comes, and another one begins with what comes next, so that it
-// costs little to wait for what seldom happens. All methods are safe for concurrent use; Start is called once.
+// Queue is an unbounded, ordered line of elements for one consumer. Producers append to one slice; the
+// consumer takes the whole slice and works it off without a lock, handing back its old one: no allocation and
+// no goroutine switch for each element. The consumer's goroutine ends when nothing comes, and another one
+// begins with what comes next, so that it costs little to wait for what seldom happens. All methods are safe
+// for concurrent use; Start is called once.
 type Queue[T any] struct {
 	now func() time.Time
 	// began is a nanosecond before New.
@@ -32,8 +33,8 @@ type Queue[T any] struct {
 	length atomic.Int64
 	// closed is set for good by Close; what is still queued is then never handled.
 	closed atomic.Bool
-	// handling is when the element that is being handled was pushed, in nanoseconds since began, so that a clock that is set
-	// does not count; 0: there is none.
+	// handling is when the element that is being handled was pushed, in nanoseconds since began, so that a
+	// clock that is set does not count; 0: there is none.
 	handling atomic.Int64
 
 	mu struct {
@@ -43,8 +44,8 @@ type Queue[T any] struct {
 		// handleOne and ended are those of Start; nil before.
 		handleOne func(T)
 		ended     func()
-		// running says that there is a goroutine, busy that elements have come since this was last looked at, and leaving
-		// that the goroutine is to end if none waits.
+		// running says that there is a goroutine, busy that elements have come since this was last looked at,
+		// and leaving that the goroutine is to end if none waits.
 		running, busy, leaving bool
 		timer                  *quietTimer[T] // nil without a goroutine
 	}
@@ -58,9 +59,9 @@ type arrival struct {
 	elements int
 }
 
-// New returns an empty queue. now tells the time for Lag. counts says how much of Len each element is; nil: one. An element can
-// stand for many, which need not be in memory then: next takes the first of them out of it, which is what is handled, and reports
-// whether there are more; nil: each stands for itself.
+// New returns an empty queue. now tells the time for Lag. counts says how much of Len each element is; nil:
+// one. An element can stand for many, which need not be in memory then: next takes the first of them out of
+// it, which is what is handled, and reports whether there are more; nil: each stands for itself.
 func New[T any](now func() time.Time, counts func(*T) int, next func(*T) (T, bool)) *Queue[T] {
 	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts, next: next}
 	q.filled.L = &q.mu
@@ -100,11 +101,12 @@ func (q *Queue[T]) Push(elements ...T) {
 	}
 }
 
-// Len counts the elements that wait, with the one being handled. After Close it is the number of those that were dropped.
+// Len counts the elements that wait, with the one being handled. After Close it is the number of those that
+// were dropped.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
-// Lag is how long ago the oldest element was pushed that has not been handled, to about a millisecond; 0 when there is
-// none, and after Close.
+// Lag is how long ago the oldest element was pushed that has not been handled, to about a millisecond; 0 when
+// there is none, and after Close.
 func (q *Queue[T]) Lag() time.Duration {
 	if at := q.handling.Load(); at != 0 {
 		return max(q.now().Sub(q.began)-time.Duration(at), 0)
@@ -120,7 +122,8 @@ func (q *Queue[T]) Lag() time.Duration {
 // Closed reports whether Close has been called.
 func (q *Queue[T]) Closed() bool { return q.closed.Load() }
 
-// Close drops what waits. After the element at hand nothing is handled any more. It may be called more than once.
+// Close drops what waits. After the element at hand nothing is handled any more. It may be called more than
+// once.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,9 +138,9 @@ func (q *Queue[T]) Close() {
 	}
 }
 
-// Start has handle called for one element after the other, on a goroutine of the queue, until the queue is closed. ended is
-// called once after that, with locks held: by Close, or when the last call of handle has returned. A call that ends its
-// goroutine (runtime.Goexit, as a test that fails does) closes the queue.
+// Start has handle called for one element after the other, on a goroutine of the queue, until the queue is
+// closed. ended is called once after that, with locks held: by Close, or when the last call of handle has
+// returned. A call that ends its goroutine (runtime.Goexit, as a test that fails does) closes the queue.
 func (q *Queue[T]) Start(handle func(T), ended func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,16 +160,16 @@ func (q *Queue[T]) runLocked() {
 	q.watchQuietLocked()
 }
 
-// watchQuietLocked ends the goroutine when nothing comes for a while. It costs a timer while there is a goroutine, and
-// nothing for an element.
+// watchQuietLocked ends the goroutine when nothing comes for a while. It costs a timer while there is a
+// goroutine, and nothing for an element.
 func (q *Queue[T]) watchQuietLocked() {
 	q.mu.timer = &quietTimer[T]{}
 	q.mu.timer.queue.Store(q)
 	q.mu.timer.timer = time.AfterFunc(quiet, q.mu.timer.fire)
 }
 
-// quietTimer ends the goroutine of a quiet queue. The runtime may keep a timer for a while after Stop, so that the timer
-// refers to the queue, and with it to its consumer, only while the goroutine runs.
+// quietTimer ends the goroutine of a quiet queue. The runtime may keep a timer for a while after Stop, so
+// that the timer refers to the queue, and with it to its consumer, only while the goroutine runs.
 type quietTimer[T any] struct {
 	queue atomic.Pointer[Queue[T]]
 	timer *time.Timer
@@ -261,8 +264,8 @@ func (q *Queue[T]) first(from *T) (first T, more bool) {
 	return first, more
 }
 
-// take waits for elements and returns all of them, or false when the goroutine is to end. The slices are those returned
-// before, done with, to be filled next.
+// take waits for elements and returns all of them, or false when the goroutine is to end. The slices are
+// those returned before, done with, to be filled next.
 func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	if cap(spare) > roomKept {
 		spare = nil

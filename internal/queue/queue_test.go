@@ -72,7 +72,8 @@ func TestClosedQueueKeepsNothing(t *testing.T) {
 	})
 }
 
-// TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes next.
+// TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes
+// next.
 func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -108,7 +109,8 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	})
 }
 
-// TestGoroutineEndsAfterALongCall: also where something came during a call that took longer than the goroutine waits.
+// TestGoroutineEndsAfterALongCall: also where something came during a call that took longer than the
+// goroutine waits.
 func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -132,7 +134,8 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	})
 }
 
-// TestCallThatEndsItsGoroutine closes the queue: a test that fails in a handler does that, and must not wait for it forever.
+// TestCallThatEndsItsGoroutine closes the queue: a test that fails in a handler does that, and must not wait
+// for it forever.
 func TestCallThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -165,7 +168,8 @@ func TestCloseWhileHandling(t *testing.T) {
 		close(turn)
 		synctest.Wait()
 		if !ended.Load() || goroutines() != 0 || q.Len() != 1 {
-			t.Errorf("ended: %v, with %d goroutines; %d were dropped, want 1", ended.Load(), goroutines(), q.Len())
+			t.Errorf("ended: %v, with %d goroutines; %d were dropped, want 1", ended.Load(),
+				goroutines(), q.Len())
 		}
 	})
 }
@@ -272,8 +276,8 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestLagWhileTheClockIsSet: who sets the clock on the wall, either way, makes nothing older, whether it waits or is at hand.
-// (The virtual clock of a bubble has no monotonic part.)
+// TestLagWhileTheClockIsSet: who sets the clock on the wall, either way, makes nothing older, whether it
+// waits or is at hand. (The virtual clock of a bubble has no monotonic part.)
 func TestLagWhileTheClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		var clock atomic.Pointer[time.Time]
@@ -302,20 +306,21 @@ func TestLagWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// wallAhead returns a time whose clock on the wall is ahead, while its monotonic clock is what it was. The time package has no
-// function for that: seconds are above the 30 bits of nanoseconds in the first word.
+// wallAhead returns a time whose clock on the wall is ahead, while its monotonic clock is what it was. The
+// time package has no function for that: seconds are above the 30 bits of nanoseconds in the first word.
 func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	t.Helper()
 	set := of
 	*(*uint64)(unsafe.Pointer(&set)) += uint64(ahead/time.Second) << 30
 	if wall := set.Round(0).Sub(of.Round(0)); wall != ahead || set.Sub(of) != 0 {
-		t.Fatalf("the clock on the wall is %v ahead, the monotonic clock %v; want %v, 0s", wall, set.Sub(of), ahead)
+		t.Fatalf("the clock on the wall is %v ahead, the monotonic clock %v; want %v, 0s", wall,
+			set.Sub(of), ahead)
 	}
 	return set
 }
 
-// TestElementsStandForMany: what an element stands for is handled one by one and counted so, and an end in the middle leaves the
-// rest.
+// TestElementsStandForMany: what an element stands for is handled one by one and counted so, and an end in
+// the middle leaves the rest.
 func TestElementsStandForMany(t *testing.T) {
 	type span struct{ from, to int }
 	count := func(s *span) int { return s.to - s.from }

@@ -14,12 +14,14 @@ import (
 // lastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// open are the fields of a Secret that hold no data. What is not among them is confidential, whatever it is called.
-var open = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true, "immutable": true}
+// open are the fields of a Secret that hold no data. What is not among them is confidential, whatever it is
+// called.
+var open = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true,
+	"immutable": true}
 
-// Redactor replaces confidential values by marks. A mark tells that a value has changed, as long as it is that of one
-// object and one place, and nothing else: it is keyed by a secret of the process. It is safe for concurrent use, and made
-// by New.
+// Redactor replaces confidential values by marks. A mark tells that a value has changed, as long as it is
+// that of one object and one place, and nothing else: it is keyed by a secret of the process. It is safe for
+// concurrent use, and made by New.
 type Redactor struct {
 	key  []byte
 	none bool
@@ -45,7 +47,8 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	return r.redacted(uidOf(object), object)
 }
 
-// Pair redacts two states of an object. Equal values have equal marks, even if the object was created anew in between.
+// Pair redacts two states of an object. Equal values have equal marks, even if the object was created anew in
+// between.
 func (r *Redactor) Pair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
 	if !r.Hides(gr) {
 		return before, after

@@ -13,7 +13,8 @@ var secrets = schema.GroupResource{Resource: "secrets"}
 func secret(uid, password string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-		"metadata":   map[string]any{"name": "s", "uid": uid, "annotations": map[string]any{lastApplied: `{"data":{"p":"` + password + `"}}`, "team": "edge"}},
+		"metadata": map[string]any{"name": "s", "uid": uid,
+			"annotations": map[string]any{lastApplied: `{"data":{"p":"` + password + `"}}`, "team": "edge"}},
 		"data":       map[string]any{"p": password, "q": "same"},
 		"stringData": map[string]any{"p": password},
 		"surprise":   []any{password},
@@ -34,7 +35,8 @@ func TestSecretsAreRedacted(t *testing.T) {
 	before, after, other := secret("1", "aHVudGVyMg"), secret("1", "Y29ycmVjdA"), secret("2", "aHVudGVyMg")
 	untouched := text(t, before)
 	shown := r.Object(secrets, before)
-	if got := text(t, shown); strings.Contains(got, "aHVudGVyMg") || !strings.Contains(got, `"team":"edge"`) || !strings.Contains(got, `"type":"Opaque"`) {
+	if got := text(t, shown); strings.Contains(got, "aHVudGVyMg") ||
+		!strings.Contains(got, `"team":"edge"`) || !strings.Contains(got, `"type":"Opaque"`) {
 		t.Errorf("shown is %s", got)
 	}
 	if text(t, before) != untouched {
@@ -59,7 +61,8 @@ func TestOthersAreShown(t *testing.T) {
 	if got := New(true).Object(secrets, object); text(t, got) != text(t, object) {
 		t.Error("redacted although everything is to be shown")
 	}
-	if got := New(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"}, object); text(t, got) != text(t, object) {
+	if got := New(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"},
+		object); text(t, got) != text(t, object) {
 		t.Error("another group's type was redacted")
 	}
 }
@@ -68,7 +71,8 @@ func TestOthersAreShown(t *testing.T) {
 func TestPair(t *testing.T) {
 	before, after := New(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
-	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") || data(after, "p") == "Y29ycmVjdA" {
+	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") ||
+		data(after, "p") == "Y29ycmVjdA" {
 		t.Errorf("the pair is %v and %v", before["data"], after["data"])
 	}
 }

@@ -71,8 +71,9 @@ type attempt struct {
 	waiting bool
 	// slow says that the response headers came late.
 	slow bool
-	// silence is how long a watch may be silent; zero: for any time. last is when the request was sent, or when the
-	// watch or a part of it began. lively says that the first event or bookmark came soon after that.
+	// silence is how long a watch may be silent; zero: for any time. last is when the request was sent, or
+	// when the watch or a part of it began. lively says that the first event or bookmark came soon after
+	// that.
 	silence time.Duration
 	last    time.Time
 	lively  bool
@@ -98,7 +99,8 @@ func (a *attempt) sent() {
 // endAfter ends the request after a time, unless the timer is stopped before.
 func (a *attempt) endAfter(patience time.Duration) {
 	if a.timer == nil {
-		cancel := a.cancel                                                 // not a: the runtime keeps a stopped timer for a while, and what its function refers to
+		// not a: the runtime keeps a stopped timer for a while, and what its function refers to
+		cancel := a.cancel
 		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) }) // stopped by answered, came or end
 		return
 	}
@@ -130,7 +132,8 @@ func (a *attempt) again(err error) bool {
 	return repeated(err) || connectionFailed(err) || unanswered(err) || err != nil && a.wait > 0
 }
 
-// watch has the watch end when the server is silent for a time; zero: never. What its reader does meanwhile is no silence.
+// watch has the watch end when the server is silent for a time; zero: never. What its reader does meanwhile
+// is no silence.
 func (a *attempt) watch(silence time.Duration) { a.silence, a.last = silence, time.Now() }
 
 // waits begins to wait for the server.

@@ -20,8 +20,8 @@ type Client struct {
 	stock *rest.RESTClient
 }
 
-// NewClient returns a client for config. The HTTP client takes precedence over what config says about transport; nil
-// makes one from config.
+// NewClient returns a client for config. The HTTP client takes precedence over what config says about
+// transport; nil makes one from config.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("no config")
@@ -48,7 +48,8 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 func (c *Client) Endpoint() string {
 	authority := c.config.CAData
 	if len(authority) == 0 && c.config.CAFile != "" {
-		authority, _ = os.ReadFile(c.config.CAFile) // without it nothing is trusted, so that there are no answers either
+		// without it nothing is trusted, so that there are no answers either
+		authority, _ = os.ReadFile(c.config.CAFile)
 	}
 	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
 }

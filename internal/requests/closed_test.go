@@ -11,13 +11,17 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestClosedWatchesCauseNoMoreLists than client-go's, of which each is a whole one: the server accepts watches and closes
-// them at once, without an error. It is told, and what comes is not missed for longer than the longest pause.
+// TestClosedWatchesCauseNoMoreLists than client-go's, of which each is a whole one: the server accepts
+// watches and closes them at once, without an error. It is told, and what comes is not missed for longer than
+// the longest pause.
 func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 	for name, faults := range map[string][]apitest.Fault{
-		"watches and watch-lists":         {{Verb: "watch", Effect: apitest.Close("")}, {Verb: "watch-list", Effect: apitest.Close("")}},
-		"watches, there is no watch-list": {{Verb: "watch", Effect: apitest.Close("")}, {Verb: "watch-list", Status: 400}},
-		"watch-lists after their list":    {{Verb: "watch", Effect: apitest.Close("")}, {Verb: "watch-list", Effect: apitest.Close(metav1.InitialEventsAnnotationKey)}},
+		"watches and watch-lists": {{Verb: "watch", Effect: apitest.Close("")},
+			{Verb: "watch-list", Effect: apitest.Close("")}},
+		"watches, there is no watch-list": {{Verb: "watch", Effect: apitest.Close("")},
+			{Verb: "watch-list", Status: 400}},
+		"watch-lists after their list": {{Verb: "watch", Effect: apitest.Close("")},
+			{Verb: "watch-list", Effect: apitest.Close(metav1.InitialEventsAnnotationKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			races(t, func(r *race) {
@@ -33,7 +37,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					for _, verb := range []string{"list", "watch-list", "watch"} {
 						ours, others := r.count(gadgets, verb), r.count(theirs, verb)
 						if verb == "watch" && r.inline {
-							others += r.count(theirs, "watch-list") // after which client-go goes on with the same watch
+							// after which client-go goes on with the same watch
+							others += r.count(theirs, "watch-list")
 						}
 						t.Logf("after %v more: %d times %s, client-go %d", after, ours, verb, others)
 						if ours > others {
@@ -41,7 +46,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 						}
 					}
 				}
-				if failures := r.heard.failures(); len(failures) < 20 || slices.ContainsFunc(failures, func(r Reason) bool { return r != ReasonWatchClosed }) {
+				if failures := r.heard.failures(); len(failures) < 20 ||
+					slices.ContainsFunc(failures, func(r Reason) bool { return r != ReasonWatchClosed }) {
 					t.Errorf("reported are %q", failures)
 				}
 				r.create("late")
@@ -54,8 +60,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 	}
 }
 
-// TestWatchListsThatEndEarly: one that is closed before its initial events are over is given up for a list, every time.
-// client-go asks for another watch-list at once, without a pause, and never lists.
+// TestWatchListsThatEndEarly: one that is closed before its initial events are over is given up for a list,
+// every time. client-go asks for another watch-list at once, without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
 	races(t, func(r *race) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
@@ -66,7 +72,8 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.server.CloseClientConnections() // after so long the watch goes on where it was
 		time.Sleep(10 * time.Minute)
-		if lists, watchLists := r.count(gadgets, "list"), r.count(gadgets, "watch-list"); lists != 1 || watchLists != 1 {
+		if lists, watchLists := r.count(gadgets, "list"), r.count(gadgets, "watch-list"); lists != 1 ||
+			watchLists != 1 {
 			t.Errorf("%d lists and %d watch-lists, though the watch is well", lists, watchLists)
 		}
 		if len(r.heard.failures()) > 0 {
@@ -75,8 +82,8 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 	})
 }
 
-// TestWatchesClosedAfterAnEvent: they bring what there is, so that nothing is wrong; but the next one waits for a moment.
-// client-go asks for it at once.
+// TestWatchesClosedAfterAnEvent: they bring what there is, so that nothing is wrong; but the next one waits
+// for a moment. client-go asks for it at once.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
 	races(t, func(r *race) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
@@ -90,7 +97,8 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 		if keys := r.stores[gadgets].ListKeys(); len(keys) != 101 {
 			t.Errorf("there are %d objects", len(keys))
 		}
-		if watches := r.count(gadgets, "watch"); watches < 100 || watches > 3*60*1000/int(ordinaryPause.first.Milliseconds()) {
+		if watches := r.count(gadgets, "watch"); watches < 100 ||
+			watches > 3*60*1000/int(ordinaryPause.first.Milliseconds()) {
 			t.Errorf("%d watches in three minutes", watches)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 || len(r.heard.failures()) > 0 {
@@ -99,8 +107,8 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 	})
 }
 
-// TestWatchesClosedAtOnceAfterAPause: what comes is listed then, however the pause came about. That it lasts does not make
-// the watch after it any longer.
+// TestWatchesClosedAtOnceAfterAPause: what comes is listed then, however the pause came about. That it lasts
+// does not make the watch after it any longer.
 func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 	for name, before := range map[string]apitest.Fault{
 		"after watches that brought something": {Verb: "watch", Effect: apitest.Close("ADDED")},

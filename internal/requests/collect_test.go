@@ -30,7 +30,9 @@ func initialEvents(seed uint64) string {
 	write := func(kind, object string) { fmt.Fprintf(&events, `{"type":%q,"object":%s}`+"\n", kind, object) }
 	gadget := func(name int) string {
 		version++
-		return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g%d","namespace":"default","resourceVersion":"%d"},"spec":{"n":%d}}`, name, version, r.IntN(3))
+		return fmt.
+			Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g%d","namespace":"default","resourceVersion":"%d"},"spec":{"n":%d}}`, name, version, r.IntN(3))
 	}
 	for name := range r.IntN(6) {
 		write("ADDED", gadget(name))
@@ -39,24 +41,30 @@ func initialEvents(seed uint64) string {
 		name := r.IntN(6)
 		switch r.IntN(10) {
 		case 0:
-			write("BOOKMARK", fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}`, version))
+			write("BOOKMARK", fmt.Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}`,
+				version))
 		case 1:
-			write("ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[],"rows":[]}`)
+			write(
+				"ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[],"rows":[]}`)
 		case 2, 3:
 			write("DELETED", gadget(name))
 		case 4, 5:
 			write("ADDED", gadget(name))
 		case 6:
-			write("MODIFIED", strings.Replace(gadget(name), `"spec"`, `"SPEC":1,"spec"`, 1)) // not of the usual form
+			write("MODIFIED", strings.Replace(gadget(name), `"spec"`, `"SPEC":1,"spec"`,
+				1)) // not of the usual form
 		default:
 			write("MODIFIED", gadget(name))
 		}
 	}
-	write("BOOKMARK", fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"%d"}}`, version+1))
+	write("BOOKMARK", fmt.Sprintf(
+		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"%d"}}`, version+1))
 	return events.String()
 }
 
-// answer answers watch-lists with events, and other watches with nothing. If it fails, the first watch-list ends in an ERROR.
+// answer answers watch-lists with events, and other watches with nothing. If it fails, the first watch-list
+// ends in an ERROR.
 func answer(events string, fails bool) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +73,8 @@ func answer(events string, fails bool) http.Handler {
 			if asked.Add(1) == 1 && fails {
 				lines := strings.SplitAfter(events, "\n")
 				fmt.Fprint(w, strings.Join(lines[:len(lines)/2], ""))
-				fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}}`)
+				fmt.Fprintln(w,
+					`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}}`)
 				return
 			}
 			fmt.Fprint(w, events)
@@ -89,14 +98,16 @@ func contentOf(t *testing.T, store cache.Store) map[string]string {
 	return versions
 }
 
-// TestCollectedWatchListsAreStock: whatever comes before the end of a watch-list, the content is that of client-go's informer.
+// TestCollectedWatchListsAreStock: whatever comes before the end of a watch-list, the content is that of
+// client-go's informer.
 func TestCollectedWatchListsAreStock(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			events := initialEvents(seed)
 			fails := seed%8 == 0
-			want, got := contentAfter(t, events, fails, stockInformer), contentAfter(t, events, fails, ourInformer)
+			want, got := contentAfter(t, events, fails, stockInformer), contentAfter(t, events,
+				fails, ourInformer)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-stock +ours)\n%s\n%s", diff, events)
 			}
@@ -105,7 +116,8 @@ func TestCollectedWatchListsAreStock(t *testing.T) {
 }
 
 // contentAfter returns the content of an informer that has synced with a server of these events.
-func contentAfter(t *testing.T, events string, fails bool, informerOf func(*testing.T, *rest.Config) cache.SharedIndexInformer) map[string]string {
+func contentAfter(t *testing.T, events string, fails bool,
+	informerOf func(*testing.T, *rest.Config) cache.SharedIndexInformer) map[string]string {
 	t.Helper()
 	server := httptest.NewServer(answer(events, fails))
 	defer server.Close()
@@ -129,7 +141,8 @@ func stockInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dynamicinformer.NewFilteredDynamicInformer(client, gadgets, "default", 0, cache.Indexers{}, nil).Informer()
+	return dynamicinformer.NewFilteredDynamicInformer(client, gadgets, "default", 0, cache.Indexers{},
+		nil).Informer()
 }
 
 func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
@@ -139,7 +152,8 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 		t.Fatal(err)
 	}
 	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
-	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
+	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm,
+		Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	return informer.New(lw, informer.Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
 }

@@ -74,8 +74,10 @@ func TestClientListsAreStock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, wantErr := stock.Resource(gadgets).Namespace("default").List(t.Context(), metav1.ListOptions{Limit: 5})
-			got, gotErr := own.Resource(gadgets).Namespace("default").List(t.Context(), metav1.ListOptions{Limit: 5})
+			want, wantErr := stock.Resource(gadgets).Namespace("default").List(t.Context(),
+				metav1.ListOptions{Limit: 5})
+			got, gotErr := own.Resource(gadgets).Namespace("default").List(t.Context(),
+				metav1.ListOptions{Limit: 5})
 			if diff := cmp.Diff(want, got); diff != "" || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
 				t.Errorf("(-stock +own) %v, %v\n%s", wantErr, gotErr, diff)
 			}
@@ -85,7 +87,8 @@ func TestClientListsAreStock(t *testing.T) {
 
 // TestListsAreDecodedInOnePass checks that a usual list is not left to client-go.
 func TestListsAreDecodedInOnePass(t *testing.T) {
-	if !json.Valid([]byte(listBodies[0])) || !decodeList([]byte(listBodies[0]), &unstructured.UnstructuredList{}) {
+	if !json.Valid([]byte(listBodies[0])) ||
+		!decodeList([]byte(listBodies[0]), &unstructured.UnstructuredList{}) {
 		t.Error("a usual list is left to client-go")
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenWatchesKeepNoRequest: the stream of a watch keeps the response that it returned for as long as the watch lasts, but
-// neither the request nor the headers of both, of which there is a kilobyte for each type. A watch on which nothing comes ends
-// with its context.
+// TestOpenWatchesKeepNoRequest: the stream of a watch keeps the response that it returned for as long as the
+// watch lasts, but neither the request nor the headers of both, of which there is a kilobyte for each type. A
+// watch on which nothing comes ends with its context.
 func TestOpenWatchesKeepNoRequest(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
@@ -38,7 +38,8 @@ func TestOpenWatchesKeepNoRequest(t *testing.T) {
 		})
 	})
 	w := inlineRequests(t, config, nil, packedForm)
-	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true }) // or what ctx makes of it
+	// or what ctx makes of it
+	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true })
 	if kept == nil || kept.ProtoMajor != 2 || kept.Request != nil || kept.Header != nil {
 		t.Errorf("the stream keeps %+v", kept)
 	}
@@ -48,9 +49,11 @@ func TestOpenWatchesKeepNoRequest(t *testing.T) {
 func TestDetached(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		request := &http.Request{}
-		response := &http.Response{ProtoMajor: major, StatusCode: http.StatusOK, Header: http.Header{"A": {"b"}}, Request: request, Body: http.NoBody}
+		response := &http.Response{ProtoMajor: major, StatusCode: http.StatusOK,
+			Header: http.Header{"A": {"b"}}, Request: request, Body: http.NoBody}
 		own := detached(response)
-		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request || own.Body != http.NoBody || own.ProtoMajor != major {
+		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request ||
+			own.Body != http.NoBody || own.ProtoMajor != major {
 			t.Errorf("HTTP/%d: got %+v", major, own)
 		}
 	}

@@ -31,7 +31,8 @@ func (l *listener) Listed(time.Duration)     { l.note("listed") }
 func (l *listener) Contact(initial bool)     { l.note("contact initial=%v", initial) }
 
 // following returns the watch of a listWatch whose client has opened w.
-func following(t *testing.T, w watch.Interface, initial bool, reports Reporter, keep func(runtime.Object) bool) watch.Interface {
+func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
+	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
 		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep, tell: func(error) {},
@@ -45,7 +46,8 @@ func object(namespace, name string) *metav1.PartialObjectMetadata {
 }
 
 func bookmark(end string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: end}}}
+	return &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: end}}}
 }
 
 func TestStream(t *testing.T) {
@@ -53,7 +55,8 @@ func TestStream(t *testing.T) {
 		return watch.Event{Type: kind, Object: obj}
 	}
 	added, end := event(watch.Added, object("web", "a")), event(watch.Bookmark, bookmark("true"))
-	status := &metav1.Status{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests}
+	status := &metav1.Status{Status: metav1.StatusFailure, Code: 429,
+		Reason: metav1.StatusReasonTooManyRequests}
 	tests := map[string]struct {
 		initial bool
 		pause   time.Duration // before each event
@@ -61,24 +64,34 @@ func TestStream(t *testing.T) {
 		want    []string
 		passed  []watch.EventType
 	}{
-		"events":       {false, time.Hour, []watch.Event{added, added}, []string{"contact initial=false", "contact initial=false"}, []watch.EventType{watch.Added, watch.Added}},
-		"nothing":      {false, time.Hour, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
-		"an error":     {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"contact initial=false", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
-		"an odd event": {false, 0, []watch.Event{unreadable(io.ErrNoProgress)}, []string{"no contact", "RequestFailed"}, []watch.EventType{watch.Error}},
+		"events": {false, time.Hour, []watch.Event{added, added}, []string{"contact initial=false",
+			"contact initial=false"}, []watch.EventType{watch.Added, watch.Added}},
+		"nothing": {false, time.Hour, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
+		"an error": {false, 0, []watch.Event{added, event(watch.Error, status)},
+			[]string{"contact initial=false", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
+		"an odd event": {false, 0, []watch.Event{unreadable(io.ErrNoProgress)},
+			[]string{"no contact", "RequestFailed"}, []watch.EventType{watch.Error}},
 		"initial events": {true, Patience - 1, []watch.Event{added, added, end}, []string{
-			"contact initial=true", "contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed", "no contact",
+			"contact initial=true", "contact initial=true", "contact initial=true", "contact initial=false",
+			"opened", "listed", "no contact",
 		}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark, watch.Error}},
 		"events after these": {true, 0, []watch.Event{added, end, added}, []string{
-			"contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed", "contact initial=false",
+			"contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed",
+			"contact initial=false",
 		}, []watch.EventType{watch.Added, watch.Bookmark, watch.Added}},
 		"no initial events": {true, 0, []watch.Event{end}, []string{
 			"contact initial=true", "contact initial=false", "opened", "listed", "no contact",
 		}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"contact initial=true"}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"initial events that stall":     {true, Patience + 1, []watch.Event{added}, nil, []watch.EventType{watch.Error}},
-		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"contact initial=true"}, []watch.EventType{watch.Added, watch.Error}},
-		"no events at all":              {true, 0, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
-		"initial events that fail":      {true, 0, []watch.Event{added, event(watch.Error, status)}, []string{"contact initial=true", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
+		"other bookmarks end nothing": {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))},
+			[]string{"contact initial=true"}, []watch.EventType{watch.Bookmark, watch.Error}},
+		"initial events that stall": {true, Patience + 1, []watch.Event{added}, nil,
+			[]watch.EventType{watch.Error}},
+		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"contact initial=true"},
+			[]watch.EventType{watch.Added, watch.Error}},
+		"no events at all": {true, 0, nil, []string{"no contact"},
+			[]watch.EventType{watch.Error}},
+		"initial events that fail": {true, 0, []watch.Event{added, event(watch.Error, status)},
+			[]string{"contact initial=true", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +143,8 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		s.Stop()
 		s.Stop()
 		synctest.Wait()
-		if !slices.Equal(l.heard, []string{"contact initial=true", "contact initial=false", "opened", "listed", "contact initial=false"}) || !source.IsStopped() {
+		if !slices.Equal(l.heard, []string{"contact initial=true", "contact initial=false", "opened",
+			"listed", "contact initial=false"}) || !source.IsStopped() {
 			t.Errorf("the reports are %v", l.heard)
 		}
 	})
@@ -140,7 +154,8 @@ func TestStreamKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
 		var l listener
-		s := following(t, source, false, &l, func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" })
+		s := following(t, source, false, &l,
+			func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" })
 		source.Add(object("db", "a"))
 		source.Delete(object("db", "b"))
 		source.Add(object("web", "c"))

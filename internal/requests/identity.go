@@ -13,10 +13,12 @@ const (
 	identity = "identity"
 )
 
-// decompressUnasked decompresses an answer that was asked for as it is, and comes compressed all the same: some proxies do
-// not look at what was asked for. HTTP clients decompress what they have asked for themselves.
+// decompressUnasked decompresses an answer that was asked for as it is, and comes compressed all the same:
+// some proxies do not look at what was asked for. HTTP clients decompress what they have asked for
+// themselves.
 func decompressUnasked(request *http.Request, response *http.Response) {
-	if request.Header.Get(acceptEncodingHeader) != identity || response.Header.Get(contentEncodingHeader) != "gzip" {
+	if request.Header.Get(acceptEncodingHeader) != identity ||
+		response.Header.Get(contentEncodingHeader) != "gzip" {
 		return
 	}
 	response.Header.Del(contentEncodingHeader)
@@ -25,7 +27,8 @@ func decompressUnasked(request *http.Request, response *http.Response) {
 	response.Body = &gzipBody{ReadCloser: response.Body}
 }
 
-// gzipBody reads what a body has compressed. Nothing is read before the first Read, because a watch may have nothing to say.
+// gzipBody reads what a body has compressed. Nothing is read before the first Read, because a watch may have
+// nothing to say.
 type gzipBody struct {
 	io.ReadCloser
 	plain *gzip.Reader

@@ -42,7 +42,8 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 		t.Fatal(err)
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
-	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form, Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
+	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
+		Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(inlined)
 	if !ok {
 		t.Fatalf("got a %T", lw)
@@ -69,8 +70,9 @@ func inlineOutcomes(t *testing.T, w inlined) []any {
 	return append([]any{fmt.Sprint(err)}, events...)
 }
 
-// TestInlineWatchesAreStock compares with what client-go's dynamic client makes of the same answers. Of what is not JSON it
-// makes an error of the request, and this one an event; that a watch was closed at once is told by its reflector.
+// TestInlineWatchesAreStock compares with what client-go's dynamic client makes of the same answers. Of what
+// is not JSON it makes an error of the request, and this one an event; that a watch was closed at once is
+// told by its reflector.
 func TestInlineWatchesAreStock(t *testing.T) {
 	for name, reply := range replies() {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +98,8 @@ func TestInlineWatchesAreStock(t *testing.T) {
 	}
 }
 
-// TestInlineWatchesAreNotCompressed: a decompressor takes more memory than most types; and like client-go's watches they
-// do not wait for the rate limit.
+// TestInlineWatchesAreNotCompressed: a decompressor takes more memory than most types; and like client-go's
+// watches they do not wait for the rate limit.
 func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	var encoding, accept, query atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +107,8 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		accept.Store(r.Header.Get("Accept"))
 		query.Store(r.URL.RawQuery)
 		if r.URL.RawQuery == "limit=1" { // whether the server was restored meanwhile
-			_, _ = io.WriteString(w, `{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+			_, _ = io.WriteString(w,
+				`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 		}
 	}))
 	defer server.Close()
@@ -114,19 +117,21 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	for want, form := range map[string]Form{wholeContent: packedForm, metadataOfEvents: metadata} {
 		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, form)
 		for range 2 {
-			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
+			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",
+				AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if encoding.Load() != "identity" || accept.Load() != want || query.Load() != "allowWatchBookmarks=true&resourceVersion=7&watch=true" {
+		if encoding.Load() != "identity" || accept.Load() != want ||
+			query.Load() != "allowWatchBookmarks=true&resourceVersion=7&watch=true" {
 			t.Errorf("asked for %q, encoded as %q, with %q", accept.Load(), encoding.Load(), query.Load())
 		}
 	}
 }
 
-// TestInlineWatchesAskAgain: while the server cannot be reached or wants to be left alone, after pauses; with any other
-// failure all is to be listed again. The end of the context ends it at once.
+// TestInlineWatchesAskAgain: while the server cannot be reached or wants to be left alone, after pauses; with
+// any other failure all is to be listed again. The end of the context ends it at once.
 func TestInlineWatchesAskAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked int
@@ -136,7 +141,8 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 			}
 			return nil, http.ErrNotSupported
 		})
-		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1}, &http.Client{Transport: lost}, packedForm)
+		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
+			&http.Client{Transport: lost}, packedForm)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
 		if err == nil || asked != 4 || time.Since(start) < 3*connectionPause.first {
@@ -146,7 +152,8 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start = time.Now()
-		if err := w.WatchInline(ctx, &metav1.ListOptions{}, func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
+		if err := w.WatchInline(ctx, &metav1.ListOptions{},
+			func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
 			t.Errorf("it ended after %v with %v", time.Since(start), err)
 		}
 	})
@@ -166,16 +173,19 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 		stubborn := roundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 		})
-		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1}, &http.Client{Transport: stubborn}, packedForm)
+		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
+			&http.Client{Transport: stubborn}, packedForm)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := w.WatchInline(ctx, &metav1.ListOptions{}, func(watch.Event) bool { return true }); err != nil {
+		if err := w.WatchInline(ctx, &metav1.ListOptions{},
+			func(watch.Event) bool { return true }); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestInlineWatchesAreDecompressed where a proxy compresses them although that was not asked for; so are refusals.
+// TestInlineWatchesAreDecompressed where a proxy compresses them although that was not asked for; so are
+// refusals.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
 	goOn := make(chan struct{})
@@ -187,11 +197,13 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		zipped := gzip.NewWriter(w)
 		defer zipped.Close()
 		if status != http.StatusOK {
-			fmt.Fprint(zipped, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+			fmt.Fprint(zipped,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 			return
 		}
 		for n := range 2 {
-			fmt.Fprintf(zipped, `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a%d"}}}`+"\n", n)
+			fmt.Fprintf(zipped,
+				`{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a%d"}}}`+"\n", n)
 			_ = zipped.Flush()
 			_ = http.NewResponseController(w).Flush()
 			select {
@@ -217,7 +229,8 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		t.Errorf("got %q, %v", names, err)
 	}
 	status = http.StatusGone
-	if err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true }); !apierrors.IsResourceExpired(err) {
+	if err := w.WatchInline(t.Context(), &metav1.ListOptions{},
+		func(watch.Event) bool { return true }); !apierrors.IsResourceExpired(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -37,9 +37,9 @@ func NewLimiter(most int, now func() time.Time) *Limiter {
 // SlotPatience is how long a list holds its slot at most.
 const SlotPatience = time.Minute
 
-// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing. It is given
-// up after SlotPatience at the latest: a request that nobody answers, or that takes for ever, must not keep the lists of
-// other types waiting.
+// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
+// It is given up after SlotPatience at the latest: a request that nobody answers, or that takes for ever,
+// must not keep the lists of other types waiting.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ func (c *crowd) expect(step string, held, waiting, bound int) {
 	c.Helper()
 	synctest.Wait()
 	if h, w, b := c.Load(); h != held || w != waiting || b != bound {
-		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, held, waiting, bound)
+		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, held,
+			waiting, bound)
 	}
 }
 

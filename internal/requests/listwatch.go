@@ -15,10 +15,10 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
-// It reports the outcome of each request, because refused connections, throttling and failing watches never
-// reach a reflector's watch error handler; it paces the requests by what went wrong; and it holds a slot of the
-// limiter while it lists. What follows from which outcome is decided by step.
+// listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one
+// generation. It reports the outcome of each request, because refused connections, throttling and failing
+// watches never reach a reflector's watch error handler; it paces the requests by what went wrong; and it
+// holds a slot of the limiter while it lists. What follows from which outcome is decided by step.
 type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
@@ -34,15 +34,16 @@ type listWatch struct {
 	continuity *Continuity
 	// tell is called with the failures that the reflector keeps from its watch error handler.
 	tell func(error)
-	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests; nil:
-	// that is a failure like others.
+	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests;
+	// nil: that is a failure like others.
 	forbidden func(error)
 	// began is when the list that is under way was asked for. The reflector lists one page after the other.
 	began time.Time
 }
 
-// errStalled is what an initial watch-list is answered with after one has stalled, the way through to the server not being
-// made for it, and where nobody wants the bookmark that ends it. The reflector lists instead.
+// errStalled is what an initial watch-list is answered with after one has stalled, the way through to the
+// server not being made for it, and where nobody wants the bookmark that ends it. The reflector lists
+// instead.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
 // record has an outcome take its effect.
@@ -78,8 +79,10 @@ func (l *listWatch) panicked(value any) {
 }
 
 // attempt returns the next request, and its context.
-func (l *listWatch) attempt(ctx context.Context, verb Verb, options metav1.ListOptions) (context.Context, *attempt) {
-	return newAttempt(ctx, l.pacer.patience(verb, options.TimeoutSeconds), func() { l.reports.Throttled(verb) })
+func (l *listWatch) attempt(ctx context.Context, verb Verb,
+	options metav1.ListOptions) (context.Context, *attempt) {
+	return newAttempt(ctx, l.pacer.patience(verb, options.TimeoutSeconds),
+		func() { l.reports.Throttled(verb) })
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -124,7 +127,8 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 func (l *listWatch) dropUnwanted(list runtime.Object) {
 	switch list := list.(type) {
 	case *unstructured.UnstructuredList:
-		list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool { return !l.keep(&u) })
+		list.Items = slices.DeleteFunc(list.Items,
+			func(u unstructured.Unstructured) bool { return !l.keep(&u) })
 	case *packed.List:
 		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !l.keep(o) })
 	}

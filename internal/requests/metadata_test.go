@@ -20,7 +20,8 @@ import (
 // picky answers as API servers do: metadata of a list is a PartialObjectMetadataList, and that of an event a
 // PartialObjectMetadata. What does not fit is not acceptable.
 type picky struct {
-	// refuses says that metadata alone is not to be had: from servers that say so although they have the choice.
+	// refuses says that metadata alone is not to be had: from servers that say so although they have the
+	// choice.
 	refuses bool
 	// list, when set, is what a list is answered with, instead of one object.
 	list string
@@ -76,9 +77,12 @@ func TestMetadataIsAskedFor(t *testing.T) {
 		kind   string
 		want   string // what was asked for: twice a list, and a watch
 	}{
-		"given":              {&picky{}, "PartialObjectMetadata", "[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"in an unusual form": {&picky{list: unusual}, "PartialObjectMetadata", "[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"refused":            {&picky{refuses: true}, "Gadget", "[PartialObjectMetadataList whole whole whole]"},
+		"given": {&picky{}, "PartialObjectMetadata",
+			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
+		"in an unusual form": {&picky{list: unusual}, "PartialObjectMetadata",
+			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
+		"refused": {&picky{refuses: true}, "Gadget",
+			"[PartialObjectMetadataList whole whole whole]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tt.server)
@@ -87,7 +91,8 @@ func TestMetadataIsAskedFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil), Metadata: true}, nil)
+			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil),
+				Metadata: true}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +111,8 @@ func TestMetadataIsAskedFor(t *testing.T) {
 			}
 			defer w.Close()
 			for event, _, err := w.Next(); err == nil; event, _, err = w.Next() {
-				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added || kind != tt.kind {
+				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added ||
+					kind != tt.kind {
 					t.Errorf("%s of a %s", event.Type, kind)
 				}
 			}

@@ -31,8 +31,8 @@ var theirs = schema.GroupVersionResource{Group: "example.com", Version: "v1", Re
 
 func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
 
-// race has two reflectors follow a type each, one with the requests of client-go's dynamic client and its own pauses, and
-// one with those of this package.
+// race has two reflectors follow a type each, one with the requests of client-go's dynamic client and its own
+// pauses, and one with those of this package.
 type race struct {
 	*testing.T
 	server *apitest.Server
@@ -62,7 +62,8 @@ func races(t *testing.T, test func(*race)) {
 
 func newRace(t *testing.T) *race {
 	server := apitest.NewInMemory(t,
-		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo",
+			Namespaced: true})
 	r := &race{
 		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{},
 		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
@@ -116,7 +117,8 @@ func (r *race) startOurs(known bool) {
 func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, backoff *wait.Backoff) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	r.stores[gvr] = store
-	r.run(cache.NewReflectorWithOptions(lw, nil, store, cache.ReflectorOptions{Name: gvr.Resource, Backoff: backoff}).RunWithContext)
+	r.run(cache.NewReflectorWithOptions(lw, nil, store, cache.ReflectorOptions{Name: gvr.Resource,
+		Backoff: backoff}).RunWithContext)
 }
 
 // run runs until the end of the test.
@@ -220,7 +222,8 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 		status int
 		known  bool
 	}{
-		"500": {status: 500}, "503": {status: 503}, "404": {status: 404}, "404 of a known type": {status: 404, known: true},
+		"500": {status: 500}, "503": {status: 503}, "404": {status: 404}, "404 of a known type": {status: 404,
+			known: true},
 		"403": {status: 403}, "401": {status: 401},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,8 +256,8 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 	}
 }
 
-// TestGrantedAfterTheStart grants a right a moment after it was needed, as when a program is installed with its role: it
-// must work about as soon as with client-go.
+// TestGrantedAfterTheStart grants a right a moment after it was needed, as when a program is installed with
+// its role: it must work about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
 	races(t, func(r *race) {
 		r.fault(403, "list", "watch", "watch-list")
@@ -289,8 +292,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestConsistencyIsChecked where KUBE_WATCHLIST_INCONSISTENCY_DETECTOR asks for it: what has come is compared with a list of
-// just that resource version.
+// TestConsistencyIsChecked where KUBE_WATCHLIST_INCONSISTENCY_DETECTOR asks for it: what has come is compared
+// with a list of just that resource version.
 func TestConsistencyIsChecked(t *testing.T) {
 	races(t, func(r *race) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
@@ -304,7 +307,8 @@ func TestConsistencyIsChecked(t *testing.T) {
 	})
 }
 
-// TestRelistsAreNoOlderThanWhatWasWatched: what a watch has brought must not vanish with a list from a server that lags.
+// TestRelistsAreNoOlderThanWhatWasWatched: what a watch has brought must not vanish with a list from a server
+// that lags.
 func TestRelistsAreNoOlderThanWhatWasWatched(t *testing.T) {
 	races(t, func(r *race) {
 		r.startOurs(false)

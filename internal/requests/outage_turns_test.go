@@ -113,12 +113,14 @@ func TestSilentWatchesEnd(t *testing.T) {
 					defer server.Close()
 					silent := roundTrip(func(*http.Request) (*http.Response, error) {
 						header := http.Header{"Content-Type": {"application/json"}}
-						return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header, Body: body}, nil
+						return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header,
+							Body: body}, nil
 					})
 					config := &rest.Config{Host: "http://example.com", QPS: -1}
 					w := inlineRequests(t, config, &http.Client{Transport: silent}, packedForm)
 					seconds, begun := int64(300), time.Now()
-					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7", TimeoutSeconds: &seconds}); err != nil {
+					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7",
+						TimeoutSeconds: &seconds}); err != nil {
 						t.Error(err)
 					}
 					if took := time.Since(begun); took != want {

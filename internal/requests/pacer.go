@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Pacer decides when a reflector may ask the server again: how long after a failure depends on what it was. It
-// takes the place of the reflector's own backoff, which knows no reasons, is not told of most failures, and
-// cannot be cut short. It is safe for concurrent use.
+// Pacer decides when a reflector may ask the server again: how long after a failure depends on what it was.
+// It takes the place of the reflector's own backoff, which knows no reasons, is not told of most failures,
+// and cannot be cut short. It is safe for concurrent use.
 type Pacer struct {
 	policy policy
 	retry  *RetrySignal
@@ -24,8 +24,8 @@ type Pacer struct {
 	}
 }
 
-// NewPacer returns a pacer whose pauses a signal cuts short. known says that a source of types says that the type is served, late
-// that the requests are for a namespace that has just come.
+// NewPacer returns a pacer whose pauses a signal cuts short. known says that a source of types says that the
+// type is served, late that the requests are for a namespace that has just come.
 func NewPacer(known, late bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{policy: policy{known: known, late: late}, retry: retry, outage: &outage{}}
 	p.mu.woken = retry.next()
@@ -106,8 +106,8 @@ func (p *Pacer) mustList() bool {
 	return p.mu.state.lists
 }
 
-// sleep waits until a time, or for the signal to retry. One since the last request began counts, too. While the server cannot
-// be reached, it waits for its turn, or until the server has answered another type.
+// sleep waits until a time, or for the signal to retry. One since the last request began counts, too. While
+// the server cannot be reached, it waits for its turn, or until the server has answered another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
 	woken, shared := p.mu.woken, p.mu.state.failures > 0 && p.mu.state.stage == connection

@@ -2,9 +2,9 @@ package requests
 
 import "time"
 
-// pauses are the pauses after repeated failures: at least the first, twice as long each time, and never longer
-// than the last. spread is how much of a pause is left to chance, so that types and programs do not come back
-// all at once.
+// pauses are the pauses after repeated failures: at least the first, twice as long each time, and never
+// longer than the last. spread is how much of a pause is left to chance, so that types and programs do not
+// come back all at once.
 type pauses struct {
 	first, last time.Duration
 	spread      float64
@@ -22,8 +22,8 @@ func (p pauses) after(earlier int, chance float64) time.Duration {
 }
 
 var (
-	// A server that cannot be reached is not harmed by requests: client-go repeats them each second. Here, all types of a
-	// factory take turns.
+	// A server that cannot be reached is not harmed by requests: client-go repeats them each second. Here,
+	// all types of a factory take turns.
 	connectionPause = pauses{500 * time.Millisecond, time.Second, 1}
 	// ordinaryPause is like that of client-go, which goes up to a minute, and begins anew every two.
 	ordinaryPause = pauses{800 * time.Millisecond, 30 * time.Second, 1}
@@ -39,14 +39,14 @@ var (
 )
 
 const (
-	// laggingFor is how long a type that is served may be answered with 404 before that stops being taken for the
-	// lag of one API server.
+	// laggingFor is how long a type that is served may be answered with 404 before that stops being taken for
+	// the lag of one API server.
 	laggingFor = 30 * time.Second
-	// grantingFor is how long a type that is forbidden is asked for as if that would pass: rights are often installed
-	// together with what needs them, and arrive a moment later.
+	// grantingFor is how long a type that is forbidden is asked for as if that would pass: rights are often
+	// installed together with what needs them, and arrive a moment later.
 	grantingFor = 2 * time.Minute
-	// connectionWakes is how often a type goes on because the server has answered another one, and fails again, before
-	// that is taken for a trouble of its own.
+	// connectionWakes is how often a type goes on because the server has answered another one, and fails
+	// again, before that is taken for a trouble of its own.
 	connectionWakes = 3
 )
 
@@ -55,7 +55,8 @@ type policy struct {
 	// known says that a source of types says that the type is served: a 404 is then that of an API server
 	// that lags behind, and will pass.
 	known bool
-	// late says that the requests are for a namespace that has just come: rights in it may come a moment later.
+	// late says that the requests are for a namespace that has just come: rights in it may come a moment
+	// later.
 	late bool
 }
 

@@ -37,13 +37,14 @@ const (
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNoAnswer: requests are sent and neither answered nor refused.
 	ReasonNoAnswer Reason = "NoAnswer"
-	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is listed now and
-	// then instead.
+	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is
+	// listed now and then instead.
 	ReasonWatchClosed Reason = "WatchClosed"
-	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is listed again.
-	ReasonPanicked Reason = "Panicked"
-	// ReasonRestored: the server was restored from an older backup. The cache shows what is lost until the type has been
+	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is
 	// listed again.
+	ReasonPanicked Reason = "Panicked"
+	// ReasonRestored: the server was restored from an older backup. The cache shows what is lost until the
+	// type has been listed again.
 	ReasonRestored Reason = "Restored"
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown Reason = "TypesUnknown"
@@ -61,8 +62,8 @@ const (
 	ReasonScopeConflict Reason = "ScopeConflict"
 	// ReasonReplaced: the type's CRD is another one than before.
 	ReasonReplaced Reason = "Replaced"
-	// ReasonVersionChanged: a generation ended because another version of the type takes over; its objects live
-	// on.
+	// ReasonVersionChanged: a generation ended because another version of the type takes over; its objects
+	// live on.
 	ReasonVersionChanged Reason = "VersionChanged"
 	// ReasonNotSelected: a Subscription's Selection no longer has the type.
 	ReasonNotSelected Reason = "NotSelected"
@@ -78,8 +79,8 @@ var errWatchClosed = errors.New("the server accepts watches and closes them at o
 // errPanicked is what is wrong when a list or watch could not be handled.
 var errPanicked = errors.New("a function of the program panicked")
 
-// EndsWatches reports whether the reason ends each watch soon after it was accepted. Such a trouble is over when a watch
-// has lasted.
+// EndsWatches reports whether the reason ends each watch soon after it was accepted. Such a trouble is over
+// when a watch has lasted.
 func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
 
 // Settles reports whether trying on is not expected to help, so that nobody should wait for it.
@@ -174,17 +175,18 @@ func unreachable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// connectionFailed reports whether a request failed because its connection did, before response headers came: the server
-// hardly worked for it.
+// connectionFailed reports whether a request failed because its connection did, before response headers came:
+// the server hardly worked for it.
 func connectionFailed(err error) bool {
 	var sent *url.Error
 	var network *net.OpError
-	return errors.Is(err, errNoAnswer) || errors.As(err, &sent) && (errors.As(err, &network) || unanswered(err))
+	return errors.Is(err, errNoAnswer) || errors.As(err, &sent) &&
+		(errors.As(err, &network) || unanswered(err))
 }
 
-// conversionFailed reports whether an answer is that of a conversion webhook in trouble. The API server has no
-// reason of its own for it: it answers 500 with the converter's words, or, while that keeps its cache from being
-// filled, 429 with the same words at the end.
+// conversionFailed reports whether an answer is that of a conversion webhook in trouble. The API server has
+// no reason of its own for it: it answers 500 with the converter's words, or, while that keeps its cache from
+// being filled, 429 with the same words at the end.
 func conversionFailed(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")

@@ -18,7 +18,8 @@ import (
 
 // serverError is what client-go makes of a response with this code and no usable body.
 func serverError(code int) error {
-	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, true)
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
+		"", "", 0, true)
 }
 
 // conversionError is what the API server answers when a conversion webhook fails.

@@ -88,7 +88,8 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		loses: time.Second, freezes: time.Second,
 	} {
 		for protocol, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
-			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{outageOf{network: how}, http2, 18, spread}
+			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{outageOf{network: how},
+				http2, 18, spread}
 		}
 	}
 	for _, status := range []int{429, 500} {
@@ -97,7 +98,8 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	}
 	for _, status := range []int{429, 503} {
 		asked := outageOf{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
-		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{asked, false, 18, 500 * time.Millisecond}
+		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{asked, false, 18,
+			500 * time.Millisecond}
 	}
 	for name, e := range experiments {
 		t.Run(name, func(t *testing.T) {

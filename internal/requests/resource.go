@@ -42,7 +42,8 @@ type resource interface {
 // selection are left out then; nil selects everything. The objects of other clients are decoded, and the
 // store packs them.
 func newResource(
-	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form, selection *Selection,
+	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
+	selection *Selection,
 ) (resource, error) {
 	own, ok := from.(*Client)
 	if !ok {

@@ -41,25 +41,38 @@ func replies() map[string]reply {
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
 	large := strings.Replace(jsonGadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	gadgets := func(items ...string) string {
-		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") + `],"kind":"GadgetList","metadata":{"continue":"c","remainingItemCount":3,"resourceVersion":"9"}}`
+		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") +
+			`],"kind":"GadgetList","metadata":{"continue":"c","remainingItemCount":3,"resourceVersion":"9"}}`
 	}
 	const bookmark = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
 	return map[string]reply{
-		"usual":     {200, jsonType + "; charset=utf-8", gadgets(jsonGadget, jsonGadget), event("ADDED", jsonGadget) + event("MODIFIED", jsonGadget) + event("DELETED", jsonGadget) + event("BOOKMARK", bookmark)},
-		"large":     {200, jsonType, gadgets(large, jsonGadget), event("ADDED", large) + event("ADDED", jsonGadget)},
-		"none":      {200, jsonType, gadgets(), ""},
-		"built-in":  {200, jsonType, `{"kind":"GadgetList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`, event("ERROR", jsonExpired)},
-		"truncated": {200, jsonType, gadgets(jsonGadget, jsonGadget)[:300], event("ADDED", jsonGadget) + event("ADDED", jsonGadget)[:50]},
-		"wrong":     {200, jsonType, gadgets(`{"kind":1}`), event("ADDED", jsonGadget) + event("ADDED", `{"kind":1}`)},
-		"unusual":   {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` + jsonGadget + `],"items":[` + jsonGadget + "," + jsonGadget + `]}`, "{\n" + event("ADDED", jsonGadget)[1:]},
-		"Status":    {200, jsonType, jsonExpired, event("ADDED", jsonExpired)},
-		"Table":     {200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`, event("ADDED", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`)},
-		"metadata":  {200, jsonType, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`, event("ADDED", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`)},
-		"expired":   {410, jsonType, jsonExpired, jsonExpired},
-		"gateway":   {502, "text/html", "<html>bad gateway</html>", "<html>bad gateway</html>"},
-		"HTML":      {200, jsonType, "<html>log in</html>", "<html>log in</html>"},
-		"CBOR":      {200, jsonType, "\xd9\xd9\xf7\xa0", "\xd9\xd9\xf7\xa0"},
-		"nothing":   {200, jsonType, "", ""},
+		"usual": {200, jsonType + "; charset=utf-8", gadgets(jsonGadget, jsonGadget),
+			event("ADDED", jsonGadget) + event("MODIFIED", jsonGadget) + event("DELETED", jsonGadget) +
+				event("BOOKMARK", bookmark)},
+		"large": {200, jsonType, gadgets(large, jsonGadget), event("ADDED", large) +
+			event("ADDED", jsonGadget)},
+		"none": {200, jsonType, gadgets(), ""},
+		"built-in": {200, jsonType,
+			`{"kind":"GadgetList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
+			event("ERROR", jsonExpired)},
+		"truncated": {200, jsonType, gadgets(jsonGadget, jsonGadget)[:300], event("ADDED", jsonGadget) +
+			event("ADDED", jsonGadget)[:50]},
+		"wrong": {200, jsonType, gadgets(`{"kind":1}`), event("ADDED", jsonGadget) +
+			event("ADDED", `{"kind":1}`)},
+		"unusual": {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` +
+			jsonGadget + `],"items":[` + jsonGadget + "," + jsonGadget + `]}`, "{\n" +
+			event("ADDED", jsonGadget)[1:]},
+		"Status": {200, jsonType, jsonExpired, event("ADDED", jsonExpired)},
+		"Table": {200, jsonType,
+			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`, event("ADDED",
+				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`)},
+		"metadata": {200, jsonType,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`, event("ADDED", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`)},
+		"expired": {410, jsonType, jsonExpired, jsonExpired},
+		"gateway": {502, "text/html", "<html>bad gateway</html>", "<html>bad gateway</html>"},
+		"HTML":    {200, jsonType, "<html>log in</html>", "<html>log in</html>"},
+		"CBOR":    {200, jsonType, "\xd9\xd9\xf7\xa0", "\xd9\xd9\xf7\xa0"},
+		"nothing": {200, jsonType, "", ""},
 	}
 }
 
@@ -132,7 +145,8 @@ func outcomes(t *testing.T, r resource) []any {
 			event = unreadable(err)
 		}
 		// The words for broken syntax differ; that it is an error does not.
-		if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
+		if status, ok := event.Object.(*metav1.Status); ok &&
+			status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
 		}
 		results = append(results, watch.Event{Type: event.Type, Object: unpacked(event.Object)})
@@ -176,7 +190,8 @@ func TestRequestsAreStock(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
 				server := httptest.NewServer(reply)
 				defer server.Close()
-				stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1, DisableCompression: !compressed})
+				stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1,
+					DisableCompression: !compressed})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -206,8 +221,9 @@ func TestRequestsPack(t *testing.T) {
 		form        Form
 		list, watch string // what is accepted
 	}{
-		"packed":   {form: packedForm, list: wholeContent, watch: wholeContent},
-		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList, watch: metadataOfEvents},
+		"packed": {form: packedForm, list: wholeContent, watch: wholeContent},
+		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
+			watch: metadataOfEvents},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +236,8 @@ func TestRequestsPack(t *testing.T) {
 			if _, isPacked := list.(*packed.List); !isPacked {
 				t.Errorf("the list is a %T", list)
 			}
-			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.
+				Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.list {
@@ -238,7 +255,8 @@ func TestRequestsPack(t *testing.T) {
 			if _, isPacked := event.Object.(*packed.Object); !isPacked {
 				t.Errorf("the object of an event is a %T", event.Object)
 			}
-			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.
+				Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.watch {
@@ -262,7 +280,8 @@ func TestListBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(), metav1.ListOptions{}); err == nil {
+		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(),
+			metav1.ListOptions{}); err == nil {
 			t.Errorf("after %d bytes: got %v", n, list)
 		}
 		server.Close()
@@ -296,7 +315,8 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := r.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.(*unstructured.UnstructuredList).Items) != 2 {
+	if list, err := r.List(t.Context(), metav1.ListOptions{}); err != nil ||
+		len(list.(*unstructured.UnstructuredList).Items) != 2 {
 		t.Errorf("got %v and %v", list, err)
 	}
 }
@@ -331,7 +351,8 @@ func TestRateLimitIsShared(t *testing.T) {
 			t.Fatal("the burst is smaller than configured")
 		}
 	}
-	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {
+	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil ||
+		unlimited.config.RateLimiter != nil {
 		t.Errorf("got a limit, or %v", err)
 	}
 }

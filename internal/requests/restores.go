@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Restores detects that the data of an API server was restored from an older backup. A restored server has a smaller
-// resource version than before. It accepts a watch from a larger version, and sends no event until it has passed that.
+// Restores detects that the data of an API server was restored from an older backup. A restored server has a
+// smaller resource version than before. It accepts a watch from a larger version, and sends no event until it
+// has passed that.
 //
-// The check runs before a watch goes on after an outage: a failed request, or a watch that ended before its time. It
-// compares the version of the watch with that of a list of one object, which all types with the same counter share.
-// It is safe for concurrent use.
+// The check runs before a watch goes on after an outage: a failed request, or a watch that ended before its
+// time. It compares the version of the watch with that of a list of one object, which all types with the same
+// counter share. It is safe for concurrent use.
 type Restores struct {
 	mu       sync.Mutex
 	counters map[string]*counter // by their VersionCounter
@@ -29,9 +30,9 @@ type Restores struct {
 // NewRestores returns the detector of a factory or tracker.
 func NewRestores() *Restores { return &Restores{counters: map[string]*counter{}} }
 
-// VersionCounter names the counter of a type's resource versions. Custom resources and the types of a kube-apiserver
-// share one, which is "". A kube-apiserver often keeps events in another etcd. A group with a dot that has no CRD may be
-// that of an aggregated API server.
+// VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
+// kube-apiserver share one, which is "". A kube-apiserver often keeps events in another etcd. A group with a
+// dot that has no CRD may be that of an aggregated API server.
 func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
 	switch {
 	case gvr.Resource == "events":
@@ -80,15 +81,16 @@ type versionAnswer struct {
 const (
 	// askPatience is how long a list of one object may take.
 	askPatience = 10 * time.Second
-	// Answers count that are at most this much older than an outage: a failed request, or a watch that the server ended
-	// before its time. To restore a backup takes longer, and requests fail meanwhile.
+	// Answers count that are at most this much older than an outage: a failed request, or a watch that the
+	// server ended before its time. To restore a backup takes longer, and requests fail meanwhile.
 	sharedAfterFailure = time.Second
 	sharedAfterEnd     = time.Minute
 )
 
-// current returns an answer of a request that began after a time. own says that ask was called for it. A failure is only
-// shared with callers that have waited for it.
-func (n *counter) current(ctx context.Context, since time.Time, ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
+// current returns an answer of a request that began after a time. own says that ask was called for it. A
+// failure is only shared with callers that have waited for it.
+func (n *counter) current(ctx context.Context, since time.Time,
+	ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
 	called := time.Now()
 	select {
 	case n.asking <- struct{}{}:
@@ -140,19 +142,20 @@ func isAnswer(err error) bool {
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
 }
 
-// Continuity tells whether a target may go on from the resource version that it has reached. Its methods are safe for
-// concurrent use.
+// Continuity tells whether a target may go on from the resource version that it has reached. Its methods are
+// safe for concurrent use.
 type Continuity struct {
 	counter *counter
 	ask     func(context.Context) (string, error)
 
 	// counter.mu guards the rest.
 
-	// restores is how many restores the counter had seen when the target was listed; 0: it was not. A target that goes on
-	// from a version of another one, or of an earlier process, is listed if there was any restore.
+	// restores is how many restores the counter had seen when the target was listed; 0: it was not. A target
+	// that goes on from a version of another one, or of an earlier process, is listed if there was any
+	// restore.
 	restores int
-	// doubted is the time since which the server may have been restored; zero: there was no outage since the list or
-	// check.
+	// doubted is the time since which the server may have been restored; zero: there was no outage since the
+	// list or check.
 	doubted time.Time
 	// listed is when the list began that the next watch goes on from; zero: it goes on from another watch.
 	listed time.Time
@@ -160,8 +163,8 @@ type Continuity struct {
 	due time.Time
 }
 
-// Listing is to be called before a list or watch-list, and may change its options: after a restore no version that
-// was seen before means anything.
+// Listing is to be called before a list or watch-list, and may change its options: after a restore no version
+// that was seen before means anything.
 func (c *Continuity) Listing(options *metav1.ListOptions) {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -182,9 +185,9 @@ func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
 	}
 }
 
-// Watching is to be called before a watch that goes on from a version. After an outage it asks the server for its
-// version. It returns an error that has everything be listed if the server was restored, and that of the request if it
-// cannot tell.
+// Watching is to be called before a watch that goes on from a version. After an outage it asks the server for
+// its version. It returns an error that has everything be listed if the server was restored, and that of the
+// request if it cannot tell.
 func (c *Continuity) Watching(ctx context.Context, options *metav1.ListOptions) error {
 	c.counter.mu.Lock()
 	c.lastsLocked(options)
@@ -230,7 +233,8 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	return nil
 }
 
-// Opened records an open watch. closeWatch is called, once at most, if a restore is detected before Closed is.
+// Opened records an open watch. closeWatch is called, once at most, if a restore is detected before Closed
+// is.
 func (c *Continuity) Opened(closeWatch func()) {
 	c.counter.mu.Lock()
 	passed := c.restores != c.counter.restores
@@ -248,7 +252,8 @@ func (c *Continuity) Closed() {
 	delete(c.counter.watches, c)
 }
 
-// EndedByServer records that the server has ended the watch without an error: before its time, that is an outage.
+// EndedByServer records that the server has ended the watch without an error: before its time, that is an
+// outage.
 func (c *Continuity) EndedByServer() {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -265,7 +270,8 @@ func (c *Continuity) doubtLocked(since time.Time) {
 	}
 }
 
-// Failed records that a list or watch failed: an outage, unless the error is an answer of a server that works.
+// Failed records that a list or watch failed: an outage, unless the error is an answer of a server that
+// works.
 func (c *Continuity) Failed(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || isAnswer(err) {
 		return

@@ -17,7 +17,8 @@ import (
 type ShardFilter string
 
 const (
-	// ShardFilterUnknown: nothing has shown it so far. API servers say it in the lists of built-in types alone.
+	// ShardFilterUnknown: nothing has shown it so far. API servers say it in the lists of built-in types
+	// alone.
 	ShardFilterUnknown ShardFilter = ""
 	// ShardFilterServer: the server has said that it has applied the selector.
 	ShardFilterServer ShardFilter = "server"
@@ -42,18 +43,19 @@ type ShardStatus struct {
 	Key ShardKey
 	// Wanted are the ranges as they are set, Listed those of them that the cache holds in full.
 	Wanted, Listed Ranges
-	// Filter is who leaves out what is not in the shard, as far as the answers of the server show it. It is left out here in
-	// any case.
+	// Filter is who leaves out what is not in the shard, as far as the answers of the server show it. It is
+	// left out here in any case.
 	Filter ShardFilter
 }
 
 // Equal reports whether two say the same.
 func (s ShardStatus) Equal(other ShardStatus) bool {
-	return s.Key == other.Key && s.Filter == other.Filter && slices.Equal(s.Wanted, other.Wanted) && slices.Equal(s.Listed, other.Listed)
+	return s.Key == other.Key && s.Filter == other.Filter && slices.Equal(s.Wanted, other.Wanted) &&
+		slices.Equal(s.Listed, other.Listed)
 }
 
-// Selection is what one reflector reads of a shard: ranges that only get fewer. What is not in them is left out of every
-// answer, whoever else does that. It is safe for concurrent use.
+// Selection is what one reflector reads of a shard: ranges that only get fewer. What is not in them is left
+// out of every answer, whoever else does that. It is safe for concurrent use.
 type Selection struct {
 	// Key is what is hashed.
 	Key ShardKey
@@ -62,14 +64,14 @@ type Selection struct {
 	// ranges are those that are wanted, asked those that the latest request has asked for.
 	ranges, asked atomic.Pointer[Ranges]
 	filter        atomic.Pointer[ShardFilter]
-	// dropped counts the objects that were left out, here and by others; nil: nobody counts. foreign counts those that were not
-	// asked for.
+	// dropped counts the objects that were left out, here and by others; nil: nobody counts. foreign counts
+	// those that were not asked for.
 	dropped *atomic.Int64
 	foreign atomic.Int64
 }
 
-// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else, and what is left
-// out is counted in dropped; both may be nil.
+// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else,
+// and what is left out is counted in dropped; both may be nil.
 func NewSelection(key ShardKey, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
 	s := &Selection{Key: key, changed: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
@@ -105,8 +107,8 @@ func (s *Selection) Filter() ShardFilter { return *s.filter.Load() }
 // Has reports whether an object is selected.
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
 
-// Has reports whether an object is in one of the ranges, by the hash that counts. One without metadata is: it is not for a shard to
-// say what is wrong with it.
+// Has reports whether an object is in one of the ranges, by the hash that counts. One without metadata is: it
+// is not for a shard to say what is wrong with it.
 func (r Ranges) Has(key ShardKey, object any) bool {
 	if o, ok := object.(*packed.Object); ok {
 		if key == ShardByNamespace {
@@ -166,8 +168,8 @@ func (s *Selection) shows(by ShardFilter) {
 	}
 }
 
-// ask completes the options of a request. It returns what tells, when the answer has come, what that shows; that is nil where
-// there is no selection.
+// ask completes the options of a request. It returns what tells, when the answer has come, what that shows;
+// that is nil where there is no selection.
 func (s *Selection) ask(options *metav1.ListOptions) *asking {
 	if s == nil {
 		return nil
@@ -203,7 +205,8 @@ func (a *asking) listed(list runtime.Object) {
 	}
 }
 
-// watched takes note that the initial events of a watch-list are over, which never say whether they were selected.
+// watched takes note that the initial events of a watch-list are over, which never say whether they were
+// selected.
 func (a *asking) watched() {
 	if a != nil && !a.came() {
 		a.selection.shows(ShardFilterUnknown)

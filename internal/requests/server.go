@@ -1,5 +1,6 @@
-// Package requests lists and watches one type, or one namespace of it, for a reflector: it classifies what goes wrong,
-// paces requests by that, bounds how many lists are under way at once, and reports the outcome of each request.
+// Package requests lists and watches one type, or one namespace of it, for a reflector: it classifies what
+// goes wrong, paces requests by that, bounds how many lists are under way at once, and reports the outcome of
+// each request.
 package requests
 
 import (
@@ -20,7 +21,8 @@ type Server struct {
 	Limiter *Limiter
 	// Restores detects that a server was restored from a backup.
 	Restores *Restores
-	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be nil.
+	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be
+	// nil.
 	OnFailure func(schema.GroupVersionResource, error)
 
 	outage outage
@@ -39,7 +41,8 @@ type Target struct {
 	Selection *Selection
 	// Custom says that the type is known to have a CRD.
 	Custom bool
-	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is one.
+	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is
+	// one.
 	NoBookmarks bool
 }
 
@@ -55,25 +58,29 @@ func (t Target) keep() func(runtime.Object) bool {
 type Reporter interface {
 	// RequestStarted records that a request is about to be sent.
 	RequestStarted(verb Verb)
-	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are accepted and closed
-	// at once, again and again, is a failure, too.
+	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are
+	// accepted and closed at once, again and again, is a failure, too.
 	Answer(verb Verb, err error)
-	// NoContact records that the watch that was accepted last ended before an event came that could be decoded: whatever
-	// answered, it was not the API server.
+	// NoContact records that the watch that was accepted last ended before an event came that could be
+	// decoded: whatever answered, it was not the API server.
 	NoContact()
 	// WatchOpened records that a watch is open, and its initial events, if it has any, are over.
 	WatchOpened()
-	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were over.
+	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were
+	// over.
 	Listed(took time.Duration)
 	// Throttled records that the server answered a request with 429.
 	Throttled(verb Verb)
-	// Contact records an event or a bookmark of a watch. initial says that the initial list has not ended yet.
+	// Contact records an event or a bookmark of a watch. initial says that the initial list has not ended
+	// yet.
 	Contact(initial bool)
 }
 
-// ListWatch returns what a reflector lists and watches target through. It is an informer.VersionAsker; with a Client that
-// packs, an informer.InlineWatcher, too. forbidden is called when a list or watch is, which is then no failure; it may be nil.
-func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
+// ListWatch returns what a reflector lists and watches target through. It is an informer.VersionAsker; with a
+// Client that packs, an informer.InlineWatcher, too. forbidden is called when a list or watch is, which is
+// then no failure; it may be nil.
+func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
+	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
 	l := &listWatch{
 		tweak:   target.Tweak,
@@ -88,7 +95,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 		forbidden:   forbidden,
 	}
 	var err error
-	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection); err != nil {
+	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form,
+		target.Selection); err != nil {
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
@@ -102,8 +110,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 	return lw
 }
 
-// AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.
-// It returns false when ctx ends before.
+// AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and
+// then. It returns false when ctx ends before.
 func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	if err != nil {
@@ -123,9 +131,10 @@ func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusa
 	return false
 }
 
-// probe is mayRead with a slot of the limiter, for as long as a list may have one: nobody waits for its answer, so that
-// one that does not come must not keep the next from being asked for.
-func (s *Server) probe(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) (asked time.Duration, err error) {
+// probe is mayRead with a slot of the limiter, for as long as a list may have one: nobody waits for its
+// answer, so that one that does not come must not keep the next from being asked for.
+func (s *Server) probe(ctx context.Context, resource resource,
+	tweak func(*metav1.ListOptions)) (asked time.Duration, err error) {
 	release, err := s.Limiter.Acquire(ctx)
 	if err != nil {
 		return 0, err
@@ -136,7 +145,8 @@ func (s *Server) probe(ctx context.Context, resource resource, tweak func(*metav
 	request, a := newAttempt(timed, 2*SlotPatience, func() {})
 	defer a.end()
 	if err = mayRead(request, resource, tweak); timed.Err() != nil {
-		err = timed.Err() // no failure of the connection, after which the next probe would hold the slot again
+		// no failure of the connection, after which the next probe would hold the slot again
+		err = timed.Err()
 	}
 	return a.wait, err
 }

@@ -31,8 +31,8 @@ func shardHash[T string | []byte](value T) uint64 {
 	return hash
 }
 
-// HashRange is a range of the hash space, from Start up to, but not including, End. An End of zero is that of the hash space,
-// so that the zero value is all of it.
+// HashRange is a range of the hash space, from Start up to, but not including, End. An End of zero is that of
+// the hash space, so that the zero value is all of it.
 type HashRange struct{ Start, End uint64 }
 
 // Contains reports whether a hash is in the range.
@@ -78,7 +78,8 @@ func NewRanges(ranges ...HashRange) Ranges {
 
 // Contains reports whether a hash is in one of the ranges.
 func (r Ranges) Contains(hash uint64) bool {
-	at, found := slices.BinarySearchFunc(r, hash, func(one HashRange, hash uint64) int { return cmp.Compare(one.Start, hash) })
+	at, found := slices.BinarySearchFunc(r, hash,
+		func(one HashRange, hash uint64) int { return cmp.Compare(one.Start, hash) })
 	return found || at > 0 && r[at-1].Contains(hash)
 }
 
@@ -118,7 +119,8 @@ func (r Ranges) complement() Ranges {
 	return gaps
 }
 
-// SplitHashSpace cuts the hash space into n ranges of the same size, as far as that is possible, in order; none for n below 1.
+// SplitHashSpace cuts the hash space into n ranges of the same size, as far as that is possible, in order;
+// none for n below 1.
 func SplitHashSpace(n int) []HashRange {
 	var ranges []HashRange
 	for i := range n {
@@ -139,8 +141,8 @@ func cut(i, n int) uint64 {
 // selectable is how many ranges a selector has at most: it is part of a URL, and proxies bound these.
 const selectable = 64
 
-// selectedBy returns what is asked for where r is wanted: r, or, if these are too many ranges, with the smallest gaps
-// between them.
+// selectedBy returns what is asked for where r is wanted: r, or, if these are too many ranges, with the
+// smallest gaps between them.
 func (r Ranges) selectedBy() Ranges {
 	if len(r) <= selectable {
 		return r
@@ -149,7 +151,8 @@ func (r Ranges) selectedBy() Ranges {
 	for i := range gaps {
 		gaps[i] = i
 	}
-	slices.SortStableFunc(gaps, func(a, b int) int { return cmp.Compare(r[a+1].Start-r[a].End, r[b+1].Start-r[b].End) })
+	slices.SortStableFunc(gaps,
+		func(a, b int) int { return cmp.Compare(r[a+1].Start-r[a].End, r[b+1].Start-r[b].End) })
 	filled := slices.Clone(r)
 	for _, gap := range gaps[:len(r)-selectable] {
 		filled = append(filled, HashRange{Start: r[gap].End, End: r[gap+1].Start})

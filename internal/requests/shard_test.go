@@ -19,28 +19,33 @@ import (
 func requirements(key ShardKey, ranges Ranges) (all []sharding.ShardRangeRequirement) {
 	for _, r := range ranges {
 		start, end := r.bounds("", "-")[:18], r.bounds("", "-")[19:]
-		all = append(all, sharding.ShardRangeRequirement{Key: "object." + string(key), Start: start, End: end})
+		all = append(all, sharding.ShardRangeRequirement{Key: "object." + string(key),
+			Start: start, End: end})
 	}
 	return all
 }
 
-// FuzzShardHash compares hashes, and what they say of an object as it comes and as it is kept, with apimachinery's.
+// FuzzShardHash compares hashes, and what they say of an object as it comes and as it is kept, with
+// apimachinery's.
 func FuzzShardHash(f *testing.F) {
-	for _, value := range []string{"", "a", "kube-system", "team-01", "0b0e6e5c-8d0a-4a6c-9f5e-0a1b2c3d4e5f", "ü", "\xff\xfe", "\x00", `"\`, "</script>", "\u2028", "🎉"} {
+	for _, value := range []string{"", "a", "kube-system", "team-01", "0b0e6e5c-8d0a-4a6c-9f5e-0a1b2c3d4e5f",
+		"ü", "\xff\xfe", "\x00", `"\`, "</script>", "\u2028", "🎉"} {
 		f.Add(value, "ns", uint64(0), uint64(1)<<63)
 		f.Add("uid", value, uint64(1)<<63, uint64(0))
 	}
 	f.Fuzz(func(t *testing.T, uid, namespace string, start, end uint64) {
-		if want := "0x" + sharding.HashField(uid); (HashRange{Start: ShardHash(uid)}).bounds("", "-")[:18] != want {
+		if want := "0x" + sharding.HashField(uid); (HashRange{Start: ShardHash(uid)}).bounds("",
+			"-")[:18] != want {
 			t.Fatalf("the hash of %q is %x, want %s", uid, ShardHash(uid), want)
 		}
 		ranges := NewRanges(HashRange{Start: start, End: end})
 		if len(ranges) == 0 {
 			return
 		}
-		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{
-			"name": "x", "uid": uid, "namespace": namespace,
-		}})
+		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Thing",
+			"metadata": map[string]any{
+				"name": "x", "uid": uid, "namespace": namespace,
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +61,10 @@ func FuzzShardHash(f *testing.F) {
 			s := NewSelection(key, ranges, nil, nil)
 			packer := packed.NewPacker(nil)
 			came := packer.Selecting(s.wants).Try(text) != packed.Unwanted
-			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil && s.Has(kept) != want || s.keep(decoded) != want {
-				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came, s.Has(decoded), want)
+			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil &&
+				s.Has(kept) != want || s.keep(decoded) != want {
+				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came,
+					s.Has(decoded), want)
 			}
 		}
 	})
@@ -104,7 +111,8 @@ func TestRanges(t *testing.T) {
 		check("and", a.And(b), func(p int) bool { return inA[p] && inB[p] })
 		check("or", a.Or(b), func(p int) bool { return inA[p] || inB[p] })
 		check("minus", a.Minus(b), func(p int) bool { return inA[p] && !inB[p] })
-		if want := sharding.NewSelector(requirements(ShardByUID, a)...).String(); a.Selector(ShardByUID) != want {
+		if want := sharding.NewSelector(requirements(ShardByUID,
+			a)...).String(); a.Selector(ShardByUID) != want {
 			t.Fatalf("the selector is %q, want %q", a.Selector(ShardByUID), want)
 		}
 	}
@@ -121,7 +129,8 @@ func TestSplitHashSpace(t *testing.T) {
 			if ranges[i].Start != ranges[i-1].End {
 				t.Errorf("%d: %v does not follow %v", n, ranges[i], ranges[i-1])
 			}
-			if a, b := ranges[i].last()-ranges[i].Start, ranges[i-1].last()-ranges[i-1].Start; max(a, b)-min(a, b) > 1 {
+			if a, b := ranges[i].last()-ranges[i].Start, ranges[i-1].last()-ranges[i-1].Start; max(a,
+				b)-min(a, b) > 1 {
 				t.Errorf("%d: %v and %v differ in size", n, ranges[i], ranges[i-1])
 			}
 		}
@@ -145,8 +154,10 @@ func TestManyRanges(t *testing.T) {
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	s.ask(&options)
 	asked := *s.asked.Load()
-	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 || options.ShardSelector != asked.Selector(ShardByUID) || len(options.ShardSelector) > 6000 {
-		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked), len(options.ShardSelector))
+	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 ||
+		options.ShardSelector != asked.Selector(ShardByUID) || len(options.ShardSelector) > 6000 {
+		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked),
+			len(options.ShardSelector))
 	}
 	if options.ResourceVersion != "" {
 		t.Errorf("version %q is asked for", options.ResourceVersion)

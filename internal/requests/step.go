@@ -35,14 +35,16 @@ type outcome struct {
 	err   error // nil: all is well
 	// slow says that the response headers came late: the next request has to wait for as long.
 	slow bool
-	// asked is how long the server wants to be left alone, as the header of its answer says; zero where it does not.
+	// asked is how long the server wants to be left alone, as the header of its answer says; zero where it
+	// does not.
 	asked time.Duration
-	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no failure.
+	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no
+	// failure.
 	handsOver bool
 	// again says that who asked does so again by itself, so that nobody else hears of the failure.
 	again bool
-	// lasted is how long a watch that is closed was open, its initial events not counted; brought says that something came
-	// in that time.
+	// lasted is how long a watch that is closed was open, its initial events not counted; brought says that
+	// something came in that time.
 	lasted  time.Duration
 	brought bool
 	now     time.Time
@@ -56,7 +58,8 @@ func (o outcome) reaches() bool {
 	case answered, listed, flowing:
 		var answer apierrors.APIStatus
 		return o.err == nil ||
-			errors.As(o.err, &answer) && answer.Status().Code < http.StatusInternalServerError && ReasonOf(o.err) != ReasonThrottled
+			errors.As(o.err, &answer) && answer.Status().Code < http.StatusInternalServerError &&
+				ReasonOf(o.err) != ReasonThrottled
 	}
 	return false
 }
@@ -73,15 +76,16 @@ type effect struct {
 	opens bool
 	// handsOver says that the requests end here.
 	handsOver bool
-	// throttles says that the server wants fewer lists, and nothing for as long as wait; eases that a list has succeeded.
+	// throttles says that the server wants fewer lists, and nothing for as long as wait; eases that a list
+	// has succeeded.
 	throttles, eases bool
 	wait             time.Duration
 }
 
 // state is what the outcomes of the requests for one target come to.
 type state struct {
-	// What failed last: verb and reason, how often in a row, since when, how many of the pauses at hand there have been,
-	// and when the last one is over.
+	// What failed last: verb and reason, how often in a row, since when, how many of the pauses at hand there
+	// have been, and when the last one is over.
 	verb     Verb
 	reason   Reason
 	since    time.Time
@@ -91,13 +95,14 @@ type state struct {
 	due      time.Time
 	// unanswered counts the requests in a row for which no response headers came.
 	unanswered int
-	// buffered says that a watch over HTTP/1 was silent from its beginning, and was ended: a proxy may hold the events back.
+	// buffered says that a watch over HTTP/1 was silent from its beginning, and was ended: a proxy may hold
+	// the events back.
 	buffered bool
 	// woken counts how often the server had answered another type, and this one failed again.
 	woken int
 
-	// rounds counts the rounds of list and watch that were begun to list again, without an established watch between;
-	// begun says that there has been a first one.
+	// rounds counts the rounds of list and watch that were begun to list again, without an established watch
+	// between; begun says that there has been a first one.
 	rounds int
 	begun  bool
 	// hasListed and hasFailed say what became of the round so far.
@@ -105,16 +110,19 @@ type state struct {
 	// watching is since when a watch has been open; zero while none is.
 	watching time.Time
 
-	// fallback says that the reflector is about to list because a watch-list failed: that is part of the same round.
+	// fallback says that the reflector is about to list because a watch-list failed: that is part of the same
+	// round.
 	fallback bool
 	// lists says that a watch-list has stalled: there won't be another.
 	lists bool
 }
 
-// established is how long a watch must last for what was before not to count any more. client-go forgets after as long.
+// established is how long a watch must last for what was before not to count any more. client-go forgets
+// after as long.
 const established = 2 * time.Minute
 
-// step returns what an outcome leads to. It is pure: what becomes of each kind of outcome is decided here alone.
+// step returns what an outcome leads to. It is pure: what becomes of each kind of outcome is decided here
+// alone.
 func (p policy) step(s state, o outcome) (state, effect) {
 	if errors.Is(o.err, context.Canceled) {
 		return s, effect{} // ours: the informer is being stopped
@@ -149,8 +157,8 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	case reason == ReasonNone: // part of the protocol: the reflector lists again
 		return s, effect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == answered && !repeats:
-		// A list follows at once, whose outcome counts: it tells whether the type can be read, and what the server has to
-		// say.
+		// A list follows at once, whose outcome counts: it tells whether the type can be read, and what the
+		// server has to say.
 		s.fallback = true
 		return s, effect{}
 	}
@@ -165,16 +173,17 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	return p.failed(s, o, reason, e.wait), e
 }
 
-// ShortWatch is how long a watch lasts at least that is not taken to be closed at once. client-go's is as long.
+// ShortWatch is how long a watch lasts at least that is not taken to be closed at once. client-go's is as
+// long.
 const ShortWatch = time.Second
 
-// closesUntilFailure is how many watches in a row are closed at once, and bring nothing, before that is a failure: a server
-// that is restarted closes one or two.
+// closesUntilFailure is how many watches in a row are closed at once, and bring nothing, before that is a
+// failure: a server that is restarted closes one or two.
 const closesUntilFailure = 3
 
-// closed returns what follows from a watch that was closed without an error, as each is in the end. After one that was
-// closed at once there is a pause: the reflector goes on with another at once if it has brought something, and lists again
-// if not.
+// closed returns what follows from a watch that was closed without an error, as each is in the end. After one
+// that was closed at once there is a pause: the reflector goes on with another at once if it has brought
+// something, and lists again if not.
 func (p policy) closed(s state, o outcome) (state, effect) {
 	if s.reason == ReasonWatchClosed && (o.brought || o.lasted >= ShortWatch) {
 		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
@@ -203,8 +212,8 @@ func (s state) settled(now time.Time) state {
 	return s
 }
 
-// succeeded returns the state after something went well. That lists succeed says nothing of watches: what was wrong with
-// those counts until one brings something.
+// succeeded returns the state after something went well. That lists succeed says nothing of watches: what was
+// wrong with those counts until one brings something.
 func (s state) succeeded(o outcome) state {
 	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
 	if !o.slow {
@@ -229,7 +238,8 @@ func (s state) succeeded(o outcome) state {
 	return s
 }
 
-// failed returns the state after a failure, after which there is a pause: the one that the server wants, if it says so.
+// failed returns the state after a failure, after which there is a pause: the one that the server wants, if
+// it says so.
 func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) state {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {
@@ -256,8 +266,8 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	return s
 }
 
-// begin returns the state of the next round of list and watch, and when that may begin: the first at once, and what is
-// listed again, for whatever reason, no sooner than client-go would.
+// begin returns the state of the next round of list and watch, and when that may begin: the first at once,
+// and what is listed again, for whatever reason, no sooner than client-go would.
 func (s state) begin(now time.Time, chance float64) (state, time.Time) {
 	s = s.settled(now)
 	due := s.due

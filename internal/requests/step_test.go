@@ -24,7 +24,8 @@ func TestStep(t *testing.T) {
 	)
 	failure := serverError(500)
 	paused := func(verb Verb, reason Reason, pause time.Duration) state {
-		s := state{verb: verb, reason: reason, since: now, failures: 1, pauses: 1, due: now.Add(pause), hasFailed: true}
+		s := state{verb: verb, reason: reason, since: now, failures: 1, pauses: 1, due: now.Add(pause),
+			hasFailed: true}
 		switch reason {
 		case ReasonConversionFailed:
 			s.stage = conversion
@@ -38,50 +39,90 @@ func TestStep(t *testing.T) {
 		return s
 	}
 	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
-	told := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err, tells: true} }
+	told := func(verb Verb, err error) effect {
+		return effect{reports: true, verb: verb,
+			err: err, tells: true}
+	}
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
-		return effect{reports: wait == 0, verb: verb, err: err, tells: verb.Watches(), throttles: true, wait: wait}
+		return effect{reports: wait == 0, verb: verb, err: err, tells: verb.Watches(),
+			throttles: true, wait: wait}
 	}
 	tests := map[string]struct {
 		outcome outcome
 		state   state
 		effect  effect
 	}{
-		"a list":               {outcome{verb: VerbList}, state{hasListed: true}, effect{reports: true, verb: VerbList, eases: true}},
-		"a further page":       {outcome{verb: VerbListMore}, state{hasListed: true}, effect{reports: true, verb: VerbListMore, eases: true}},
-		"a watch":              {outcome{verb: VerbWatch}, state{watching: now}, effect{reports: true, verb: VerbWatch, opens: true}},
-		"its first event":      {outcome{verb: VerbWatch, phase: flowing}, state{watching: now}, effect{verb: VerbWatch}},
-		"a watch-list":         {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
-		"its initial events":   {outcome{verb: VerbWatchList, phase: listed}, state{hasListed: true, watching: now}, effect{verb: VerbWatchList, opens: true, eases: true}},
-		"its end":              {outcome{verb: VerbWatch, phase: closed, lasted: time.Second}, state{}, effect{}},
-		"closed at once":       {outcome{verb: VerbWatch, phase: closed}, paused(VerbWatch, ReasonWatchClosed, first), effect{}},
-		"after an event":       {outcome{verb: VerbWatch, phase: closed, brought: true}, paused(VerbWatch, ReasonWatchClosed, first), effect{}},
-		"they stall":           {outcome{verb: VerbWatchList, phase: stalled}, state{lists: true, fallback: true}, effect{}},
-		"a list fails":         {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed, first), reported(VerbList, failure)},
-		"a watch is refused":   {outcome{verb: VerbWatch, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
-		"a watch breaks":       {outcome{verb: VerbWatch, phase: broken, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), told(VerbWatch, failure)},
-		"no watch-lists":       {outcome{verb: VerbWatchList, err: serverError(422)}, state{fallback: true}, effect{}},
-		"no connection":        {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable, soon), reported(VerbList, errRefused)},
-		"none, for a watch":    {outcome{verb: VerbWatch, err: errRefused}, paused(VerbWatch, ReasonUnreachable, soon), told(VerbWatch, errRefused)},
-		"none, for both":       {outcome{verb: VerbWatchList, err: errRefused}, paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errRefused)},
-		"connection lost":      {outcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable, soon), reported(VerbList, errLost)},
-		"lost, for both":       {outcome{verb: VerbWatchList, err: errLost}, paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errLost)},
-		"lost in the answer":   {outcome{verb: VerbList, err: io.ErrUnexpectedEOF}, paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
-		"no answer":            {outcome{verb: VerbList, err: errNoAnswer}, paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
-		"503 for a time":       {outcome{verb: VerbList, err: serverError(503), asked: time.Minute}, paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList, serverError(503), time.Minute)},
-		"expired":              {outcome{verb: VerbWatch, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
-		"expired, later":       {outcome{verb: VerbWatch, phase: broken, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
-		"expired, for both":    {outcome{verb: VerbWatchList, err: serverError(410)}, state{}, reported(VerbWatchList, serverError(410))},
-		"stopped":              {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
-		"forbidden":            {outcome{verb: VerbList, err: serverError(403)}, paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, goes on":   {outcome{verb: VerbList, err: serverError(403), handsOver: true}, state{}, effect{handsOver: true, err: serverError(403)}},
-		"... after a list":     {outcome{verb: VerbWatch, err: serverError(403), handsOver: true}, state{}, effect{handsOver: true, err: serverError(403)}},
-		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), handsOver: true}, state{fallback: true}, effect{}},
-		"throttled":            {outcome{verb: VerbList, err: serverError(429)}, paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
-		"throttled, a watch":   {outcome{verb: VerbWatch, err: serverError(429)}, paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
-		"for a time":           {outcome{verb: VerbList, err: serverError(429), asked: time.Minute}, paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList, serverError(429), time.Minute)},
-		"for both":             {outcome{verb: VerbWatchList, err: serverError(429), asked: time.Minute}, paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList, serverError(429), time.Minute)},
-		"conversion":           {outcome{verb: VerbList, err: conversionError(500)}, paused(VerbList, ReasonConversionFailed, time.Second), reported(VerbList, conversionError(500))},
+		"a list": {outcome{verb: VerbList}, state{hasListed: true},
+			effect{reports: true, verb: VerbList, eases: true}},
+		"a further page": {outcome{verb: VerbListMore}, state{hasListed: true},
+			effect{reports: true, verb: VerbListMore, eases: true}},
+		"a watch": {outcome{verb: VerbWatch}, state{watching: now},
+			effect{reports: true, verb: VerbWatch, opens: true}},
+		"its first event": {outcome{verb: VerbWatch, phase: flowing}, state{watching: now},
+			effect{verb: VerbWatch}},
+		"a watch-list": {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
+		"its initial events": {outcome{verb: VerbWatchList, phase: listed},
+			state{hasListed: true, watching: now}, effect{verb: VerbWatchList, opens: true, eases: true}},
+		"its end": {outcome{verb: VerbWatch, phase: closed, lasted: time.Second},
+			state{}, effect{}},
+		"closed at once": {outcome{verb: VerbWatch, phase: closed}, paused(VerbWatch, ReasonWatchClosed,
+			first), effect{}},
+		"after an event": {outcome{verb: VerbWatch, phase: closed, brought: true},
+			paused(VerbWatch, ReasonWatchClosed, first), effect{}},
+		"they stall": {outcome{verb: VerbWatchList, phase: stalled},
+			state{lists: true, fallback: true}, effect{}},
+		"a list fails": {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
+			first), reported(VerbList, failure)},
+		"a watch is refused": {outcome{verb: VerbWatch, err: failure},
+			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
+		"a watch breaks": {outcome{verb: VerbWatch, phase: broken, err: failure},
+			paused(VerbWatch, ReasonRequestFailed, first), told(VerbWatch, failure)},
+		"no watch-lists": {outcome{verb: VerbWatchList, err: serverError(422)},
+			state{fallback: true}, effect{}},
+		"no connection": {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
+			soon), reported(VerbList, errRefused)},
+		"none, for a watch": {outcome{verb: VerbWatch, err: errRefused},
+			paused(VerbWatch, ReasonUnreachable, soon), told(VerbWatch, errRefused)},
+		"none, for both": {outcome{verb: VerbWatchList, err: errRefused},
+			paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errRefused)},
+		"connection lost": {outcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable,
+			soon), reported(VerbList, errLost)},
+		"lost, for both": {outcome{verb: VerbWatchList, err: errLost},
+			paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errLost)},
+		"lost in the answer": {outcome{verb: VerbList, err: io.ErrUnexpectedEOF},
+			paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
+		"no answer": {outcome{verb: VerbList, err: errNoAnswer},
+			paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
+		"503 for a time": {outcome{verb: VerbList, err: serverError(503), asked: time.Minute},
+			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
+				serverError(503), time.Minute)},
+		"expired": {outcome{verb: VerbWatch, err: serverError(410)}, state{},
+			reported(VerbWatch, serverError(410))},
+		"expired, later": {outcome{verb: VerbWatch, phase: broken, err: serverError(410)}, state{},
+			reported(VerbWatch, serverError(410))},
+		"expired, for both": {outcome{verb: VerbWatchList, err: serverError(410)}, state{},
+			reported(VerbWatchList, serverError(410))},
+		"stopped": {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
+		"forbidden": {outcome{verb: VerbList, err: serverError(403)},
+			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
+		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), handsOver: true}, state{},
+			effect{handsOver: true, err: serverError(403)}},
+		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), handsOver: true}, state{},
+			effect{handsOver: true, err: serverError(403)}},
+		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), handsOver: true},
+			state{fallback: true}, effect{}},
+		"throttled": {outcome{verb: VerbList, err: serverError(429)},
+			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
+		"throttled, a watch": {outcome{verb: VerbWatch, err: serverError(429)},
+			paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
+		"for a time": {outcome{verb: VerbList, err: serverError(429), asked: time.Minute},
+			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
+				serverError(429), time.Minute)},
+		"for both": {outcome{verb: VerbWatchList, err: serverError(429), asked: time.Minute},
+			paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList,
+				serverError(429), time.Minute)},
+		"conversion": {outcome{verb: VerbList, err: conversionError(500)},
+			paused(VerbList, ReasonConversionFailed, time.Second), reported(VerbList, conversionError(500))},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,15 +131,16 @@ func TestStep(t *testing.T) {
 			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(state{})); diff != "" {
 				t.Errorf("the state (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(effect{}), cmp.Comparer(alike)); diff != "" {
+			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(effect{}),
+				cmp.Comparer(alike)); diff != "" {
 				t.Errorf("the effect (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestWatchesClosedAtOnce: it takes several in a row, with nothing brought, to be told, and what begins with a list that
-// comes to its end is none the less a watch.
+// TestWatchesClosedAtOnce: it takes several in a row, with nothing brought, to be told, and what begins with
+// a list that comes to its end is none the less a watch.
 func TestWatchesClosedAtOnce(t *testing.T) {
 	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
 		now := time.Unix(1000, 0)
@@ -111,7 +153,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				s, _ = policy{}.step(s, o)
 			}
 			now = now.Add(lasted)
-			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, lasted: lasted, brought: brought})
+			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, lasted: lasted,
+				brought: brought})
 			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.due.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
 			}
@@ -123,7 +166,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			told = append(told, closes(lasted, false))
 		}
 		told = append(told, closes(0, true), closes(0, false), closes(0, false), closes(0, false))
-		if want := []bool{false, false, true, true, false, false, false, true, false, false, true, true}; !slices.Equal(told, want) {
+		if want := []bool{false, false, true, true, false, false, false, true, false, false, true,
+			true}; !slices.Equal(told, want) {
 			t.Errorf("%s: told %v, want %v", verb, told, want)
 		}
 	}
@@ -131,7 +175,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 
 // alike compares errors by what they say.
 func alike(a, b error) bool {
-	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() && apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
+	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() &&
+		apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
 }
 
 // TestOnlyWatchesProveWatches: a list that succeeds says nothing of watches.

@@ -10,13 +10,13 @@ import (
 
 const (
 	retryAfterHeader = "Retry-After"
-	// http2Package has the type of the bodies of HTTP/2, which end with the context of their request. The bodies of other
-	// transports may only end when they are closed.
+	// http2Package has the type of the bodies of HTTP/2, which end with the context of their request. The
+	// bodies of other transports may only end when they are closed.
 	http2Package = "golang.org/x/net/http2"
 )
 
-// throttleWatcher is a transport that records the response in the attempt of a request's context, and makes answers what was
-// asked for.
+// throttleWatcher is a transport that records the response in the attempt of a request's context, and makes
+// answers what was asked for.
 type throttleWatcher struct{ next http.RoundTripper }
 
 // watchThrottling returns a copy of a client that records the responses to attempts.
@@ -52,8 +52,8 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// record takes note of a response. A client repeats a request by itself when the server says for how long it wants to be left
-// alone. Its caller would learn of that late or never, so that the header is removed.
+// record takes note of a response. A client repeats a request by itself when the server says for how long it
+// wants to be left alone. Its caller would learn of that late or never, so that the header is removed.
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
 	a.endsAlone = reflect.TypeOf(response.Body).PkgPath() == http2Package
@@ -73,8 +73,8 @@ func (a *attempt) record(response *http.Response) {
 	a.throttled()
 }
 
-// detached returns a response like one of HTTP/2, whose stream keeps what it has returned for as long as the body is read: the
-// request and the headers of both, which nobody needs any more once a watch is open.
+// detached returns a response like one of HTTP/2, whose stream keeps what it has returned for as long as the
+// body is read: the request and the headers of both, which nobody needs any more once a watch is open.
 func detached(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response

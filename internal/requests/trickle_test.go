@@ -30,20 +30,24 @@ func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}()
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
 // TestTricklingWatchListGivesItsSlotBack: it goes on, and must not keep others from listing.
 func TestTricklingWatchListGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1}, &http.Client{Transport: trickle{}})
+		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},
+			&http.Client{Transport: trickle{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
-		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, &heard{}, NewPacer(false, false, NewRetrySignal()), nil)
+		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
+			&heard{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
-		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})
+		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(),
+			metav1.ListOptions{SendInitialEvents: &initial})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,12 +36,13 @@ func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
 type inlined struct{ reflected }
 
 // WatchInline implements informer.InlineWatcher.
-func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {
+func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions,
+	take func(watch.Event) bool) error {
 	return i.requests.watchInline(ctx, options, take)
 }
 
-// currentVersion asks for the resource version that the server has come to, again and again, with pauses, until it
-// answers. A list of one object tells it; a server with a cache brings that up to date to answer.
+// currentVersion asks for the resource version that the server has come to, again and again, with pauses,
+// until it answers. A list of one object tells it; a server with a cache brings that up to date to answer.
 func (l *listWatch) currentVersion(ctx context.Context) (string, error) {
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
@@ -68,15 +69,16 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 	return version, err
 }
 
-// serverVersion returns the resource version of a most recent (consistent) list of one object. Watches wait for it, which
-// are not limited in rate.
+// serverVersion returns the resource version of a most recent (consistent) list of one object. Watches wait
+// for it, which are not limited in rate.
 func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
 	return l.versionOf(ctx, l.resource.ListUnthrottled)
 }
 
-// versionOf returns the resource version of a list of one object. That counts as a page of a list rather than a list, because
-// the first list may be still to come.
-func (l *listWatch) versionOf(ctx context.Context, request func(context.Context, metav1.ListOptions) (runtime.Object, error)) (string, error) {
+// versionOf returns the resource version of a list of one object. That counts as a page of a list rather than
+// a list, because the first list may be still to come.
+func (l *listWatch) versionOf(ctx context.Context,
+	request func(context.Context, metav1.ListOptions) (runtime.Object, error)) (string, error) {
 	options := metav1.ListOptions{Limit: 1}
 	l.tweak(&options)
 	l.reports.RequestStarted(VerbListMore)

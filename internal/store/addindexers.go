@@ -11,11 +11,12 @@ import (
 )
 
 // AddIndexers adds index functions over present and future objects, all or none; readers see the new indexes
-// when they are complete, all at once. It fails when a name is taken. If an index function panics, no index is added.
+// when they are complete, all at once. It fails when a name is taken. If an index function panics, no index
+// is added.
 //
-// It works in three steps: from the first on, writers compute the new values too; the second, the long one, runs
-// the index functions over what was there before, without any lock; the third builds the indexes, which keeps
-// writers waiting but no reader.
+// It works in three steps: from the first on, writers compute the new values too; the second, the long one,
+// runs the index functions over what was there before, without any lock; the third builds the indexes, which
+// keeps writers waiting but no reader.
 func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	if len(indexers) == 0 {
 		return nil
@@ -23,8 +24,8 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	return s.add(named(indexers))
 }
 
-// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are given
-// it replaces: readers see them until the new indexes are complete, and then the new ones.
+// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are
+// given it replaces: readers see them until the new indexes are complete, and then the new ones.
 func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
 	return s.add(extracting(e), replaced...)
 }
@@ -55,7 +56,8 @@ func (s *Store) add(a addition, replaced ...string) error {
 	}
 	// What others have announced since then is for them to publish, under whatever name.
 	s.publish(added, late, func(f *function) bool {
-		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) && !slices.Contains(added, f)
+		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) &&
+			!slices.Contains(added, f)
 	})
 	published = true
 	failures.to(s.report)
@@ -68,7 +70,8 @@ func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, e
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	added := a(s.ids)
-	stay := slices.DeleteFunc(slices.Clone(next.functions), func(f *function) bool { return slices.Contains(replaced, f.name) })
+	stay := slices.DeleteFunc(slices.Clone(next.functions),
+		func(f *function) bool { return slices.Contains(replaced, f.name) })
 	if taken := stay.taken(added); len(taken) > 0 {
 		return nil, nil, fmt.Errorf("indexer conflict: %v", taken)
 	}
@@ -86,11 +89,13 @@ type lateValues struct {
 	values []byte
 }
 
-// fetchedTogether is how many objects fetch is for at a time: together they fit into a processor's nearest cache.
+// fetchedTogether is how many objects fetch is for at a time: together they fit into a processor's nearest
+// cache.
 const fetchedTogether = 32
 
-// fetch has the objects of some rows brought into the processor's cache, all at the same time. Rows are in the order of hashes,
-// and so in none in memory: to wait for one object after the other takes longer than what is to be done with it.
+// fetch has the objects of some rows brought into the processor's cache, all at the same time. Rows are in
+// the order of hashes, and so in none in memory: to wait for one object after the other takes longer than
+// what is to be done with it.
 func fetch(some []lateValues) {
 	var objects [fetchedTogether]*packed.Object
 	for k := range some {
@@ -105,8 +110,8 @@ func fetch(some []lateValues) {
 	runtime.KeepAlive(touched)
 }
 
-// hashesOf returns the rows of a trie with the hashes of their keys. To hash a key is to wait for memory, so those that are known
-// from before are used, as long as the trie has the same rows in the same places.
+// hashesOf returns the rows of a trie with the hashes of their keys. To hash a key is to wait for memory, so
+// those that are known from before are used, as long as the trie has the same rows in the same places.
 func hashesOf(rows *trie[row], late []lateValues) []hashed[*row] {
 	list := make([]hashed[*row], 0, rows.len)
 	for r := range rows.all {
@@ -120,8 +125,8 @@ func hashesOf(rows *trie[row], late []lateValues) []hashed[*row] {
 }
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
-// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken. The values of
-// indexes that have been removed go, or each reload of a config would leave some behind.
+// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken. The
+// values of indexes that have been removed go, or each reload of a config would leave some behind.
 func (s *Store) publish(added functions, late []lateValues, replaced func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()

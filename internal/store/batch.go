@@ -8,14 +8,15 @@ import (
 
 // Batch is a whole content made ready for Replace, with its indexes.
 type Batch struct {
-	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting for memory.
+	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting
+	// for memory.
 	rows []hashed[*row]
 	next *Snapshot
 	// blocks are those of next, and changes is Store.changes when they were counted.
 	blocks  blocks
 	changes int
-	// beside is the content beside which the batch was prepared. Of its rows found have their keys in the batch, and stays says
-	// which of the batch's are among them; nil: that is not known.
+	// beside is the content beside which the batch was prepared. Of its rows found have their keys in the
+	// batch, and stays says which of the batch's are among them; nil: that is not known.
 	beside *Snapshot
 	found  int
 	stays  []bool
@@ -28,14 +29,14 @@ type Change struct {
 }
 
 // PrepareAll readies a whole content. Of several objects with one key the last counts. An index function that
-// fails is reported once, and the objects are left out of that index. What the store holds already in the same
-// form stays as it is, and no index function runs for it.
+// fails is reported once, and the objects are left out of that index. What the store holds already in the
+// same form stays as it is, and no index function runs for it.
 func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
 }
 
-// PrepareList is PrepareAll for objects that need not be in memory with their keys all at once. at may be called more than once
-// for each.
+// PrepareList is PrepareAll for objects that need not be in memory with their keys all at once. at may be
+// called more than once for each.
 func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
 		now := s.current.Load()
@@ -66,8 +67,8 @@ func (s *Store) stays(now *Snapshot, had *row, o Keyed) bool {
 	return had != nil && now.filled() && s.form.Same(had.keptItem(), o.Item)
 }
 
-// newRow returns a row without a place. The key of a packed object is made a part of the object, of which there
-// may have been another form before, or has memory of its own where there may be others later.
+// newRow returns a row without a place. The key of a packed object is made a part of the object, of which
+// there may have been another form before, or has memory of its own where there may be others later.
 func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 	r := &row{key: o.Key}
 	r.setItem(o.Item)
@@ -83,7 +84,8 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 // filled reports whether no index is being filled.
 func (s *Snapshot) filled() bool { return len(s.indexes) == len(s.functions) }
 
-// sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first was.
+// sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first
+// was.
 func (b *Batch) sorted(sorting *buckets[*row]) []hashed[*row] {
 	list := make([]hashed[*row], len(b.rows))
 	sorting.sortInto(list, b.rows)
@@ -139,8 +141,8 @@ func (s *Store) count(b *Batch, now *Snapshot) {
 	b.blocks.countAll(&b.next.sizes, b.rows)
 }
 
-// Replace swaps the whole content at once and returns the differences: first what went, then the new content in
-// the order in which it was prepared. It refuses as Put does. A batch can be used once.
+// Replace swaps the whole content at once and returns the differences: first what went, then the new content
+// in the order in which it was prepared. It refuses as Put does. A batch can be used once.
 func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok bool) {
 	d, ok := s.ReplaceList(b, resourceVersion)
 	if !ok {

@@ -41,9 +41,9 @@ func benchKeys(objects int) []string {
 	return keys
 }
 
-// BenchmarkGet reads one of 100 or 1,000 objects out of 100,000 by its key: the first fit into the caches of a
-// processor, the others don't. Hot ones are decoded; cold ones are not, and
-// stand against a copy of client-go's, which is what it takes there to get an object of one's own.
+// BenchmarkGet reads one of 100 or 1,000 objects out of 100,000 by its key: the first fit into the caches of
+// a processor, the others don't. Hot ones are decoded; cold ones are not, and stand against a copy of
+// client-go's, which is what it takes there to get an object of one's own.
 func BenchmarkGet(b *testing.B) {
 	const read = 1000
 	keys := benchKeys(benchObjects)
@@ -69,7 +69,8 @@ func BenchmarkGet(b *testing.B) {
 		}
 	})
 	theirs = nil
-	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)), "packed": NewPacked(withoutManagedFields(b), nil)} {
+	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)),
+		"packed": NewPacked(withoutManagedFields(b), nil)} {
 		s := filled(b, form, benchObjects, byNamespace())
 		for _, count := range []int{read / 10, read} {
 			b.Run(fmt.Sprint("hot/", name, "/", count), func(b *testing.B) {
@@ -87,7 +88,8 @@ func BenchmarkGet(b *testing.B) {
 			})
 		}
 	}
-	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil), "compressed": NewPacked(withoutManagedFields(b), s2.New(s2.Options{}))} {
+	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil),
+		"compressed": NewPacked(withoutManagedFields(b), s2.New(s2.Options{}))} {
 		s := filled(b, form, benchObjects, byNamespace())
 		b.Run("cold/"+name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -113,7 +115,8 @@ func BenchmarkByIndex(b *testing.B) {
 			}
 		}
 	})
-	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)), "packed": NewPacked(withoutManagedFields(b), nil)} {
+	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)),
+		"packed": NewPacked(withoutManagedFields(b), nil)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			s := filled(b, form, benchObjects, byNamespace())

@@ -2,8 +2,8 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// blocks are those that the content has objects of: each is in memory as a whole, however many of its objects have been
-// replaced. They are changed under Store.write, together with the sizes. The zero value has none.
+// blocks are those that the content has objects of: each is in memory as a whole, however many of its objects
+// have been replaced. They are changed under Store.write, together with the sizes. The zero value has none.
 type blocks struct {
 	held map[*packed.Block]*heldBlock
 	// sparse are those whose objects Relieve should give memory of their own.
@@ -18,7 +18,8 @@ type heldBlock struct {
 	enough int
 }
 
-// replace has the sizes, and the blocks, be those of a content in which next takes the place of old; either may be nil.
+// replace has the sizes, and the blocks, be those of a content in which next takes the place of old; either
+// may be nil.
 func (b *blocks) replace(z *sizes, old, next *row) {
 	if next != nil { // which may be in the same block
 		b.count(z, next.keptItem(), 1)
@@ -110,7 +111,8 @@ func (b *blocks) countGone(z *sizes, rows []hashed[*row]) {
 		return
 	}
 	for _, r := range rows {
-		if o := r.entry.object.Load(); o != nil && o.Block() != nil && b.held[o.Block()].living < o.Block().Len() {
+		if o := r.entry.object.Load(); o != nil && o.Block() != nil &&
+			b.held[o.Block()].living < o.Block().Len() {
 			b.held[o.Block()].gone -= o.Size()
 		}
 	}
@@ -119,7 +121,8 @@ func (b *blocks) countGone(z *sizes, rows []hashed[*row]) {
 	}
 }
 
-// takeSparse returns a block that is sparse; nil: none is. It is sparse again when half of what is left of it has gone, too.
+// takeSparse returns a block that is sparse; nil: none is. It is sparse again when half of what is left of it
+// has gone, too.
 func (b *blocks) takeSparse() *packed.Block {
 	for block := range b.sparse {
 		delete(b.sparse, block)

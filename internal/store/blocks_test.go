@@ -20,8 +20,8 @@ import (
 // perBlock is how many objects the blocks of these tests have.
 const perBlock = 40
 
-// restore has a store hold certificates in blocks, as it would what an earlier process kept. Those that left says are in the blocks,
-// but not in the store.
+// restore has a store hold certificates in blocks, as it would what an earlier process kept. Those that left
+// says are in the blocks, but not in the store.
 func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool) {
 	t.Helper()
 	var all []Keyed
@@ -38,7 +38,8 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 		}
 		head, bodies := w.Block()
 		small := deflated(t, bodies)
-		read, err := packed.ReadBlock(head, func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(small))) }, len(small))
+		read, err := packed.ReadBlock(head,
+			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(small))) }, len(small))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +84,8 @@ func relieveAll(s *Store) {
 	}
 }
 
-// TestReplacedBlocksAreGivenUp replaces all objects of each block but one. What the store says it occupies agrees with the heap
-// throughout, and the blocks do not stay in memory for the sake of the last one.
+// TestReplacedBlocksAreGivenUp replaces all objects of each block but one. What the store says it occupies
+// agrees with the heap throughout, and the blocks do not stay in memory for the sake of the last one.
 func TestReplacedBlocksAreGivenUp(t *testing.T) {
 	const objects = 4000
 	for name, form := range map[string]func() Form{
@@ -120,7 +121,8 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 			relieveAll(s)
 			relieved := agrees("relieved")
 			if len(s.blocks.held) != 0 || replaced-relieved < held*8/10 {
-				t.Errorf("%d blocks stay, %d of %d bytes are given back", len(s.blocks.held), replaced-relieved, held)
+				t.Errorf("%d blocks stay, %d of %d bytes are given back", len(s.blocks.held),
+					replaced-relieved, held)
 			}
 			model := map[int]int{}
 			for n := range objects {
@@ -146,7 +148,8 @@ func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
 		if !found {
 			t.Fatalf("%s is not there", key)
 		}
-		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil || !bytes.Equal(text, certificate(n, version)) {
+		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil ||
+			!bytes.Equal(text, certificate(n, version)) {
 			t.Fatalf("%s is %s, %v; want version %d", key, text, err, version)
 		}
 	}
@@ -185,7 +188,8 @@ func wantBlocks(t testing.TB, s *Store) {
 	}
 }
 
-// wantBound: what stays of the blocks comes to about twice what their living objects do, in them or by themselves, at most.
+// wantBound: what stays of the blocks comes to about twice what their living objects do, in them or by
+// themselves, at most.
 func wantBound(t testing.TB, s *Store) {
 	t.Helper()
 	for block, h := range s.blocks.held {
@@ -206,13 +210,14 @@ func wantBound(t testing.TB, s *Store) {
 		})
 		const rounding = 500 // bytes of a block that are no object's
 		if most := 2*max(inside, outside) + rounding; block.Held() > most {
-			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside", block.Held(), h.living, inside, outside)
+			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside",
+				block.Held(), h.living, inside, outside)
 		}
 	}
 }
 
-// TestBlocksInHistories plays random writes, lists and sweeps on stores whose objects are in blocks: they agree with a model, and
-// so does what they know of their blocks.
+// TestBlocksInHistories plays random writes, lists and sweeps on stores whose objects are in blocks: they
+// agree with a model, and so does what they know of their blocks.
 func TestBlocksInHistories(t *testing.T) {
 	const keys, steps = 200, 300
 	for name, form := range map[string]func() *Packed{
@@ -289,8 +294,8 @@ func TestBlocksInHistories(t *testing.T) {
 	}
 }
 
-// TestBlocksAreGivenUpBesideReaders reads everything, in snapshots of all moments, while objects are replaced and leave their
-// blocks: each reader finds each object as it was at the moment of its snapshot.
+// TestBlocksAreGivenUpBesideReaders reads everything, in snapshots of all moments, while objects are replaced
+// and leave their blocks: each reader finds each object as it was at the moment of its snapshot.
 func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
 	const objects = 120
 	for name, form := range map[string]*Packed{

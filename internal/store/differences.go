@@ -1,6 +1,7 @@
 package store
 
-// Differences are what has become of one content when another took its place, in the order of Replace. They never change.
+// Differences are what has become of one content when another took its place, in the order of Replace. They
+// never change.
 type Differences struct {
 	old   *Snapshot
 	batch *Batch
@@ -41,7 +42,8 @@ func (d Differences) At(n int) Change {
 	return change
 }
 
-// nothingWent reports whether the new content is known to have all keys of the old one, so that it need not be searched for them.
+// nothingWent reports whether the new content is known to have all keys of the old one, so that it need not
+// be searched for them.
 func (d Differences) nothingWent() bool {
 	b := d.batch
 	return b.stays != nil && b.beside == d.old && b.found == d.old.rows.len

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestDifferences: whatever is replaced by whatever, also where something was written after a batch was prepared, and keys come
-// twice.
+// TestDifferences: whatever is replaced by whatever, also where something was written after a batch was
+// prepared, and keys come twice.
 func TestDifferences(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	content := func() (list []Keyed) {
@@ -82,14 +82,18 @@ func contentOf(s *Snapshot) map[string]Item {
 	return all
 }
 
-// TestListsAgainTakeLittleRoom: what it takes to make a list the content, beside the objects, is what the memory peaks by when
-// everything is listed again; the collector may leave all of it lying about until the end.
+// TestListsAgainTakeLittleRoom: what it takes to make a list the content, beside the objects, is what the
+// memory peaks by when everything is listed again; the collector may leave all of it lying about until the
+// end.
 func TestListsAgainTakeLittleRoom(t *testing.T) {
 	const objects = 20_000
-	s := New(Options{Form: NewPacked(nil, nil), Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	s := New(Options{Form: NewPacked(nil, nil),
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	list := make([]Keyed, objects)
 	for n := range list {
-		o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns-%d","name":"object-%d","uid":"%d"}}`, n/100, n, n))
+		o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil,
+			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns-%d","name":"object-%d","uid":"%d"}}`,
+			n/100, n, n))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,17 +6,18 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Extractor computes the values of several indexes of an object in one pass over its JSON, so that it need not be
-// decoded. It is safe for concurrent use; the indexers.Functions that a config compiles to are one.
+// Extractor computes the values of several indexes of an object in one pass over its JSON, so that it need
+// not be decoded. It is safe for concurrent use; the indexers.Functions that a config compiles to are one.
 type Extractor interface {
 	// Names are the names of the indexes, always in the same order.
 	Names() []string
 	// Ordered reports whether index number i should be kept in the order of its values.
 	Ordered(i int) bool
-	// Indexers are the index functions by name, for objects that are decoded. They have to agree with KeysJSON.
+	// Indexers are the index functions by name, for objects that are decoded. They have to agree with
+	// KeysJSON.
 	Indexers() cache.Indexers
-	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes. The
-	// values do not refer to the JSON.
+	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes.
+	// The values do not refer to the JSON.
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 

@@ -7,8 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Recover is deferred around a function of the user that gets one object. It returns a panic as an error, where
-// utilruntime.ReallyCrash is off, so that one object never stops its type; otherwise the panic goes on.
+// Recover is deferred around a function of the user that gets one object. It returns a panic as an error,
+// where utilruntime.ReallyCrash is off, so that one object never stops its type; otherwise the panic goes on.
 func Recover(err *error) {
 	if utilruntime.ReallyCrash {
 		return

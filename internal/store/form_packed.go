@@ -13,12 +13,12 @@ import (
 type Packed struct {
 	packer *packed.Packer
 	press  *press // nil: nothing is compressed
-	// adaptive says that objects are compressed when they have not been read for a while: by Store.Sweep, or on arrival
-	// while eager is set.
+	// adaptive says that objects are compressed when they have not been read for a while: by Store.Sweep, or
+	// on arrival while eager is set.
 	adaptive bool
 	eager    atomic.Bool
-	// compressLists says that an adaptive form compresses listed objects when they arrive. listed counts the uncompressed
-	// bytes of the present list.
+	// compressLists says that an adaptive form compresses listed objects when they arrive. listed counts the
+	// uncompressed bytes of the present list.
 	compressLists bool
 	listed        atomic.Int64
 	// metadataOnly says that objects are cut down to their metadata.
@@ -27,8 +27,8 @@ type Packed struct {
 	hits, misses atomic.Int64
 }
 
-// NewPacked returns a Form that leaves out what pruner does (nil: nothing), and compresses with what trainer makes
-// (nil: not at all).
+// NewPacked returns a Form that leaves out what pruner does (nil: nothing), and compresses with what trainer
+// makes (nil: not at all).
 func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
@@ -51,8 +51,8 @@ func (f *Packed) CompressLists() *Packed {
 	return f
 }
 
-// Listed implements Form: an item is compressed if the form compresses lists and the list is large enough. An object that
-// the store holds and that is in use stays as it is.
+// Listed implements Form: an item is compressed if the form compresses lists and the list is large enough. An
+// object that the store holds and that is in use stays as it is.
 func (f *Packed) Listed(item Item) Item {
 	if o, ok := item.(*packed.Object); ok && f.press != nil {
 		return f.compressListed(o)
@@ -75,7 +75,8 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 	return f.press.compress(o)
 }
 
-// CountAgain has Listed count the objects of a list from the first one on once more, unless there are already enough.
+// CountAgain has Listed count the objects of a list from the first one on once more, unless there are already
+// enough.
 func (f *Packed) CountAgain() {
 	if f.listed.Load() < worthwhile {
 		f.listed.Store(0)
@@ -159,8 +160,8 @@ const (
 	metadataKind    = "PartialObjectMetadata"
 )
 
-// NewMetadata returns a Form that keeps the metadata of objects, packed, as a server sends it that is asked for no
-// more. Whole objects are cut down.
+// NewMetadata returns a Form that keeps the metadata of objects, packed, as a server sends it that is asked
+// for no more. Whole objects are cut down.
 func NewMetadata(pruner *packed.Pruner) *Packed {
 	f := NewPacked(pruner, nil)
 	f.metadataOnly = true
@@ -184,8 +185,8 @@ func metadataOf(object any) any {
 	return object
 }
 
-// Pair returns what Shown does for an item before and after an update. Where both have to be decoded, that is done
-// in one go, and what has not changed is one and the same in both objects.
+// Pair returns what Shown does for an item before and after an update. Where both have to be decoded, that is
+// done in one go, and what has not changed is one and the same in both objects.
 func (f *Packed) Pair(before, after Item) (previous, current any) {
 	x, packs := before.(*packed.Object)
 	y, alsoPacks := after.(*packed.Object)

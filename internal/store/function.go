@@ -17,23 +17,24 @@ type function struct {
 	// id marks the function's values in those of a row. It is never used again.
 	id int
 	fn cache.IndexFunc
-	// derived says that the only value is the namespace, which rows need not keep and bodies need not be decoded
-	// for.
+	// derived says that the only value is the namespace, which rows need not keep and bodies need not be
+	// decoded for.
 	derived bool
 	// extractor, if there is one, has the values of packed objects under number at, without decoding them.
 	extractor Extractor
 	at        int
 	// sorted is set where the index keeps its values in order.
 	sorted bool
-	// gone is set before rows lose the values of an index that has been removed: what a reader of an earlier snapshot
-	// does not find in a row counts only while it is not set.
+	// gone is set before rows lose the values of an index that has been removed: what a reader of an earlier
+	// snapshot does not find in a row counts only while it is not set.
 	gone atomic.Bool
 }
 
 // newFunction recognises the index by namespace by its code address: funcs cannot be compared otherwise.
 func newFunction(name string, id int, fn cache.IndexFunc) *function {
 	byNamespace := reflect.ValueOf(cache.IndexFunc(cache.MetaNamespaceIndexFunc)).Pointer()
-	return &function{name: name, id: id, fn: fn, derived: fn != nil && reflect.ValueOf(fn).Pointer() == byNamespace}
+	return &function{name: name, id: id, fn: fn, derived: fn != nil &&
+		reflect.ValueOf(fn).Pointer() == byNamespace}
 }
 
 // valuesOf returns a cursor before the first value of a row.

@@ -9,8 +9,9 @@ import (
 // bucketsFrom is from how many entries on buckets pay.
 const bucketsFrom = 64
 
-// buckets sort entries by their hashes: those that share a node of a trie are next to each other then. Hashes are spread evenly,
-// so that as many buckets as there are entries hold about one each. The room that it takes is used again.
+// buckets sort entries by their hashes: those that share a node of a trie are next to each other then. Hashes
+// are spread evenly, so that as many buckets as there are entries hold about one each. The room that it takes
+// is used again.
 type buckets[T any] struct {
 	ends  []int32
 	other []hashed[T]

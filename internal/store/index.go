@@ -17,8 +17,8 @@ type index struct {
 	stretches int
 }
 
-// posting is one value and the rows that have it. Most indexes have many values with one row, for which there is no
-// set: a posting without its one row is the beginning of a manyPosting.
+// posting is one value and the rows that have it. Most indexes have many values with one row, for which there
+// is no set: a posting without its one row is the beginning of a manyPosting.
 type posting struct {
 	value string
 	one   *row
@@ -142,14 +142,16 @@ func (x *index) remove(value string, r *row) {
 		return
 	}
 	x.entries--
-	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value }, hashPosting)
+	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value },
+		hashPosting)
 	if x.function.sorted {
 		x.order = x.order.without(value)
 	}
 }
 
 func (x *index) set(p *posting) {
-	x.postings = x.postings.with(hashPosting(p), p, func(have *posting) bool { return have.value == p.value }, hashPosting)
+	x.postings = x.postings.with(hashPosting(p), p, func(have *posting) bool { return have.value == p.value },
+		hashPosting)
 }
 
 // replace takes old out and puts next in; either may be nil. Both have the same key.
@@ -175,15 +177,15 @@ type stretch struct {
 	from, to int
 }
 
-// indexRoom is the memory that building an index takes, to be used again for the next one: with a million rows, what is left for
-// the collector counts.
+// indexRoom is the memory that building an index takes, to be used again for the next one: with a million
+// rows, what is left for the collector counts.
 type indexRoom struct {
 	entries, gathered, sorted []hashed[*row]
 	sorting                   buckets[*row]
 }
 
-// buildIndex returns the index of rows, no two of which have the same key. before is the one that it takes the place of, which
-// tells how much room it takes; nil: there is none.
+// buildIndex returns the index of rows, no two of which have the same key. before is the one that it takes
+// the place of, which tells how much room it takes; nil: there is none.
 func buildIndex(f *function, rows []hashed[*row], before *index, room *indexRoom) index {
 	var stretches []hashed[stretch]
 	var postings []hashed[*posting]
@@ -215,17 +217,19 @@ func buildIndex(f *function, rows []hashed[*row], before *index, room *indexRoom
 	return x
 }
 
-// stretchesOf returns the rows under each of their values, and which of these follow each other: lists are sorted by namespace, so
-// that what comes next has the same value as often as not.
-// Both are appended to what has room for them.
-func stretchesOf(f *function, rows, entries []hashed[*row], stretches []hashed[stretch]) ([]hashed[*row], []hashed[stretch]) {
+// stretchesOf returns the rows under each of their values, and which of these follow each other: lists are
+// sorted by namespace, so that what comes next has the same value as often as not. Both are appended to what
+// has room for them.
+func stretchesOf(f *function, rows, entries []hashed[*row],
+	stretches []hashed[stretch]) ([]hashed[*row], []hashed[stretch]) {
 	entries = slices.Grow(entries, len(rows))
 	for _, r := range rows {
 		for c := f.valuesOf(r.entry); c.next(); {
 			if last := len(stretches) - 1; last >= 0 && stretches[last].entry.value == c.value {
 				stretches[last].entry.to++
 			} else {
-				stretches = append(stretches, hashed[stretch]{hashOf(c.value), stretch{c.value, len(entries), len(entries) + 1}})
+				stretches = append(stretches,
+					hashed[stretch]{hashOf(c.value), stretch{c.value, len(entries), len(entries) + 1}})
 			}
 			entries = append(entries, r)
 		}
@@ -233,8 +237,10 @@ func stretchesOf(f *function, rows, entries []hashed[*row], stretches []hashed[s
 	return entries, stretches
 }
 
-// appendPostings appends the postings of stretches whose values have one hash, which means one value as good as always.
-func appendPostings(f *function, to []hashed[*posting], stretches []hashed[stretch], room *indexRoom) []hashed[*posting] {
+// appendPostings appends the postings of stretches whose values have one hash, which means one value as good
+// as always.
+func appendPostings(f *function, to []hashed[*posting], stretches []hashed[stretch],
+	room *indexRoom) []hashed[*posting] {
 	for len(stretches) > 0 {
 		first := stretches[0].entry
 		rows := room.entries[first.from:first.to]

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// How much is looked at to tell how large the whole is. Tries are in the order of hashes, so that their first entries are
-// a random choice.
+// How much is looked at to tell how large the whole is. Tries are in the order of hashes, so that their first
+// entries are a random choice.
 const (
 	measuredLeaves   = 32
 	measuredPostings = 64
@@ -17,13 +17,13 @@ const (
 	measuredBytes = 1 << 20
 )
 
-// Measure is what Stats tells, at a cost that does not grow with the store. Counts and the bytes of packed objects are
-// exact; the bytes of tables, indexes and decoded objects are extrapolated.
+// Measure is what Stats tells, at a cost that does not grow with the store. Counts and the bytes of packed
+// objects are exact; the bytes of tables, indexes and decoded objects are extrapolated.
 type Measure struct {
 	Objects, Compressed                 int
 	ObjectBytes, TableBytes, IndexBytes int64
-	// CompressedBytes are those of ObjectBytes that are compressed objects, PackedBytes those that are packed ones and not
-	// compressed.
+	// CompressedBytes are those of ObjectBytes that are compressed objects, PackedBytes those that are packed
+	// ones and not compressed.
 	CompressedBytes, PackedBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMeasure
@@ -55,7 +55,8 @@ func (s *Store) Measure() Measure {
 	}
 	for i := range now.indexes {
 		x := &now.indexes[i]
-		m.Indexes = append(m.Indexes, IndexMeasure{Name: x.function.name, Values: x.postings.len, Entries: x.entries})
+		m.Indexes = append(m.Indexes, IndexMeasure{Name: x.function.name, Values: x.postings.len,
+			Entries: x.entries})
 		m.IndexBytes += x.measure(perRow)
 	}
 	return m
@@ -123,9 +124,9 @@ func (m *measuring[E]) node(n *inner[E]) bool {
 	return all
 }
 
-// measure is what the index occupies: what each posting does, by the first ones, with the rows of those that have few;
-// the rows that others have are known by their number, and cost what rows do in a large trie. Values are taken to be in
-// memory once.
+// measure is what the index occupies: what each posting does, by the first ones, with the rows of those that
+// have few; the rows that others have are known by their number, and cost what rows do in a large trie.
+// Values are taken to be in memory once.
 func (x *index) measure(perRow float64) int64 {
 	var bytes int64
 	measured, few := 0, 0
@@ -161,11 +162,12 @@ func (x *index) postingBytes(p *posting) int64 {
 
 // measure is what the chunks occupy, as bytes tells, by their numbers.
 func (o *order) measure() int64 {
-	return int64(withPointers(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) + int64(o.len)*int64(unsafe.Sizeof(""))
+	return int64(withPointers(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
+		int64(o.len)*int64(unsafe.Sizeof(""))
 }
 
-// decodedSize knows how large decoded objects are on average. To find out takes longer than all else that Measure does,
-// and is not done again before an eighth of the objects may have changed.
+// decodedSize knows how large decoded objects are on average. To find out takes longer than all else that
+// Measure does, and is not done again before an eighth of the objects may have changed.
 type decodedSize struct {
 	mu struct {
 		sync.Mutex
@@ -183,7 +185,8 @@ func (d *decodedSize) bytes(now *Snapshot) int64 {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if changed := now.sizes.replaced - d.mu.at; !d.mu.measured || changed < 0 || changed > int64(now.sizes.decoded/8) {
+	if changed := now.sizes.replaced - d.mu.at; !d.mu.measured || changed < 0 ||
+		changed > int64(now.sizes.decoded/8) {
 		d.mu.mean, d.mu.at, d.mu.measured = meanOfDecoded(now), now.sizes.replaced, true
 	}
 	return int64(d.mu.mean * float64(now.sizes.decoded))

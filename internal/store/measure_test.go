@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// TestMeasureAgreesWithStats compares what is added up write by write, and extrapolated, with what a look at everything
-// gives: after a list, and after many changes.
+// TestMeasureAgreesWithStats compares what is added up write by write, and extrapolated, with what a look at
+// everything gives: after a list, and after many changes.
 func TestMeasureAgreesWithStats(t *testing.T) {
 	for name, form := range map[string]func() Form{
 		"packed":     func() Form { return NewPacked(withoutManagedFields(t), nil) },
@@ -21,7 +21,8 @@ func TestMeasureAgreesWithStats(t *testing.T) {
 	} {
 		for _, objects := range []int{0, 1, 10, 400, 4_000} {
 			t.Run(fmt.Sprint(name, " ", objects), func(t *testing.T) {
-				s := New(Options{Form: form(), Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
+				s := New(Options{Form: form(),
+					Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
 				if err := s.AddExtractor(sortedByUID{}); err != nil {
 					t.Fatal(err)
 				}
@@ -46,7 +47,8 @@ func TestMeasureAgreesWithStats(t *testing.T) {
 func compareMeasure(t *testing.T, s *Store) {
 	t.Helper()
 	got, want := s.Measure(), s.Stats()
-	if got.Objects != want.Objects || got.Compressed != want.Compressed || len(got.Indexes) != len(want.Indexes) {
+	if got.Objects != want.Objects || got.Compressed != want.Compressed ||
+		len(got.Indexes) != len(want.Indexes) {
 		t.Errorf("measured %+v, really %+v", got, want)
 	}
 	var indexes int64
@@ -75,7 +77,8 @@ func compareMeasure(t *testing.T, s *Store) {
 // TestMeasureCostsTheSame allocates no more for many objects than for few.
 func TestMeasureCostsTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
-		s := New(Options{Form: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
+		s := New(Options{Form: NewPacked(nil, nil),
+			Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
 		fill(t, s, objects, 1)
 		return testing.AllocsPerRun(10, func() { s.Measure() })
 	}
@@ -87,7 +90,8 @@ func TestMeasureCostsTheSame(t *testing.T) {
 func BenchmarkMeasure(b *testing.B) {
 	for _, objects := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			s := New(Options{Form: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
+			s := New(Options{Form: NewPacked(nil, nil),
+				Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
 			fill(b, s, objects, 1)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// order keeps the values of a sorted index in their order. It is immutable like a trie: changing it makes another
-// order, which shares all but one chunk with the first. The zero value is empty.
+// order keeps the values of a sorted index in their order. It is immutable like a trie: changing it makes
+// another order, which shares all but one chunk with the first. The zero value is empty.
 //
-// Values are in chunks, and the chunks in a slice, so that a change copies one chunk and the slice of chunks: some
-// 8 KB for 100,000 values. It changes only when a value comes or goes, not with each object.
+// Values are in chunks, and the chunks in a slice, so that a change copies one chunk and the slice of chunks:
+// some 8 KB for 100,000 values. It changes only when a value comes or goes, not with each object.
 type order struct {
 	// chunks are not empty, and each is sorted. What is in one is less than what is in the next.
 	chunks [][]string
@@ -30,7 +30,8 @@ func buildOrder(values []string) order {
 
 // chunk returns the last chunk that begins at or before the value, or the first.
 func (o *order) chunk(value string) int {
-	at, found := slices.BinarySearchFunc(o.chunks, value, func(c []string, v string) int { return strings.Compare(c[0], v) })
+	at, found := slices.BinarySearchFunc(o.chunks, value,
+		func(c []string, v string) int { return strings.Compare(c[0], v) })
 	if !found && at > 0 {
 		at--
 	}
@@ -62,7 +63,8 @@ func (o *order) without(value string) order {
 	}
 	chunk := make([]string, 0, len(o.chunks[k])-1)
 	chunk = append(append(chunk, o.chunks[k][:at]...), o.chunks[k][at+1:]...)
-	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < chunkMax/2 { // or chunks would stay small for ever
+	// or chunks would stay small for ever
+	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < chunkMax/2 {
 		merged := slices.Concat(chunk, o.chunks[k+1])
 		next := replaced(o.chunks, k+1)
 		next[k] = merged

@@ -35,21 +35,23 @@ func TestAddIndexersThatPanic(t *testing.T) {
 	if err := store.AddIndexers(cache.Indexers{"more": byTags, "other": byParity}); err != nil {
 		t.Error(err)
 	}
-	if keys, err := store.Snapshot().KeysByIndex("more", "y"); err != nil || !slices.Equal(keys, []string{"bad"}) {
+	if keys, err := store.Snapshot().KeysByIndex("more", "y"); err != nil ||
+		!slices.Equal(keys, []string{"bad"}) {
 		t.Errorf("the index has %v, %v", keys, err)
 	}
 }
 
-// TestPanicsOfIndexFunctions checks that a panic concerns one index of one object where the process survives panics. It
-// changes process-wide settings and therefore runs alone.
+// TestPanicsOfIndexFunctions checks that a panic concerns one index of one object where the process survives
+// panics. It changes process-wide settings and therefore runs alone.
 func TestPanicsOfIndexFunctions(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
 	utilruntime.ReallyCrash = false
 	var failed []string
-	store := New(Options{Indexers: cache.Indexers{"first": panicsOn("bad"), "tags": byTags}, Report: func(f Failures) {
-		failed = append(failed, slices.Sorted(maps.Keys(f))...)
-	}})
+	store := New(Options{Indexers: cache.Indexers{"first": panicsOn("bad"), "tags": byTags},
+		Report: func(f Failures) {
+			failed = append(failed, slices.Sorted(maps.Keys(f))...)
+		}})
 	good, bad := &thing{key: "good", tags: []string{"x"}}, &thing{key: "bad", tags: []string{"x"}}
 	batch := store.PrepareAll([]Keyed{bad.keyed(), good.keyed()})
 	if _, ok := store.Replace(batch, "1"); !ok {
@@ -58,7 +60,8 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 	if err := store.AddIndexers(cache.Indexers{"late": panicsOn("bad")}); err != nil {
 		t.Error(err)
 	}
-	for name, want := range map[string][]string{"first": {"good"}, "late": {"good"}, "tags": {"bad", "good"}} {
+	for name, want := range map[string][]string{"first": {"good"}, "late": {"good"},
+		"tags": {"bad", "good"}} {
 		if keys, err := store.Snapshot().KeysByIndex(name, "x"); err != nil || !slices.Equal(keys, want) {
 			t.Errorf("index %s has %v, %v, want %v", name, keys, err, want)
 		}

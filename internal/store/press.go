@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// samplesToTrain is how many objects a compressor is trained with, and bytesToTrain how many bytes of fewer
-	// and larger ones are enough. Until there are as many, and always where there are never more, objects are kept
-	// as they are: so few cost little.
+	// samplesToTrain is how many objects a compressor is trained with, and bytesToTrain how many bytes of
+	// fewer and larger ones are enough. Until there are as many, and always where there are never more,
+	// objects are kept as they are: so few cost little.
 	samplesToTrain = 200
 	bytesToTrain   = 1 << 20
 	// lookEvery is how many objects it takes to see whether a compressor still pays.
@@ -23,14 +23,14 @@ const (
 )
 
 // press compresses the objects of one type with a compressor that it has trained with the first of them, and
-// trains another when they have changed so much that it no longer pays. Objects refer to the compressor that they
-// were compressed with, so that it lives as long as they do.
+// trains another when they have changed so much that it no longer pays. Objects refer to the compressor that
+// they were compressed with, so that it lives as long as they do.
 type press struct {
 	trainer packed.Trainer
 	codec   atomic.Pointer[packed.Codec]
 
-	// sampling says that samples are wanted; training guards them. They are held weakly, so that a type that never
-	// has enough of them does not keep what it has replaced.
+	// sampling says that samples are wanted; training guards them. They are held weakly, so that a type that
+	// never has enough of them does not keep what it has replaced.
 	sampling atomic.Bool
 	training sync.Mutex
 	samples  []weak.Pointer[packed.Object]
@@ -38,8 +38,9 @@ type press struct {
 	// held are samples that nothing else holds, because they have been compressed since.
 	held []*packed.Object
 
-	// before and after are the bytes that went in and came out since the last look, of count objects; with many
-	// writers they are approximate. first is what the present compressor made of its first objects, in percent.
+	// before and after are the bytes that went in and came out since the last look, of count objects; with
+	// many writers they are approximate. first is what the present compressor made of its first objects, in
+	// percent.
 	count, before, after, first atomic.Int64
 }
 
@@ -52,8 +53,8 @@ func newPress(trainer packed.Trainer) *press {
 // trained reports whether there is a compressor.
 func (p *press) trained() bool { return p.codec.Load() != nil }
 
-// compress returns the object compressed, or as it is where that does not save anything or nothing is known of
-// the type yet.
+// compress returns the object compressed, or as it is where that does not save anything or nothing is known
+// of the type yet.
 func (p *press) compress(o *packed.Object) *packed.Object {
 	if o.Compressed() {
 		return o

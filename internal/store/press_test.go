@@ -52,16 +52,19 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 	form := NewPacked(nil, trainer)
 	var kept []Item
 	for n := range 20 {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Large", "data": strings.Repeat(fmt.Sprint(n), 100_000)}}
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
+			"kind": "Large", "data": strings.Repeat(fmt.Sprint(n), 100_000)}}
 		u.SetName(fmt.Sprint("large-", n))
 		kept = append(kept, form.Item(u))
 	}
 	if trainer.trainings != 1 || !kept[19].(*packed.Object).Compressed() {
-		t.Errorf("after %d trainings, the last of 20 large objects is compressed: %v", trainer.trainings, kept[19].(*packed.Object).Compressed())
+		t.Errorf("after %d trainings, the last of 20 large objects is compressed: %v", trainer.trainings,
+			kept[19].(*packed.Object).Compressed())
 	}
 }
 
-// TestSamplesAreNotHeld: objects that a store has replaced are gone, although a compressor has not been trained.
+// TestSamplesAreNotHeld: objects that a store has replaced are gone, although a compressor has not been
+// trained.
 func TestSamplesAreNotHeld(t *testing.T) {
 	form := NewPacked(nil, &school{})
 	gone := make(chan struct{})
@@ -83,8 +86,8 @@ func TestSamplesAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestOtherObjectsCallForTraining changes what the objects are like: a new dictionary is learnt, and what the old one
-// is needed for can still be read.
+// TestOtherObjectsCallForTraining changes what the objects are like: a new dictionary is learnt, and what the
+// old one is needed for can still be read.
 func TestOtherObjectsCallForTraining(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
@@ -99,8 +102,10 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	}
 	other := func(n int) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Other", "metadata": map[string]any{"name": fmt.Sprint("other-", n)},
-			"data": map[string]any{"first": certificateUID(n), "second": certificateUID(n + 1), "third": "a text that certificates do not have"},
+			"apiVersion": "example.com/v1", "kind": "Other",
+			"metadata": map[string]any{"name": fmt.Sprint("other-", n)},
+			"data": map[string]any{"first": certificateUID(n), "second": certificateUID(n + 1),
+				"third": "a text that certificates do not have"},
 		}}
 	}
 	before := form.Item(other(0)).(*packed.Object)
@@ -110,7 +115,8 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	runtime.KeepAlive(kept)
 	after := form.Item(other(0)).(*packed.Object)
 	if trainer.trainings < 2 || after.Size() >= before.Size() {
-		t.Errorf("after %d trainings an object takes %d bytes, before %d", trainer.trainings, after.Size(), before.Size())
+		t.Errorf("after %d trainings an object takes %d bytes, before %d", trainer.trainings,
+			after.Size(), before.Size())
 	}
 	for _, item := range []Item{early, before, after} {
 		decode(t, item)
@@ -147,7 +153,8 @@ func TestSmallObjectsStayPlain(t *testing.T) {
 	if !kept[len(kept)-1].(*packed.Object).Compressed() {
 		t.Fatal("nothing is compressed")
 	}
-	o, err := form.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` + certificateUID(1) + `"}}`))
+	o, err := form.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` +
+		certificateUID(1) + `"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

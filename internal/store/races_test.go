@@ -23,12 +23,13 @@ func (s *slowIndexes) KeysJSON(json []byte, keys [][]string) [][]string {
 	return s.fixedIndexes.KeysJSON(json, keys)
 }
 
-// TestReplacedTwiceAtOnce replaces an index while that is being done already: one takes the other's place, whichever is
-// complete first.
+// TestReplacedTwiceAtOnce replaces an index while that is being done already: one takes the other's place,
+// whichever is complete first.
 func TestReplacedTwiceAtOnce(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
-			s := New(Options{Form: NewPacked(nil, nil), Extractors: []Extractor{&fixedIndexes{[]string{"a"}}}})
+			s := New(Options{Form: NewPacked(nil, nil),
+				Extractors: []Extractor{&fixedIndexes{[]string{"a"}}}})
 			fill(t, s, 3, 1)
 			var both [2]*slowIndexes
 			var ended [2]chan error

@@ -22,7 +22,8 @@ func forms(t testing.TB) map[string]Form {
 	}
 }
 
-// TestReadersDoNotWait reads everything while a writer holds its lock, as it does for long when an index is built.
+// TestReadersDoNotWait reads everything while a writer holds its lock, as it does for long when an index is
+// built.
 func TestReadersDoNotWait(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil), Indexers: byNamespace()})
 	fill(t, s, 10, 1)
@@ -30,7 +31,8 @@ func TestReadersDoNotWait(t *testing.T) {
 	defer s.write.Unlock()
 	now := s.Snapshot()
 	item, found := now.Get("tenant-3/certificate-3")
-	if !found || now.Len() != 10 || len(now.Items()) != 10 || len(now.Keys()) != 10 || now.ResourceVersion() != "1" || now.Indexers()[cache.NamespaceIndex] == nil {
+	if !found || now.Len() != 10 || len(now.Items()) != 10 || len(now.Keys()) != 10 ||
+		now.ResourceVersion() != "1" || now.Indexers()[cache.NamespaceIndex] == nil {
 		t.Errorf("the store holds %d objects", now.Len())
 	}
 	object := s.Form().Object(item)
@@ -55,8 +57,8 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// TestSnapshotsStay holds snapshots while writers replace everything, one by one and at once, and add indexes: each
-// snapshot shows what it showed at first.
+// TestSnapshotsStay holds snapshots while writers replace everything, one by one and at once, and add
+// indexes: each snapshot shows what it showed at first.
 func TestSnapshotsStay(t *testing.T) {
 	for name, form := range forms(t) {
 		t.Run(name, func(t *testing.T) {
@@ -137,14 +139,15 @@ func shown(now *Snapshot, form Form) map[string]string {
 	return versions
 }
 
-// TestRelistKeepsWhatIsTheSame: a relist that brings the same text leaves the items in place, and runs no index
-// function for them.
+// TestRelistKeepsWhatIsTheSame: a relist that brings the same text leaves the items in place, and runs no
+// index function for them.
 func TestRelistKeepsWhatIsTheSame(t *testing.T) {
 	calls := 0
-	s := New(Options{Form: NewPacked(nil, nil), Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
-		calls++
-		return byUID(obj)
-	}}})
+	s := New(Options{Form: NewPacked(nil, nil),
+		Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
+			calls++
+			return byUID(obj)
+		}}})
 	fill(t, s, 10, 1)
 	before, _ := s.Snapshot().Get("tenant-3/certificate-3")
 	fill(t, s, 11, 1)
@@ -175,7 +178,8 @@ func TestForms(t *testing.T) {
 				if diff := cmp.Diff(want.Unstructured(), form.Object(keyed.Item)); diff != "" {
 					t.Fatalf("object %d (-want +got):\n%s", n, diff)
 				}
-				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) && name != "object" {
+				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) &&
+					name != "object" {
 					t.Error("two items are one")
 				}
 			}

@@ -29,10 +29,11 @@ func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
 	return keys
 }
 
-// TestReloadsLeaveNothingBehind: whoever reloads a config a thousand times must not pay for each in memory, also where
-// the objects never change.
+// TestReloadsLeaveNothingBehind: whoever reloads a config a thousand times must not pay for each in memory,
+// also where the objects never change.
 func TestReloadsLeaveNothingBehind(t *testing.T) {
-	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil), Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
+	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil),
+		Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
 	fill(t, s, 10, 1)
 	size := func() int {
 		total := 0

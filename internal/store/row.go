@@ -13,13 +13,14 @@ import (
 // row is one stored object. What readers see of it never changes; a new version is a new row.
 type row struct {
 	key string
-	// object is the item if that is packed. Those who hold Store.write may put the same object in another form in its place,
-	// unless key is a part of it. Other items are in other.
+	// object is the item if that is packed. Those who hold Store.write may put the same object in another
+	// form in its place, unless key is a part of it. Other items are in other.
 	object atomic.Pointer[packed.Object]
 	other  Item
-	// packed are the object's index values behind their length, so that they need not be computed again to take the
-	// object out, or to sort by them. Only those who hold Store.write set them, once the row has been published: an
-	// index adds its values, and one that has been removed may lose them (see function.gone).
+	// packed are the object's index values behind their length, so that they need not be computed again to
+	// take the object out, or to sort by them. Only those who hold Store.write set them, once the row has
+	// been published: an index adds its values, and one that has been removed may lose them (see
+	// function.gone).
 	packed atomic.Pointer[byte]
 }
 
@@ -77,8 +78,8 @@ func (r *row) keep(some values, more []byte) {
 // share has the row hold another's values, which are the same, so that one copy serves both.
 func (r *row) share(other *row) { r.packed.Store(other.packed.Load()) }
 
-// values are the index values of one object, packed: for each index that has any its id, their number, and for
-// each its length and bytes. A string takes a quarter of the memory of slices, and objects can share it.
+// values are the index values of one object, packed: for each index that has any its id, their number, and
+// for each its length and bytes. A string takes a quarter of the memory of slices, and objects can share it.
 type values string
 
 // appendValues appends the values of one index.
@@ -115,8 +116,8 @@ func (vs values) only(fs functions) values {
 	return values(kept)
 }
 
-// cursor goes through the values of one index. It is a value rather than an iterator, because those of iterators
-// that cannot be inlined cost allocations, for each object and index.
+// cursor goes through the values of one index. It is a value rather than an iterator, because those of
+// iterators that cannot be inlined cost allocations, for each object and index.
 type cursor struct {
 	rest  string
 	id    int
@@ -197,7 +198,8 @@ func withoutRow(rows *trie[row], key string) trie[row] {
 // findRow returns the row with that key, or nil.
 func findRow(rows *trie[row], key string) *row { return findHashed(rows, hashOf(key), key) }
 
-// findHashed is findRow for a key whose hash is known. It is trie.find without the calls that a function would cost.
+// findHashed is findRow for a key whose hash is known. It is trie.find without the calls that a function
+// would cost.
 func findHashed(rows *trie[row], hash uint64, key string) *row {
 	if l := rows.leafOf(hash); l != nil {
 		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {

@@ -8,7 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// sampleSize is how many decoded objects are measured. They come in the order of their hashes, which is random.
+// sampleSize is how many decoded objects are measured. They come in the order of their hashes, which is
+// random.
 const sampleSize = 500
 
 // sample extrapolates what decoded objects occupy from some of them.
@@ -72,7 +73,8 @@ func (w *walk) value(value any) {
 		w.text(v)
 	case []any:
 		if w.first(boxed(value)) {
-			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))) + withPointers(cap(v)*int(unsafe.Sizeof(value))))
+			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))) +
+				withPointers(cap(v)*int(unsafe.Sizeof(value))))
 		}
 		for _, element := range v {
 			w.value(element)
@@ -92,8 +94,8 @@ func (w *walk) text(text string) {
 	}
 }
 
-// What a map occupies: a header, and groups of eight entries with a word of flags, up to seven eighths full; large
-// maps have a directory, of little weight.
+// What a map occupies: a header, and groups of eight entries with a word of flags, up to seven eighths full;
+// large maps have a directory, of little weight.
 const (
 	word       = int(unsafe.Sizeof(uintptr(0)))
 	mapHeader  = 16 + 4*word

@@ -1,8 +1,9 @@
 package store
 
-// Since calls changed for each key whose row is another one than in before: old is nil for a key that came, next for one
-// that went. What the two have in common is not looked at, so that the cost is that of the changes, unless a list came in
-// between, which makes everything anew. An object may be told of that has not changed. It ends when changed returns false.
+// Since calls changed for each key whose row is another one than in before: old is nil for a key that came,
+// next for one that went. What the two have in common is not looked at, so that the cost is that of the
+// changes, unless a list came in between, which makes everything anew. An object may be told of that has not
+// changed. It ends when changed returns false.
 //
 // Keys may be parts of the items.
 func (s *Snapshot) Since(before *Snapshot, changed func(key string, old, next Item) bool) {
@@ -49,8 +50,8 @@ func (d *differing) nodes(was, is node) bool {
 	return d.rows()
 }
 
-// children compares inner nodes slot by slot. Where a leaf has several slots, they are compared at once, with whatever the
-// other node has there.
+// children compares inner nodes slot by slot. Where a leaf has several slots, they are compared at once, with
+// whatever the other node has there.
 func (d *differing) children(was, is *inner[row]) bool {
 	for k := 0; k < fan; {
 		if was.children[k] == is.children[k] {

@@ -2,11 +2,11 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// sizes add up what the objects of a snapshot occupy, row by row as these change, so that nobody has to look at all of
-// them to know.
+// sizes add up what the objects of a snapshot occupy, row by row as these change, so that nobody has to look
+// at all of them to know.
 type sizes struct {
-	// packed are the bytes of packed objects, and of blocks as a whole that have some of them. Of these, compressed are
-	// compressed, which come to compressedBytes.
+	// packed are the bytes of packed objects, and of blocks as a whole that have some of them. Of these,
+	// compressed are compressed, which come to compressedBytes.
 	packed, compressedBytes int64
 	compressed              int
 	// decoded counts the objects that are not packed, whose bytes are extrapolated.

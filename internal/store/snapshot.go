@@ -7,8 +7,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Snapshot is the content of a Store at one moment, with all its indexes. It never changes: it can be read for
-// any length of time, by any number of goroutines, without a lock, and keeps what it shows in memory meanwhile.
+// Snapshot is the content of a Store at one moment, with all its indexes. It never changes: it can be read
+// for any length of time, by any number of goroutines, without a lock, and keeps what it shows in memory
+// meanwhile.
 type Snapshot struct {
 	rows trie[row]
 	// indexes are complete; functions are theirs, and those of indexes that are still being filled.
@@ -35,8 +36,8 @@ func (s *Snapshot) Get(key string) (Item, bool) {
 	return nil, false
 }
 
-// All calls yield for each item with its key, in no particular order, until it returns false. The key may be a part of
-// the item.
+// All calls yield for each item with its key, in no particular order, until it returns false. The key may be
+// a part of the item.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	for r := range s.rows.all {
 		if !yield(r.key, r.keptItem()) {
@@ -54,8 +55,8 @@ func (s *Snapshot) Items() []Item {
 	return list
 }
 
-// Keys returns all keys in no particular order. Like those of KeysByIndex they have memory of their own: the keys of
-// packed objects are parts of them, and whoever keeps a key must not keep the object.
+// Keys returns all keys in no particular order. Like those of KeysByIndex they have memory of their own: the
+// keys of packed objects are parts of them, and whoever keeps a key must not keep the object.
 func (s *Snapshot) Keys() []string {
 	list := make([]string, 0, s.rows.len)
 	for r := range s.rows.all {

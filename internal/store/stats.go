@@ -12,8 +12,8 @@ import (
 type Stats struct {
 	// Objects counts the objects, Compressed those of them that are compressed.
 	Objects, Compressed int
-	// ObjectBytes are the objects, without the copies that were decoded for readers, which the garbage collector
-	// takes when it needs to.
+	// ObjectBytes are the objects, without the copies that were decoded for readers, which the garbage
+	// collector takes when it needs to.
 	ObjectBytes int64
 	// CompressedBytes are those of them that are compressed objects.
 	CompressedBytes int64
@@ -21,15 +21,16 @@ type Stats struct {
 	TableBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexStats
-	// Hits and Misses count the reads of packed objects that found a decoded copy in memory, and those that had
-	// to decode.
+	// Hits and Misses count the reads of packed objects that found a decoded copy in memory, and those that
+	// had to decode.
 	Hits, Misses int64
 }
 
 // IndexStats tell what an index occupies.
 type IndexStats struct {
 	Name string
-	// Values counts the different values, Entries the objects under them: one that has two values counts twice.
+	// Values counts the different values, Entries the objects under them: one that has two values counts
+	// twice.
 	Values, Entries int
 	Bytes           int64
 }
@@ -43,8 +44,9 @@ func (s Stats) Bytes() int64 {
 	return sum
 }
 
-// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers and readers go on
-// meanwhile; what it tells is of the moment of the call, but for index values, of which some may be later.
+// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers and
+// readers go on meanwhile; what it tells is of the moment of the call, but for index values, of which some
+// may be later.
 func (s *Store) Stats() Stats {
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}
@@ -119,7 +121,8 @@ func (vs values) divide(byID map[int]int64) {
 }
 
 func (x *index) stats(values int64) IndexStats {
-	stats := IndexStats{Name: x.function.name, Values: x.postings.len, Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
+	stats := IndexStats{Name: x.function.name, Values: x.postings.len,
+		Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
 	for p := range x.postings.all {
 		stats.Entries += p.len()
 		if rows := p.many(); rows != nil {
@@ -175,7 +178,8 @@ func (l *leaf[E]) bytes() int64 {
 	return int64(packed.Allocated(size) + withPointers(entries))
 }
 
-// withPointers is how many bytes of heap n bytes with pointers occupy: above 512, the allocator adds a header.
+// withPointers is how many bytes of heap n bytes with pointers occupy: above 512, the allocator adds a
+// header.
 func withPointers(n int) int {
 	if n > 512 {
 		n += 8

@@ -45,8 +45,8 @@ func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {
 	return append(keys, []string{strings.Clone(uid)})
 }
 
-// TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the heap has
-// grown by, and with what the forms promise for an object of this kind.
+// TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the
+// heap has grown by, and with what the forms promise for an object of this kind.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
 	const objects = 5000
 	for _, tc := range []struct {
@@ -58,13 +58,19 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 	}{
 		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
 		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
-		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil), indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
-		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), sorted: true},
-		{name: "compressed", form: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
-		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
-		{name: "adaptive, everything", form: NewAdaptive(nil, s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
+		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil),
+			indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
+		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil),
+			indexers: byNamespace(), sorted: true},
+		{name: "compressed", form: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})),
+			indexers: byNamespace(), most: 600},
+		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})),
+			indexers: byNamespace(), most: 600},
+		{name: "adaptive, everything", form: NewAdaptive(nil, s2.New(s2.Options{})),
+			indexers: byNamespace(), most: 600},
 		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
-		{name: "object", form: Objects(withoutManagedFields(t)), indexers: withIndexes(cache.Indexers{"uid": byUID})},
+		{name: "object", form: Objects(withoutManagedFields(t)),
+			indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := New(Options{Form: tc.form, Indexers: tc.indexers})
@@ -118,7 +124,8 @@ func TestIndexesAreLean(t *testing.T) {
 				if err := theirs.Add(u); err != nil {
 					t.Fatal(err)
 				}
-				if _, ok := ours.Put(ours.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(), Item: u})); !ok {
+				if _, ok := ours.Put(ours.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(),
+					Item: u})); !ok {
 					t.Fatal("refused")
 				}
 			}

@@ -30,8 +30,8 @@ type Store struct {
 	form   Form
 	report func(Failures)
 
-	// write is held while the content is changed, the values of its rows included: not while index functions run or
-	// objects are packed.
+	// write is held while the content is changed, the values of its rows included: not while index functions
+	// run or objects are packed.
 	write sync.Mutex
 	// ids counts the index functions there ever were, under write.
 	ids int
@@ -80,8 +80,8 @@ func (s *Store) held(key string) *packed.Object {
 	return nil
 }
 
-// OnFill has a func called whenever the whole content has been replaced. It must not wait for anything, nor call the
-// store.
+// OnFill has a func called whenever the whole content has been replaced. It must not wait for anything, nor
+// call the store.
 func (s *Store) OnFill(filled func()) { s.filled.Store(&filled) }
 
 // Form tells how objects are kept.

@@ -28,7 +28,8 @@ func byParity(obj any) ([]string, error) { return []string{fmt.Sprint(obj.(*thin
 
 // newStore returns a store whose index functions must not fail.
 func newStore(t *testing.T, indexers cache.Indexers) *Store {
-	return New(Options{Indexers: indexers, Report: func(f Failures) { t.Errorf("index functions fail: %v", f) }})
+	return New(Options{Indexers: indexers,
+		Report: func(f Failures) { t.Errorf("index functions fail: %v", f) }})
 }
 
 // contents is what a store should hold, kept in the plainest way.
@@ -80,7 +81,8 @@ func (m contents) check(t *testing.T, store *Store, funcs cache.Indexers) {
 			items, ierr := store.Snapshot().ItemsByIndex(name, value)
 			want := m.under(value, fn)
 			if err != nil || ierr != nil || !slices.Equal(keys, want) || len(items) != len(want) {
-				t.Fatalf("%s=%s: %v (%v), %d items (%v), want %v", name, value, keys, err, len(items), ierr, want)
+				t.Fatalf("%s=%s: %v (%v), %d items (%v), want %v", name, value, keys, err,
+					len(items), ierr, want)
 			}
 		}
 	}
@@ -110,7 +112,8 @@ func TestStoreAgainstModel(t *testing.T) {
 				before := model[th.key]
 				old, ok := store.Put(store.Prepare(th.keyed()))
 				if !ok || (old == nil) != (before == nil) || (before != nil && old != Item(before)) {
-					t.Fatalf("seed %d, step %d: put %v over %v returns %v, %v", seed, step, th, before, old, ok)
+					t.Fatalf("seed %d, step %d: put %v over %v returns %v, %v", seed, step, th,
+						before, old, ok)
 				}
 				model[th.key] = th
 			case op < 17:
@@ -162,7 +165,8 @@ func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) c
 			t.Fatal("a deletion comes after the new content")
 		}
 		was, is := model[c.Key], next[c.Key]
-		if (c.Old == nil) != (was == nil) || (was != nil && c.Old != Item(was)) || (c.New == nil) != (is == nil) || (is != nil && c.New != Item(is)) {
+		if (c.Old == nil) != (was == nil) || (was != nil && c.Old != Item(was)) ||
+			(c.New == nil) != (is == nil) || (is != nil && c.New != Item(is)) {
 			t.Fatalf("change %v, want %v to %v", c, was, is)
 		}
 	}
@@ -221,13 +225,15 @@ func second[T any](_ T, err error) error { return err }
 
 func TestItemsByIndexOf(t *testing.T) {
 	store := newStore(t, cache.Indexers{"tags": byTags})
-	for _, th := range []*thing{{key: "a", tags: []string{"x"}}, {key: "b", tags: []string{"x", "y"}}, {key: "c", tags: []string{"z"}}} {
+	for _, th := range []*thing{{key: "a", tags: []string{"x"}}, {key: "b", tags: []string{"x", "y"}},
+		{key: "c", tags: []string{"z"}}} {
 		store.Put(store.Prepare(th.keyed()))
 	}
 	for _, tc := range []struct {
 		tags []string
 		want int
-	}{{nil, 0}, {[]string{"x"}, 2}, {[]string{"x", "y"}, 2}, {[]string{"y", "z", "z"}, 2}, {[]string{"none"}, 0}} {
+	}{{nil, 0}, {[]string{"x"}, 2}, {[]string{"x", "y"}, 2}, {[]string{"y", "z", "z"},
+		2}, {[]string{"none"}, 0}} {
 		items, err := store.Snapshot().ItemsByIndexOf("tags", &thing{tags: tc.tags})
 		if err != nil || len(items) != tc.want {
 			t.Errorf("like %v: %d items, %v; want %d", tc.tags, len(items), err, tc.want)
@@ -235,8 +241,8 @@ func TestItemsByIndexOf(t *testing.T) {
 	}
 }
 
-// TestAddIndexersWhileWriting adds indexes while several writers are at work: in the end each must hold exactly
-// what a store that always had it would hold, and no reader may see one half filled.
+// TestAddIndexersWhileWriting adds indexes while several writers are at work: in the end each must hold
+// exactly what a store that always had it would hold, and no reader may see one half filled.
 func TestAddIndexersWhileWriting(t *testing.T) {
 	funcs := cache.Indexers{"tags": byTags}
 	store := newStore(t, funcs)
@@ -282,7 +288,8 @@ func TestAddIndexersWhileWriting(t *testing.T) {
 			}
 			for name := range store.Snapshot().Indexers() {
 				even, err := store.Snapshot().KeysByIndex(name, "0")
-				fixed := slices.DeleteFunc(even, func(key string) bool { return !strings.HasPrefix(key, "fixed") })
+				fixed := slices.DeleteFunc(even,
+					func(key string) bool { return !strings.HasPrefix(key, "fixed") })
 				if err == nil && name != "tags" && len(fixed) != 250 {
 					t.Errorf("a reader finds %d of 250 objects in %s", len(fixed), name)
 				}
@@ -358,7 +365,8 @@ func TestReadsSeeWholeRelists(t *testing.T) {
 	}()
 	for {
 		items, err := store.Snapshot().ItemsByIndex("parity", "0")
-		if n, m := len(store.Snapshot().Items()), len(items); (n != 100 && n != 300) || (m != 100 && m != 300) || err != nil {
+		if n, m := len(store.Snapshot().Items()), len(items); (n != 100 && n != 300) ||
+			(m != 100 && m != 300) || err != nil {
 			t.Errorf("a reader finds %d objects and %d in the index", n, m)
 		}
 		select {
@@ -369,8 +377,8 @@ func TestReadsSeeWholeRelists(t *testing.T) {
 	}
 }
 
-// TestReplaceRefusesWhatLacksAnIndex prepares a content while an index is being filled in place of another: it must
-// not be taken afterwards.
+// TestReplaceRefusesWhatLacksAnIndex prepares a content while an index is being filled in place of another:
+// it must not be taken afterwards.
 func TestReplaceRefusesWhatLacksAnIndex(t *testing.T) {
 	entered, gate := make(chan struct{}), make(chan struct{})
 	slow := func(obj any) ([]string, error) {

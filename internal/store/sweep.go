@@ -6,7 +6,8 @@ import "github.com/crdcache/crdcache/internal/packed"
 type Sweep struct {
 	// Ages begins another period for each object: see packed.Object.Age.
 	Ages bool
-	// Compresses says which objects are compressed, of those that are not yet and that are the smaller for it.
+	// Compresses says which objects are compressed, of those that are not yet and that are the smaller for
+	// it.
 	Compresses func(packed.Use) bool
 	// Decompresses has compressed objects that have come into use decompressed.
 	Decompresses bool
@@ -14,8 +15,8 @@ type Sweep struct {
 
 // The sweeps that there are.
 var (
-	// Periodic compresses what has not been read for a whole period, or for packed.MaxAge of them if it had been in use, and
-	// decompresses what has been read in two.
+	// Periodic compresses what has not been read for a whole period, or for packed.MaxAge of them if it had
+	// been in use, and decompresses what has been read in two.
 	Periodic = Sweep{Ages: true, Decompresses: true, Compresses: func(use packed.Use) bool {
 		return !use.Read && !use.Used && use.Age >= restPeriods
 	}}
@@ -29,11 +30,12 @@ var (
 	Everything = Sweep{Compresses: func(packed.Use) bool { return true }}
 )
 
-// restPeriods is how many periods an object that is not in use stays as it is: two begin with it, so that at least one is a
-// whole one.
+// restPeriods is how many periods an object that is not in use stays as it is: two begin with it, so that at
+// least one is a whole one.
 const restPeriods = 2
 
-// What one call of Store.Sweep looks at and works on at most, which keeps a processor busy for less than a millisecond.
+// What one call of Store.Sweep looks at and works on at most, which keeps a processor busy for less than a
+// millisecond.
 const (
 	sweepRows  = 2048
 	sweepBytes = 64 << 10
@@ -57,7 +59,8 @@ func (s *Store) Adaptive() *Packed {
 	return nil
 }
 
-// Compressible is how many bytes of objects could be compressed now: none where there are too few objects to learn from.
+// Compressible is how many bytes of objects could be compressed now: none where there are too few objects to
+// learn from.
 func (m Measure) Compressible() int64 {
 	if m.Objects < samplesToTrain && m.PackedBytes < bytesToTrain {
 		return 0
@@ -68,9 +71,10 @@ func (m Measure) Compressible() int64 {
 // SetEager sets whether objects are compressed when they arrive.
 func (f *Packed) SetEager(eager bool) { f.eager.Store(eager) }
 
-// Sweep looks at some objects from a place on (zero: the first), and puts those in their place that are to be in another
-// form. Readers and handlers see no difference. It is called by one goroutine at a time, for stores that are adaptive.
-// Neither readers nor writers wait for it while it compresses; writers do while what it has compressed is put in place.
+// Sweep looks at some objects from a place on (zero: the first), and puts those in their place that are to be
+// in another form. Readers and handlers see no difference. It is called by one goroutine at a time, for
+// stores that are adaptive. Neither readers nor writers wait for it while it compresses; writers do while
+// what it has compressed is put in place.
 func (s *Store) Sweep(from uint64, how Sweep) Swept {
 	f, now := s.Adaptive(), s.current.Load()
 	var changes []change
@@ -144,8 +148,8 @@ func (f *Packed) compressed(r *row, o *packed.Object) (change, int) {
 	return change{r, o, next}, o.Len()
 }
 
-// change puts objects in another form in their place, where the rows are still there, and returns what that saves. Nobody
-// is told: what the objects show is the same, and so are the indexes.
+// change puts objects in another form in their place, where the rows are still there, and returns what that
+// saves. Nobody is told: what the objects show is the same, and so are the indexes.
 func (s *Store) change(changes []change) (saved int64) {
 	s.write.Lock()
 	defer s.write.Unlock()

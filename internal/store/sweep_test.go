@@ -26,8 +26,8 @@ func adaptiveStore(t testing.TB, objects int) *Store {
 	return s
 }
 
-// shorthand is a Trainer and a Compressor that knows a part of each certificate. It costs next to nothing, also with the race
-// detector.
+// shorthand is a Trainer and a Compressor that knows a part of each certificate. It costs next to nothing,
+// also with the race detector.
 type shorthand struct{}
 
 const known = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
@@ -138,8 +138,8 @@ func TestSweepCompressesWhatNobodyReads(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 }
 
-// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes all the time is not compressed
-// each time.
+// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes all the time is not
+// compressed each time.
 func TestNewObjectsStayForAPeriod(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, BehindFill)
@@ -159,7 +159,8 @@ func TestNewObjectsStayForAPeriod(t *testing.T) {
 	}
 }
 
-// TestHandlersAndIndexesAreNoReaders shows objects to handlers and index functions, which does not keep them packed.
+// TestHandlersAndIndexesAreNoReaders shows objects to handlers and index functions, which does not keep them
+// packed.
 func TestHandlersAndIndexesAreNoReaders(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	form := s.Adaptive()
@@ -190,7 +191,8 @@ func TestSweptRowsKeepNoJSON(t *testing.T) {
 	sweepAll(s, BehindFill)
 	sweepAll(s, BehindFill)
 	within := func(part, whole string) bool {
-		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))), uintptr(unsafe.Pointer(unsafe.StringData(whole)))
+		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))),
+			uintptr(unsafe.Pointer(unsafe.StringData(whole)))
 		return part != "" && at >= from && at < from+uintptr(len(whole))+200
 	}
 	now := s.Snapshot()
@@ -242,12 +244,13 @@ func TestRelistsKnowCompressedObjects(t *testing.T) {
 	}
 }
 
-// TestSweepsInHistories plays random writes with sweeps of all kinds between and during them, and readers that check what they
-// find: it agrees with a model throughout, and so do the sums.
+// TestSweepsInHistories plays random writes with sweeps of all kinds between and during them, and readers
+// that check what they find: it agrees with a model throughout, and so do the sums.
 func TestSweepsInHistories(t *testing.T) {
 	const keys, steps = 250, 400
 	s := adaptiveStore(t, keys)
-	sweeps := []Sweep{Periodic, Frugal, BehindFill, Unread, Everything, {Ages: true, Decompresses: true, Compresses: func(packed.Use) bool { return false }}}
+	sweeps := []Sweep{Periodic, Frugal, BehindFill, Unread, Everything,
+		{Ages: true, Decompresses: true, Compresses: func(packed.Use) bool { return false }}}
 	stop, turn := make(chan struct{}), make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { // the one who sweeps; ended by stop

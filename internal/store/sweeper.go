@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Sweeper compresses, in the background, what nobody reads in the stores of a factory, and keeps them to a budget. What
-// happens to an object is decided by Store.Sweep, by what the object remembers of its reads; the Sweeper decides when: right
-// behind the fill of a store, every few seconds, and while the stores come to more than the budget. It works in slices of
-// less than a millisecond, with pauses.
+// Sweeper compresses, in the background, what nobody reads in the stores of a factory, and keeps them to a
+// budget. What happens to an object is decided by Store.Sweep, by what the object remembers of its reads; the
+// Sweeper decides when: right behind the fill of a store, every few seconds, and while the stores come to
+// more than the budget. It works in slices of less than a millisecond, with pauses.
 //
-// It sweeps the stores that have joined it, with one goroutine for all, which runs while there are any. It is safe for
-// concurrent use.
+// It sweeps the stores that have joined it, with one goroutine for all, which runs while there are any. It is
+// safe for concurrent use.
 type Sweeper struct {
 	budget int64
 
@@ -49,8 +49,8 @@ func NewSweeper(budget int64) *Sweeper {
 	return s
 }
 
-// Join has a store swept, if it is adaptive, and count for the budget, if there is one, until leave is called. That waits
-// for the goroutine if no store is left.
+// Join has a store swept, if it is adaptive, and count for the budget, if there is one, until leave is
+// called. That waits for the goroutine if no store is left.
 func (s *Sweeper) Join(member *Store) (leave func()) {
 	adaptive := member.Adaptive() != nil
 	if !adaptive && s.budget == 0 {
@@ -70,7 +70,8 @@ func (s *Sweeper) Join(member *Store) (leave func()) {
 
 func (s *Sweeper) startLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1), wanted: make(chan request)}
+	r := &run{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1),
+		wanted: make(chan request)}
 	s.mu.run = r
 	go func() { // ended by the last leave
 		defer close(r.ended)
@@ -78,8 +79,9 @@ func (s *Sweeper) startLocked() {
 	}()
 }
 
-// Compress compresses what is not known to be in use in a store, if it is adaptive and has joined, and returns when that is
-// done, or with the context's cause. What is being compressed for others may take its time first.
+// Compress compresses what is not known to be in use in a store, if it is adaptive and has joined, and
+// returns when that is done, or with the context's cause. What is being compressed for others may take its
+// time first.
 func (s *Sweeper) Compress(ctx context.Context, member *Store) error {
 	s.mu.Lock()
 	_, joined := s.mu.members[member]

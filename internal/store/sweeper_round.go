@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// sweepPeriod is how often everything is looked at, and restShare how many times as long as that takes nothing is, in
-	// stores so large that it takes long.
+	// sweepPeriod is how often everything is looked at, and restShare how many times as long as that takes
+	// nothing is, in stores so large that it takes long.
 	sweepPeriod = 10 * time.Second
 	restShare   = 4
 	// check is how often the stores are compared with the budget.
 	check = time.Second
-	// calm and busy are the pauses between slices: of a sweep that nobody waits for, and of one that gives memory back.
+	// calm and busy are the pauses between slices: of a sweep that nobody waits for, and of one that gives
+	// memory back.
 	calm = 20 * time.Millisecond
 	busy = time.Millisecond
-	// worthwhile is from how many bytes on the objects of a type are compressed where memory is not short: the compressor's
-	// dictionary and tables take some hundred KB.
+	// worthwhile is from how many bytes on the objects of a type are compressed where memory is not short:
+	// the compressor's dictionary and tables take some hundred KB.
 	worthwhile = 1 << 20
 )
 
@@ -107,8 +108,8 @@ func (r *round) behindFills(ctx context.Context) {
 	}
 }
 
-// compress compresses what is not known to be in use. It begins twice, because the first objects of a store that is
-// compressed for the first time are those that the compressor learns from.
+// compress compresses what is not known to be in use. It begins twice, because the first objects of a store
+// that is compressed for the first time are those that the compressor learns from.
 func (r *round) compress(ctx context.Context, s *Store) {
 	for range 2 {
 		if s.Measure().Compressible() > 0 {
@@ -131,8 +132,8 @@ func (r *round) whole(ctx context.Context, s *Store, how Sweep, more func(saved 
 	}
 }
 
-// keepBudget compresses until the stores come to less than the budget: first what has not been read lately, then also what
-// has. While they come to about as much, what arrives is compressed at once.
+// keepBudget compresses until the stores come to less than the budget: first what has not been read lately,
+// then also what has. While they come to about as much, what arrives is compressed at once.
 func (r *round) keepBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget

@@ -33,7 +33,8 @@ func (runs) Decompress(dst, src []byte) ([]byte, error) {
 // object is number n in a version, of some 4 KB.
 func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	t.Helper()
-	o, err := s.Form().Packer().Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","resourceVersion":"%d"},"data":{"text":"%s"}}`,
+	o, err := s.Form().Packer().Pack(fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","resourceVersion":"%d"},"data":{"text":"%s"}}`,
 		n, version, strings.Repeat("x", 4000)))
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,8 @@ func read(t testing.TB, s *store.Store, n int) {
 	s.Form().Object(item)
 }
 
-// TestSweepsBehindFills fills a store: it is compressed without waiting for a period, but for the samples, and these then.
+// TestSweepsBehindFills fills a store: it is compressed without waiting for a period, but for the samples,
+// and these then.
 func TestSweepsBehindFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
@@ -170,8 +172,8 @@ func put(t testing.TB, s *store.Store, n, version int) {
 	}
 }
 
-// TestBudgetIsKept writes and reads without end, in two stores of which one cannot be compressed: they stay below the
-// budget, which what is in use alone would exceed.
+// TestBudgetIsKept writes and reads without end, in two stores of which one cannot be compressed: they stay
+// below the budget, which what is in use alone would exceed.
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, plain := adaptive(), store.New(store.Options{Form: store.NewPacked(nil, nil)})
@@ -253,7 +255,8 @@ func TestGoroutineEndsWithTheLast(t *testing.T) {
 		leaveB()
 		leave := sweeper.Join(b)
 		fill(t, b)
-		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != objects || a.Measure().Compressed != 0 {
+		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != objects ||
+			a.Measure().Compressed != 0 {
 			t.Errorf("%v; %+v and %+v", err, a.Measure(), b.Measure())
 		}
 		leave()

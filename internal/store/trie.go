@@ -1,12 +1,13 @@
 package store
 
-// trie is an immutable set of entries, found by a 64-bit hash: changing it makes another trie, which shares all
-// but one path with the first. Whoever has one may read it for ever, without a lock. The zero value is empty.
+// trie is an immutable set of entries, found by a 64-bit hash: changing it makes another trie, which shares
+// all but one path with the first. Whoever has one may read it for ever, without a lock. The zero value is
+// empty.
 //
-// Each level of inner nodes takes four bits of the hash, from the top down, until a leaf holds what is left. Slots of
-// an inner node that are next to each other share a leaf as long as their entries fit in one, so that leaves are two
-// thirds full on average however many entries there are. Entries that are new to each other in most of their hash's
-// bits do not exist in practice, but do no harm.
+// Each level of inner nodes takes four bits of the hash, from the top down, until a leaf holds what is left.
+// Slots of an inner node that are next to each other share a leaf as long as their entries fit in one, so
+// that leaves are two thirds full on average however many entries there are. Entries that are new to each
+// other in most of their hash's bits do not exist in practice, but do no harm.
 type trie[E any] struct {
 	// root is one of the two, or neither.
 	inner *inner[E]
@@ -39,9 +40,9 @@ func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
 	}
 }
 
-// leafFrom returns the leaf with the entries of a hash and of others next to it, and the first hash after those, which is
-// zero behind the last leaf. Who goes on from there, in this trie or in one that it has become, misses nothing that is in
-// both.
+// leafFrom returns the leaf with the entries of a hash and of others next to it, and the first hash after
+// those, which is zero behind the last leaf. Who goes on from there, in this trie or in one that it has
+// become, misses nothing that is in both.
 func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 	n := t.inner
 	if n == nil {
@@ -78,8 +79,8 @@ func (t *trie[E]) all(yield func(*E) bool) {
 	}
 }
 
-// with returns a trie that holds e, in place of the entry that matches if there is one. hash gives the hash of
-// any entry.
+// with returns a trie that holds e, in place of the entry that matches if there is one. hash gives the hash
+// of any entry.
 func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64) trie[E] {
 	w := writing[E]{h: h, match: match, hash: hash}
 	next := trie[E]{len: t.len}

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// inner is an inner node. It has a child for each of its slots; a leaf may be the child of 2, 4, 8 or 16 slots whose
-// numbers begin with the same bits.
+// inner is an inner node. It has a child for each of its slots; a leaf may be the child of 2, 4, 8 or 16
+// slots whose numbers begin with the same bits.
 type inner[E any] struct {
 	// leaves has a bit for each slot whose child is a leaf.
 	leaves uint16
-	// children are *leaf[E] where that bit is set, *inner[E] where it is not. One array for both makes a node half as
-	// large as two would, and every write copies a node of each level.
+	// children are *leaf[E] where that bit is set, *inner[E] where it is not. One array for both makes a node
+	// half as large as two would, and every write copies a node of each level.
 	children [fan]unsafe.Pointer
 }
 
@@ -78,7 +78,8 @@ func newInner[E any](sorted []hashed[*E], depth int) *inner[E] {
 	return n
 }
 
-// fill makes children of sorted entries for count slots from first on, of a node at a depth: one leaf if they fit.
+// fill makes children of sorted entries for count slots from first on, of a node at a depth: one leaf if they
+// fit.
 func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 	switch {
 	case len(sorted) <= leafMax || count == 1 && depth+1 == maxDepth:
@@ -93,8 +94,8 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 	}
 }
 
-// collapsed returns the leaf that can stand for a node with few entries, or nil. Half a leaf is few, so that a set
-// that grows and shrinks by one does not pay each time.
+// collapsed returns the leaf that can stand for a node with few entries, or nil. Half a leaf is few, so that
+// a set that grows and shrinks by one does not pay each time.
 func (n *inner[E]) collapsed() *leaf[E] {
 	if n.leaves != 1<<fan-1 {
 		return nil
@@ -123,7 +124,8 @@ type hashed[T any] struct {
 	entry T
 }
 
-// firstFrom returns the place of the first of sorted entries for whose hash from holds, as it does for all after it.
+// firstFrom returns the place of the first of sorted entries for whose hash from holds, as it does for all
+// after it.
 func firstFrom[T any](sorted []hashed[T], from func(hash uint64) bool) int {
 	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }

@@ -12,8 +12,8 @@ const (
 	tagBits = 8
 )
 
-// leaf holds entries in no order. tags are the lowest bits of the hashes of the first entries, so that most of
-// those that do not match need not be looked at.
+// leaf holds entries in no order. tags are the lowest bits of the hashes of the first entries, so that most
+// of those that do not match need not be looked at.
 type leaf[E any] struct {
 	tags    [leafMax]byte
 	entries []*E
@@ -21,8 +21,8 @@ type leaf[E any] struct {
 
 func tag(hash uint64) byte { return byte(hash) }
 
-// makeLeaf returns a leaf with as many entries, which are nil. Both are one piece of memory: that is one allocation
-// for each write, and one place for a reader to wait for.
+// makeLeaf returns a leaf with as many entries, which are nil. Both are one piece of memory: that is one
+// allocation for each write, and one place for a reader to wait for.
 func makeLeaf[E any](entries int) *leaf[E] {
 	switch {
 	case entries <= 4:
@@ -78,9 +78,9 @@ func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
 	return -1
 }
 
-// next returns the first place from at on where an entry of that hash may be, or -1. It compares eight tags at a
-// time: those that are equal become zero bytes, and a zero byte is one that lends when one is subtracted. A byte of
-// one after a zero byte passes for zero, too, which costs a look at its entry.
+// next returns the first place from at on where an entry of that hash may be, or -1. It compares eight tags
+// at a time: those that are equal become zero bytes, and a zero byte is one that lends when one is
+// subtracted. A byte of one after a zero byte passes for zero, too, which costs a look at its entry.
 func (l *leaf[E]) next(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	wanted := uint64(tag(hash)) * ones

@@ -27,7 +27,8 @@ var hashes = map[string]func(string) uint64{
 
 var testSeed = maphash.MakeSeed()
 
-// TestTrieIsAMap compares random histories with a map, and every earlier trie with what it held when it was made.
+// TestTrieIsAMap compares random histories with a map, and every earlier trie with what it held when it was
+// made.
 func TestTrieIsAMap(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,8 @@ func TestTrieIterationEnds(t *testing.T) {
 	var now trie[pair]
 	for n := range 100 {
 		p := &pair{fmt.Sprint(n), n}
-		now = now.with(hashes["good"](p.key), p, func(have *pair) bool { return *have == *p }, func(p *pair) uint64 { return hashes["good"](p.key) })
+		now = now.with(hashes["good"](p.key), p, func(have *pair) bool { return *have == *p },
+			func(p *pair) uint64 { return hashes["good"](p.key) })
 	}
 	var seen []int
 	for p := range now.all {
@@ -160,8 +162,8 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 	return held
 }
 
-// TestLeavesAreFilled grows tries: whatever their size, leaves hold half of what they can on average, so that their
-// number, and with it the memory, does not depend on how the size falls.
+// TestLeavesAreFilled grows tries: whatever their size, leaves hold half of what they can on average, so that
+// their number, and with it the memory, does not depend on how the size falls.
 func TestLeavesAreFilled(t *testing.T) {
 	var now trie[pair]
 	of := func(p *pair) uint64 { return hashes["good"](p.key) }
@@ -187,8 +189,8 @@ func TestLeavesAreFilled(t *testing.T) {
 	}
 }
 
-// TestLeafNext compares looking at eight tags at a time with looking at each: nothing is passed over, and what is
-// looked at in vain is rare.
+// TestLeafNext compares looking at eight tags at a time with looking at each: nothing is passed over, and
+// what is looked at in vain is rare.
 func TestLeafNext(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	vain := 0

@@ -2,16 +2,16 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// Unfolds reports whether objects that come in blocks are to be given a form of their own, by Unfold: where nothing is
-// compressed. Elsewhere they stay as they are, as long as most of their block is in use.
+// Unfolds reports whether objects that come in blocks are to be given a form of their own, by Unfold: where
+// nothing is compressed. Elsewhere they stay as they are, as long as most of their block is in use.
 func (s *Store) Unfolds() bool {
 	f, ok := s.form.(*Packed)
 	return ok && f.press == nil
 }
 
-// Unfold gives the objects of some blocks a form of their own, from a place on (zero: the first), and returns where the next
-// call goes on; zero: this was the last. One that cannot be read stays as it is, and those are told who read it. Readers and
-// handlers see no difference, and wait for nothing.
+// Unfold gives the objects of some blocks a form of their own, from a place on (zero: the first), and returns
+// where the next call goes on; zero: this was the last. One that cannot be read stays as it is, and those are
+// told who read it. Readers and handlers see no difference, and wait for nothing.
 func (s *Store) Unfold(from uint64) (next uint64) {
 	now := s.current.Load()
 	for work := 0; work < sweepRows; {
@@ -33,10 +33,11 @@ func (s *Store) Unfold(from uint64) (next uint64) {
 	return from
 }
 
-// Relieve gives the living objects of a block a form of their own where most of the block has been replaced: it would stay in
-// memory for their sake. Where they are no smaller by themselves it leaves them, until half of them have gone as well. So a block
-// takes no more than about twice what its living objects do, in it or by themselves. It returns false when there is no such
-// block. Readers and handlers see no difference, and wait for nothing.
+// Relieve gives the living objects of a block a form of their own where most of the block has been replaced:
+// it would stay in memory for their sake. Where they are no smaller by themselves it leaves them, until half
+// of them have gone as well. So a block takes no more than about twice what its living objects do, in it or
+// by themselves. It returns false when there is no such block. Readers and handlers see no difference, and
+// wait for nothing.
 func (s *Store) Relieve() bool {
 	s.write.Lock()
 	block := s.blocks.takeSparse()

@@ -38,7 +38,8 @@ func TestValuesOfAnObject(t *testing.T) {
 		{"parity", "k", []string{"1"}, true},
 		{"tags", "nobody", nil, false},
 	} {
-		if got, known := valuesOf(t, first, tc.index, tc.key); known != tc.known || !slices.Equal(got, tc.want) {
+		if got, known := valuesOf(t, first, tc.index, tc.key); known != tc.known ||
+			!slices.Equal(got, tc.want) {
 			t.Errorf("%s of %s: %v, %v", tc.index, tc.key, got, known)
 		}
 	}
@@ -51,8 +52,8 @@ func TestValuesOfAnObject(t *testing.T) {
 	}
 }
 
-// TestValuesOfIndexesThatGo: a row may lose the values of an index that has been removed while an earlier snapshot shows
-// that index still. It must not be taken for an object without values.
+// TestValuesOfIndexesThatGo: a row may lose the values of an index that has been removed while an earlier
+// snapshot shows that index still. It must not be taken for an object without values.
 func TestValuesOfIndexesThatGo(t *testing.T) {
 	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
 	s.Put(s.Prepare((&thing{key: "k", number: 3, tags: []string{"x"}}).keyed()))
@@ -75,7 +76,8 @@ func TestValuesOfIndexesThatGo(t *testing.T) {
 func TestValuesWhileIndexesComeAndGo(t *testing.T) {
 	s := newStore(t, cache.Indexers{"parity": byParity})
 	for n := range 200 {
-		s.Put(s.Prepare((&thing{key: fmt.Sprint("k", n), number: n, tags: []string{fmt.Sprint("t", n)}}).keyed()))
+		s.Put(s.Prepare((&thing{key: fmt.Sprint("k", n), number: n,
+			tags: []string{fmt.Sprint("t", n)}}).keyed()))
 	}
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
@@ -85,8 +87,10 @@ func TestValuesWhileIndexesComeAndGo(t *testing.T) {
 				now := s.Snapshot()
 				for _, name := range now.IndexNames() {
 					for n := range 200 {
-						want := map[bool]string{true: fmt.Sprint(n % 2), false: fmt.Sprint("t", n)}[name == "parity"]
-						if got, known := valuesOf(t, now, name, fmt.Sprint("k", n)); known && !slices.Equal(got, []string{want}) {
+						want := map[bool]string{true: fmt.Sprint(n % 2),
+							false: fmt.Sprint("t", n)}[name == "parity"]
+						if got, known := valuesOf(t, now, name, fmt.Sprint("k", n)); known &&
+							!slices.Equal(got, []string{want}) {
 							t.Errorf("%s of %d: %v", name, n, got)
 							return
 						}

@@ -45,9 +45,9 @@ func (v IndexView) Has(value, key string) bool {
 	}
 }
 
-// AppendValues appends the values of the object of a key, in no particular order. It is false when they are not known
-// any more: the index has been removed since the snapshot was taken, or there is no such object. The values keep all
-// those of the object in memory.
+// AppendValues appends the values of the object of a key, in no particular order. It is false when they are
+// not known any more: the index has been removed since the snapshot was taken, or there is no such object.
+// The values keep all those of the object in memory.
 func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	r := findRow(&v.snapshot.rows, key)
 	if r == nil {
@@ -69,21 +69,21 @@ func (v IndexView) Objects(value string, yield func(key string, item Item) bool)
 	}
 }
 
-// CountKeys counts the values from one on and before another (empty: no bound), without looking at each. It is false
-// for an index that keeps no order.
+// CountKeys counts the values from one on and before another (empty: no bound), without looking at each. It
+// is false for an index that keeps no order.
 func (v IndexView) CountKeys(from, to string) (int, bool) {
 	return v.index.order.count(from, to), v.index.function.sorted
 }
 
-// Each calls yield for each value with the number of objects that have it, in no particular order, until it returns
-// false.
+// Each calls yield for each value with the number of objects that have it, in no particular order, until it
+// returns false.
 func (v IndexView) Each(yield func(value string, count int) bool) {
 	v.index.postings.all(func(p *posting) bool { return yield(p.value, p.len()) })
 }
 
-// Keys calls yield for each value from one on and before another (empty: no bound), in their order or the opposite,
-// with the number of objects that have it, until it returns false. An index that keeps no order is sorted for
-// that, which takes all its values.
+// Keys calls yield for each value from one on and before another (empty: no bound), in their order or the
+// opposite, with the number of objects that have it, until it returns false. An index that keeps no order is
+// sorted for that, which takes all its values.
 func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
 	o := v.index.order
 	if !v.index.function.sorted {

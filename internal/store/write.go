@@ -15,7 +15,8 @@ type Prepared struct {
 	version int
 }
 
-// Prepare readies an object. An index function that fails is reported and the object is left out of that index.
+// Prepare readies an object. An index function that fails is reported and the object is left out of that
+// index.
 func (s *Store) Prepare(object Keyed) Prepared {
 	now := s.current.Load()
 	var failures Failures
@@ -24,8 +25,8 @@ func (s *Store) Prepare(object Keyed) Prepared {
 	return Prepared{Keyed: object, row: r, version: now.version}
 }
 
-// Put stores a prepared object and returns what it replaces, nil when the key is new. It refuses (ok is false,
-// nothing happened) when indexers were added since the object was prepared: prepare it again.
+// Put stores a prepared object and returns what it replaces, nil when the key is new. It refuses (ok is
+// false, nothing happened) when indexers were added since the object was prepared: prepare it again.
 func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -51,7 +52,8 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	return old, true
 }
 
-// Remove deletes a key and returns what was there, or nil. A resource version that is not empty is remembered.
+// Remove deletes a key and returns what was there, or nil. A resource version that is not empty is
+// remembered.
 func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	s.write.Lock()
 	defer s.write.Unlock()

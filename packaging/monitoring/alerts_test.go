@@ -1,5 +1,6 @@
-// Package monitoring has a Grafana dashboard and alerts for the metrics of crdcache's informers. It is a module for its
-// tests alone: they take Prometheus' own parser and promtool, which nobody's program should depend on.
+// Package monitoring has a Grafana dashboard and alerts for the metrics of crdcache's informers. It is a
+// module for its tests alone: they take Prometheus' own parser and promtool, which nobody's program should
+// depend on.
 package monitoring
 
 import (
@@ -36,10 +37,12 @@ func parse(t *testing.T, name string, into any) {
 	}
 }
 
-// promtool runs promtool as promtool.mod has it: without the service discovery of clouds, which is most of its size.
+// promtool runs promtool as promtool.mod has it: without the service discovery of clouds, which is most of
+// its size.
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
-	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
+	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd",
+		"github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
 	run := exec.CommandContext(t.Context(), "go", command...)
 	run.Env = append(os.Environ(), "GOWORK=off") // which -modfile requires
 	out, err := run.CombinedOutput()
@@ -99,7 +102,8 @@ func TestManifest(t *testing.T) {
 	}
 	parse(t, "alerts.yaml", &plain)
 	parse(t, "prometheusrule.yaml", &manifest)
-	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" || manifest.Metadata["name"] != "crdcache" {
+	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" ||
+		manifest.Metadata["name"] != "crdcache" {
 		t.Errorf("%s %s %v", manifest.APIVersion, manifest.Kind, manifest.Metadata)
 	}
 	if diff := gocmp.Diff(plain, manifest.Spec); diff != "" {
@@ -127,7 +131,8 @@ func TestRunbooks(t *testing.T) {
 			t.Errorf("%s: %+v", rule.Alert, rule)
 		}
 	}
-	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(read(t, operations), -1) {
+	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(read(t,
+		operations), -1) {
 		sections = append(sections, match[1])
 	}
 	slices.Sort(alerts)
@@ -140,7 +145,8 @@ func TestRunbooks(t *testing.T) {
 // TestOneVersion: the parser and promtool are of one Prometheus.
 func TestOneVersion(t *testing.T) {
 	version := func(file string) string {
-		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).FindStringSubmatch(read(t, file))
+		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).
+			FindStringSubmatch(read(t, file))
 		if match == nil {
 			t.Fatalf("%s requires no Prometheus", file)
 		}

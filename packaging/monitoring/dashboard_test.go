@@ -65,7 +65,8 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	for _, v := range d.Templating.List {
-		if query := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(v.Definition); query != nil {
+		if query := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(
+			v.Definition); query != nil {
 			metricsOf(t, known, query[1])
 		} else if v.Name != "datasource" {
 			t.Errorf("the variable %s is %q", v.Name, v.Definition)
@@ -73,8 +74,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestPanels: each asks a question, says what the answer means, reads from the data source that is chosen, and covers no
-// other.
+// TestPanels: each asks a question, says what the answer means, reads from the data source that is chosen,
+// and covers no other.
 func TestPanels(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID == "" || d.Title == "" || len(d.Inputs) > 0 {
@@ -90,7 +91,8 @@ func TestPanels(t *testing.T) {
 		if !strings.HasSuffix(p.Title, "?") {
 			t.Errorf("%q is no question", p.Title)
 		}
-		if p.Type != "row" && (p.Description == "" || p.Datasource.UID != "${datasource}" || len(p.Targets) == 0) {
+		if p.Type != "row" && (p.Description == "" || p.Datasource.UID != "${datasource}" ||
+			len(p.Targets) == 0) {
 			t.Errorf("%q lacks a description, a target or the data source: %+v", p.Title, p)
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {

@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// operations is what says what each metric and alert means. A test of the module metrics compares it with the code.
+// operations is what says what each metric and alert means. A test of the module metrics compares it with the
+// code.
 const operations = "../../docs/operations.md"
 
 func read(t *testing.T, name string) string {
@@ -26,7 +27,8 @@ func read(t *testing.T, name string) string {
 func knownMetrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `(crdcache_[a-z_]+)` \\|").FindAllStringSubmatch(read(t, operations), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `(crdcache_[a-z_]+)` \\|").FindAllStringSubmatch(
+		read(t, operations), -1) {
 		names = append(names, match[1])
 	}
 	if len(names) < 10 {
@@ -38,7 +40,8 @@ func knownMetrics(t *testing.T) []string {
 // summaries are those that have no series of their own name.
 var summaries = regexp.MustCompile("^(crdcache_list_duration_seconds)_(sum|count)$")
 
-// metricsOf returns the metrics that an expression asks for, after checking that it parses and that there are such.
+// metricsOf returns the metrics that an expression asks for, after checking that it parses and that there are
+// such.
 func metricsOf(t *testing.T, known []string, expression string) []string {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)

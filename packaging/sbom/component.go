@@ -16,7 +16,8 @@ func component(kind cyclonedx.ComponentType, module *debug.Module) (cyclonedx.Co
 		module = module.Replace
 	}
 	url := purl(module.Path, module.Version)
-	c := cyclonedx.Component{Type: kind, Name: module.Path, Version: module.Version, BOMRef: url, PackageURL: url}
+	c := cyclonedx.Component{Type: kind, Name: module.Path, Version: module.Version, BOMRef: url,
+		PackageURL: url}
 	if module.Sum == "" { // the main module
 		return c, nil
 	}
@@ -28,7 +29,8 @@ func component(kind cyclonedx.ComponentType, module *debug.Module) (cyclonedx.Co
 	return c, nil
 }
 
-// sha256Of turns a sum of go.sum, which is "h1:" and the SHA-256 of the module's list of files in base64, into hexadecimal.
+// sha256Of turns a sum of go.sum, which is "h1:" and the SHA-256 of the module's list of files in base64,
+// into hexadecimal.
 func sha256Of(sum string) (string, error) {
 	encoded, found := strings.CutPrefix(sum, "h1:")
 	if !found {

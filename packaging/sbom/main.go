@@ -1,6 +1,6 @@
-// Command sbom writes the software bill of materials of a Go program in CycloneDX JSON: the modules that the linker put
-// into it, with the checksums that the go command verified them by. It reads what is in the file and nothing else, so
-// that the same program always has the same bill.
+// Command sbom writes the software bill of materials of a Go program in CycloneDX JSON: the modules that the
+// linker put into it, with the checksums that the go command verified them by. It reads what is in the file
+// and nothing else, so that the same program always has the same bill.
 package main
 
 import (
@@ -43,7 +43,8 @@ func billOf(info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 		return nil, err
 	}
 	library := cyclonedx.Component{
-		Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, BOMRef: purl("std", info.GoVersion),
+		Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, BOMRef: purl("std",
+			info.GoVersion),
 		PackageURL: purl("std", info.GoVersion), Description: "the standard library of Go",
 	}
 	components := []cyclonedx.Component{library}

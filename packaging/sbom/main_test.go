@@ -55,7 +55,8 @@ func TestBillOfReplaced(t *testing.T) {
 		t.Errorf("the program is %s", got)
 	}
 	last := (*bill.Components)[1]
-	if last.Name != "example.com/fork" || (*last.Hashes)[0].Value != "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
+	if last.Name != "example.com/fork" ||
+		(*last.Hashes)[0].Value != "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
 		t.Errorf("a replaced module is %+v, %v", last, *last.Hashes)
 	}
 }
@@ -65,7 +66,8 @@ func TestErrors(t *testing.T) {
 		t.Error("a folder has a bill")
 	}
 	for _, sum := range []string{"go.sum", "h1:?"} {
-		if _, err := component(cyclonedx.ComponentTypeLibrary, &debug.Module{Path: "a", Sum: sum}); err == nil {
+		if _, err := component(cyclonedx.ComponentTypeLibrary,
+			&debug.Module{Path: "a", Sum: sum}); err == nil {
 			t.Errorf("%q is taken for a checksum", sum)
 		}
 	}

@@ -12,7 +12,8 @@ func TestCountsStaySmall(t *testing.T) {
 	injector := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const requests = 1000
 	for i := range requests {
-		injector.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, fmt.Sprintf("/apis/example.com/v1/widgets?resourceVersion=%d", i), nil))
+		injector.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet,
+			fmt.Sprintf("/apis/example.com/v1/widgets?resourceVersion=%d", i), nil))
 	}
 	if n := injector.Count(Match{Resource: "widgets"}); n != requests || len(injector.mu.counts) != 1 {
 		t.Errorf("%d requests are counted, in %d sorts", n, len(injector.mu.counts))

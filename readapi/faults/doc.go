@@ -2,7 +2,8 @@
 //
 // # Usage
 //
-// An Injector stands before any handler, a readapi one or a proxy. Faults are added and removed while it runs:
+// An Injector stands before any handler, a readapi one or a proxy. Faults are added and removed while it
+// runs:
 //
 //	injector := faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 //	remove := injector.Add(faults.Fault{

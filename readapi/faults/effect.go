@@ -45,11 +45,12 @@ func Hold(until <-chan struct{}) Effect {
 	}
 }
 
-// Status answers with this code, reason and message. Without a reason it is the one that a kube-apiserver has for the
-// code.
+// Status answers with this code, reason and message. Without a reason it is the one that a kube-apiserver has
+// for the code.
 func Status(code int, reason metav1.StatusReason, message string) Effect {
 	if reason == "" {
-		reason = apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
+		reason = apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0,
+			false).ErrStatus.Reason
 	}
 	return answer(metav1.Status{Code: int32(code), Reason: reason, Message: message})
 }
@@ -63,7 +64,8 @@ func Expired() Effect {
 func ExpiredEvent() Effect {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
-		status := complete(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version"})
+		status := complete(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+			Message: "too old resource version"})
 		// The client has gone when this fails: nobody is left to tell.
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": status})
 	}
@@ -88,7 +90,8 @@ func Header(name, value string, of Effect) Effect {
 
 // Fail answers 500.
 func Fail() Effect {
-	return Status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: it was injected")
+	return Status(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+		"Internal error occurred: it was injected")
 }
 
 func complete(s metav1.Status) metav1.Status {

@@ -13,7 +13,8 @@ import (
 )
 
 func Example() {
-	injector := faults.New(readapi.NewHandler(readapi.NewStorage(readapi.StorageOptions{}), readapi.HandlerOptions{}))
+	injector := faults.New(readapi.NewHandler(readapi.NewStorage(readapi.StorageOptions{}),
+		readapi.HandlerOptions{}))
 	injector.Add(faults.Fault{
 		Match:  faults.Match{Verbs: []string{"list"}, Resource: "customresourcedefinitions"},
 		Times:  1,

@@ -31,9 +31,11 @@ var gvr = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resou
 func newInjector(t testing.TB) *faults.Injector {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
-	err := storage.SetType(readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource, Kind: "Widget"}, Versions: []readapi.Version{{Name: gvr.Version}}})
+	err := storage.SetType(readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource,
+		Kind: "Widget"}, Versions: []readapi.Version{{Name: gvr.Version}}})
 	for _, name := range []string{"a", "b", "c"} {
-		_, applyErr := storage.ApplyJSON([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"}}`))
+		_, applyErr := storage.ApplyJSON(
+			[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"}}`))
 		err = errors.Join(err, applyErr)
 	}
 	if err != nil {
@@ -56,14 +58,19 @@ func TestListEffects(t *testing.T) {
 		effect faults.Effect
 		want   func(error) bool
 	}{
-		"delay":    {faults.Delay(time.Millisecond), func(err error) bool { return err == nil }},
-		"hold":     {faults.Hold(held), func(err error) bool { return err == nil }},
-		"expired":  {faults.Expired(), apierrors.IsResourceExpired},
-		"throttle": {faults.Status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no"), apierrors.IsTooManyRequests},
-		"fail":     {faults.Fail(), apierrors.IsInternalError},
-		"forbid":   {faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not"), apierrors.IsForbidden},
-		"cut":      {faults.Cut(0, 40), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		"corrupt":  {faults.Corrupt(0), func(err error) bool { return err != nil && strings.Contains(err.Error(), "invalid character '#'") }},
+		"delay":   {faults.Delay(time.Millisecond), func(err error) bool { return err == nil }},
+		"hold":    {faults.Hold(held), func(err error) bool { return err == nil }},
+		"expired": {faults.Expired(), apierrors.IsResourceExpired},
+		"throttle": {faults.Status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no"),
+			apierrors.IsTooManyRequests},
+		"fail": {faults.Fail(), apierrors.IsInternalError},
+		"forbid": {faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not"),
+			apierrors.IsForbidden},
+		"cut": {faults.Cut(0, 40), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		"corrupt": {faults.Corrupt(0), func(err error) bool {
+			return err != nil &&
+				strings.Contains(err.Error(), "invalid character '#'")
+		}},
 	}
 	i := newInjector(t)
 	for way, config := range transports(t, i) {
@@ -109,7 +116,8 @@ func TestThrottle(t *testing.T) {
 	i.Add(faults.Fault{Effect: faults.Throttle(1), Times: 1})
 	w := httptest.NewRecorder()
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
-	if w.Code != 429 || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"retryAfterSeconds":1`) {
+	if w.Code != 429 || w.Header().Get("Retry-After") != "1" ||
+		!strings.Contains(w.Body.String(), `"retryAfterSeconds":1`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
@@ -117,10 +125,12 @@ func TestThrottle(t *testing.T) {
 // TestReasonAndHeader asks for what Status adds, and for a header of a test's choice.
 func TestReasonAndHeader(t *testing.T) {
 	i := newInjector(t)
-	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "", "you may not"))})
+	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "",
+		"you may not"))})
 	w := httptest.NewRecorder()
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
-	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" || !strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
+	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" ||
+		!strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
@@ -183,10 +193,12 @@ func TestWatchEffects(t *testing.T) {
 		}
 		for name, tt := range tests {
 			t.Run(way+" "+name, func(t *testing.T) {
-				defer i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"watch-list"}, Resource: gvr.Resource}, Effect: tt.effect})()
+				defer i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"watch-list"},
+					Resource: gvr.Resource}, Effect: tt.effect})()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				url := config.Host + "/apis/example.com/v1/widgets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+				url := config.Host +
+					"/apis/example.com/v1/widgets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -243,12 +255,14 @@ func TestTimesAndMatch(t *testing.T) {
 	}
 	i.Add(faults.Fault{Match: faults.Match{Resource: "widgets"}, Effect: faults.Fail(), Times: 2})
 	i.Add(faults.Fault{Match: faults.Match{Path: "/version"}, Effect: faults.Expired()})
-	i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"get"}}, Effect: faults.Status(418, "Teapot", "tea")})
+	i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"get"}},
+		Effect: faults.Status(418, "Teapot", "tea")})
 	for _, tt := range []struct {
 		path string
 		code int
 	}{
-		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets/a", 418}, {"/version", 410}, {"/apis", 200},
+		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets/a", 418}, {"/version",
+			410}, {"/apis", 200},
 		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets", 200},
 	} {
 		if got := ask(tt.path); got != tt.code {
@@ -274,7 +288,9 @@ func TestTimesAndMatch(t *testing.T) {
 
 // TestPatience ends the faults that wait when the client gives up.
 func TestPatience(t *testing.T) {
-	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(), "delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0, 0), "stall in the middle": faults.Stall(0, 40)} {
+	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(),
+		"delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0,
+			0), "stall in the middle": faults.Stall(0, 40)} {
 		t.Run(name, func(t *testing.T) {
 			i := newInjector(t)
 			i.Add(faults.Fault{Effect: effect})
@@ -287,7 +303,8 @@ func TestPatience(t *testing.T) {
 				_ = i.Await(t.Context(), faults.Match{}, 1)
 				cancel()
 			}()
-			if _, err := client.Resource(gvr).List(ctx, metav1.ListOptions{}); !errors.Is(err, context.Canceled) {
+			if _, err := client.Resource(gvr).List(ctx, metav1.ListOptions{}); !errors.Is(err,
+				context.Canceled) {
 				t.Errorf("error = %v", err)
 			}
 		})

@@ -43,7 +43,8 @@ type Injector struct {
 	mu struct {
 		sync.Mutex
 		faults []*active
-		// counts are the requests that came: how many of each sort, of which there are as many as there are paths.
+		// counts are the requests that came: how many of each sort, of which there are as many as there are
+		// paths.
 		counts  map[sort]int
 		arrived chan struct{} // closed and replaced with every request
 	}
@@ -73,7 +74,8 @@ func New(next http.Handler) *Injector {
 	return i
 }
 
-// Add adds a fault and returns what removes it. Of several that fit a request, the one that was added last counts.
+// Add adds a fault and returns what removes it. Of several that fit a request, the one that was added last
+// counts.
 func (i *Injector) Add(f Fault) (remove func()) {
 	added := &active{Fault: f}
 	i.mu.Lock()

@@ -9,31 +9,32 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Cut passes on so many lines of the answer and so many bytes of the next one, and then closes the connection. A
-// line of a watch is an event; a list is one line.
+// Cut passes on so many lines of the answer and so many bytes of the next one, and then closes the
+// connection. A line of a watch is an event; a list is one line.
 func Cut(lines, size int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size}, r)
 	}
 }
 
-// Stall passes on so many lines of the answer and so many bytes of the next one, and then nothing until the client gives
-// up. With 0 and 0 the client gets the header of the answer alone.
+// Stall passes on so many lines of the answer and so many bytes of the next one, and then nothing until the
+// client gives up. With 0 and 0 the client gets the header of the answer alone.
 func Stall(lines, size int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size, before: r.Context().Done()}, r)
 	}
 }
 
-// DropBookmarks passes on a watch without its bookmarks. A watch-list without the one that ends its initial objects never
-// comes to an end of them.
+// DropBookmarks passes on a watch without its bookmarks. A watch-list without the one that ends its initial
+// objects never comes to an end of them.
 func DropBookmarks() Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(&bookmarkDropper{ResponseWriter: w}, r)
 	}
 }
 
-// Corrupt passes on so many lines of the answer, spoils the next one so that it is no JSON, and passes on the rest.
+// Corrupt passes on so many lines of the answer, spoils the next one so that it is no JSON, and passes on the
+// rest.
 func Corrupt(lines int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(&corrupter{ResponseWriter: w, lines: lines}, r)

@@ -18,12 +18,13 @@ const AnswerKind = "QueryAnswer"
 // Answer is the answer to a query over HTTP, as JSON. What was not asked for is left out.
 type Answer struct {
 	Kind string `json:"kind"`
-	// ResourceVersion is what the answer is at, and Contact when the API server last confirmed that. Stale is set while
-	// the cache may be behind.
+	// ResourceVersion is what the answer is at, and Contact when the API server last confirmed that. Stale is
+	// set while the cache may be behind.
 	ResourceVersion string    `json:"resourceVersion"`
 	Contact         time.Time `json:"contact"`
 	Stale           bool      `json:"stale,omitempty"`
-	// Plan says how the query was answered, one step on each line, and Warnings why the answer may not be what was meant.
+	// Plan says how the query was answered, one step on each line, and Warnings why the answer may not be
+	// what was meant.
 	Plan     string   `json:"plan,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Continue is the token for what comes next; empty when nothing does.
@@ -137,7 +138,8 @@ func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 		patience = readapi.DefaultWriteTimeout
 	}
 	if patience > 0 {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // not every server can do that
+		// not every server can do that
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	}
 	_, err := w.Write(*buf)
 	*buf = (*buf)[:0]

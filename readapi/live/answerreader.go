@@ -82,8 +82,8 @@ func (r *AnswerReader) end() error {
 	return nil
 }
 
-// Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first error: that
-// of take, or of an answer that is incomplete.
+// Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
+// error: that of take, or of an answer that is incomplete.
 func (r *AnswerReader) Each(take func(text []byte) error) error {
 	for first := true; r.open; first = false {
 		ended, err := r.stream.Take(']')

@@ -9,12 +9,15 @@ import (
 	"testing"
 )
 
-// TestReadAnswer reads objects and rows one by one, and everything else at once, and detects where an answer is cut.
+// TestReadAnswer reads objects and rows one by one, and everything else at once, and detects where an answer
+// is cut.
 func TestReadAnswer(t *testing.T) {
 	s := newScene(t, Options{})
-	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true", "count": "&count=true"} {
+	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true",
+		"count": "&count=true"} {
 		t.Run(name, func(t *testing.T) {
-			text := ask(t, s.server, QueryPath(demo, "v1", "", "workloads")+"?scan=true"+parameters).Body.String()
+			text := ask(t, s.server, QueryPath(demo, "v1", "", "workloads")+"?scan=true"+
+				parameters).Body.String()
 			var whole struct{ Items, Rows []json.RawMessage }
 			s.ok(json.Unmarshal([]byte(text), &whole))
 			var want []string
@@ -26,7 +29,11 @@ func TestReadAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			if err := r.Each(func(text []byte) error { got = append(got, string(text)); return nil }); err != nil {
+			if err := r.Each(func(text []byte) error {
+				got = append(got,
+					string(text))
+				return nil
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, want) || r.Kind != AnswerKind || r.ResourceVersion == "" {

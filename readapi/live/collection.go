@@ -53,20 +53,23 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 		return nil
 	}
 	base := c.sorted(h)
-	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)), base: base}
+	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)),
+		base: base}
 	if version >= h.Version {
 		s.indexed, s.of = h.Snapshot, c
 	}
 	return s
 }
 
-// Since implements readapi.Collection. What a comparison with the API server has confirmed beyond the history counts for nothing
-// here: objects may have come and gone in between, of which the informer hears later, and so do those who know of one.
+// Since implements readapi.Collection. What a comparison with the API server has confirmed beyond the history
+// counts for nothing here: objects may have come and gone in between, of which the informer hears later, and
+// so do those who know of one.
 func (c *collection) Since(version uint64) readapi.Changes {
 	h := c.informer.History()
 	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.Version, Next: h.Next}
 	if h.Epoch != c.epoch {
-		changes.Oldest = max(changes.Oldest, version+1) // however its versions compare, this is another history
+		// however its versions compare, this is another history
+		changes.Oldest = max(changes.Oldest, version+1)
 	}
 	if version < changes.Oldest {
 		return changes
@@ -75,7 +78,8 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	for i := first; i < h.Len(); i++ {
 		change := h.At(i)
 		changes.List = append(changes.List, readapi.Change{
-			ResourceVersion: change.Version, Before: c.objectOrNil(change.Key, change.Old), After: c.objectOrNil(change.Key, change.New),
+			ResourceVersion: change.Version, Before: c.objectOrNil(change.Key,
+				change.Old), After: c.objectOrNil(change.Key, change.New),
 		})
 	}
 	return changes
@@ -89,8 +93,8 @@ type sorted struct {
 	epoch   int
 }
 
-// most is how many changes may lie between a sorted list and what is asked for, as a part of its length, so that the list is
-// not made anew.
+// most is how many changes may lie between a sorted list and what is asked for, as a part of its length, so
+// that the list is not made anew.
 const most = 8
 
 // sorted returns a list of objects from which the present is not far.
@@ -117,8 +121,8 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 	return list
 }
 
-// changesTo is what makes the list that of another version in the same history: what is added or replaced, by key, and the
-// zero object for what is not there.
+// changesTo is what makes the list that of another version in the same history: what is added or replaced, by
+// key, and the zero object for what is not there.
 func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uint64) map[string]object {
 	changes := map[string]object{}
 	for i := range h.Len() {

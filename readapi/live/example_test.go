@@ -16,12 +16,13 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// Example serves the namespaces of a cluster from a cache. A program would listen somewhere; here the client calls the server
-// within the process.
+// Example serves the namespaces of a cluster from a cache. A program would listen somewhere; here the client
+// calls the server within the process.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	objects := fstest.MapFS{"a.yaml": {Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
+	objects := fstest.MapFS{"a.yaml": {Data: []byte(
+		"{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
 	cluster, err := testcluster.New(ctx, testcluster.Options{FS: objects, Paths: []string{"a.yaml"}})
 	if err != nil {
 		fmt.Println(err)
@@ -30,7 +31,8 @@ func Example() {
 	tracker, _ := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
 	ended := make(chan error)
 	go func() { ended <- tracker.Run(ctx) }() // ended by cancel
-	factory, _ := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	factory, _ := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
+		Types: tracker.Types()})
 	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config()})
 	if err != nil {
 		fmt.Println(err)

@@ -30,7 +30,8 @@ var (
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// scene is a cluster with the project's manifests, and a Server over a factory that follows some of its types.
+// scene is a cluster with the project's manifests, and a Server over a factory that follows some of its
+// types.
 type scene struct {
 	*testing.T
 	cluster *testcluster.Cluster
@@ -38,11 +39,12 @@ type scene struct {
 	server  *Server
 }
 
-// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type. prepare may break the cluster
-// before.
+// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type. prepare may
+// break the cluster before.
 func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *scene {
 	t.Helper()
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,8 @@ func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *sce
 	s.ok(err)
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
+		Types: tracker.Types()})
 	s.ok(err)
 	options.Factory, options.Types, options.Config = s.factory, tracker.Types(), cluster.Config()
 	s.server, err = New(options)

@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// checks are comparisons of a cache with the API server. Who asks for one while another is under way gets the next, which
-// begins after that, together with all who ask meanwhile.
+// checks are comparisons of a cache with the API server. Who asks for one while another is under way gets the
+// next, which begins after that, together with all who ask meanwhile.
 type checks struct {
 	timeout time.Duration
 	mu      struct {
@@ -56,7 +56,8 @@ func (c *collection) fresh(ctx context.Context) error {
 	}
 }
 
-// reach waits until the cache has got to a version. Should the API server not be there yet either, the handler says so.
+// reach waits until the cache has got to a version. Should the API server not be there yet either, the
+// handler says so.
 func (c *collection) reach(ctx context.Context, version uint64) error {
 	err := c.fresh(ctx)
 	if c.ResourceVersion() >= version {
@@ -65,14 +66,15 @@ func (c *collection) reach(ctx context.Context, version uint64) error {
 	return err
 }
 
-// awaitVersion waits until a watch may go on from a version that the cache has not reached. A version that a fresh cache has
-// not reached is lost with a restored backup: the client has to list again. An API server would accept the watch, and send
-// nothing.
+// awaitVersion waits until a watch may go on from a version that the cache has not reached. A version that a
+// fresh cache has not reached is lost with a restored backup: the client has to list again. An API server
+// would accept the watch, and send nothing.
 func (c *collection) awaitVersion(ctx context.Context, version uint64) error {
 	if err := c.fresh(ctx); err != nil || c.ResourceVersion() >= version {
 		return nil // without an answer the watch waits, as that of an API server does
 	}
-	return apierrors.NewResourceExpired(fmt.Sprintf("the API server has not reached resource version %d: it was restored from an older backup", version))
+	return apierrors.NewResourceExpired(fmt.Sprintf(
+		"the API server has not reached resource version %d: it was restored from an older backup", version))
 }
 
 func (c *collection) runChecks() {
@@ -119,16 +121,17 @@ const (
 
 // compare asks the API server how far it is, and waits until the cache has got there.
 //
-// A cache that was further before it asked shows what a restore of a backup has undone. It is not fresh before its informer
-// has listed the type again, which begins another epoch.
+// A cache that was further before it asked shows what a restore of a backup has undone. It is not fresh
+// before its informer has listed the type again, which begins another epoch.
 //
-// Resource versions count the changes of all types, and a watch on which nothing happens tells of those of others once a
-// minute. So where the cache lags, it may have everything all the same: it has if all objects are of the same versions, or,
-// where they are many, if another watch from there on brings nothing that the cache has not got before a bookmark says
-// that it has got to the version.
+// Resource versions count the changes of all types, and a watch on which nothing happens tells of those of
+// others once a minute. So where the cache lags, it may have everything all the same: it has if all objects
+// are of the same versions, or, where they are many, if another watch from there on brings nothing that the
+// cache has not got before a bookmark says that it has got to the version.
 func (c *collection) compare(ctx context.Context) error {
 	before := c.informer.History()
-	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}}, acceptPartials)
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}},
+		acceptPartials)
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,8 @@ func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.Hist
 		select {
 		case <-h.Next:
 		case <-ctx.Done():
-			return apierrors.NewServiceUnavailable("the API server was restored from an older backup, and the cache has not been listed again yet")
+			return apierrors.NewServiceUnavailable(
+				"the API server was restored from an older backup, and the cache has not been listed again yet")
 		}
 	}
 }
@@ -211,7 +215,8 @@ func same(s *dynamicinformer.Snapshot, items []item) bool {
 	return true
 }
 
-// probeSeconds is how long the watch of a probe may last. A kube-apiserver sends a bookmark two seconds before the end.
+// probeSeconds is how long the watch of a probe may last. A kube-apiserver sends a bookmark two seconds
+// before the end.
 const probeSeconds = "3"
 
 // probe watches until a version, and waits until the cache has what has come.
@@ -258,10 +263,12 @@ type watchError struct {
 func newWatchError(text json.RawMessage) error {
 	var status metav1.Status
 	_ = json.Unmarshal(text, &status) // another object has no code
-	return &watchError{apierrors.NewServiceUnavailable("the API server ended a watch: " + string(text)), status.Code}
+	return &watchError{apierrors.NewServiceUnavailable("the API server ended a watch: " + string(text)),
+		status.Code}
 }
 
-// watchTo watches from one version to another, and returns the version of the last change in between, or that it began with.
+// watchTo watches from one version to another, and returns the version of the last change in between, or that
+// it began with.
 func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {probeSeconds},

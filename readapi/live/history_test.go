@@ -19,9 +19,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestHistories writes at random, and has the informer list again and the type go and come, while a client lists and
-// watches, now the server, now the cluster, and always goes on from where it is. Of what is written after its list, nothing is
-// lost, doubled or invented.
+// TestHistories writes at random, and has the informer list again and the type go and come, while a client
+// lists and watches, now the server, now the cluster, and always goes on from where it is. Of what is written
+// after its list, nothing is lost, doubled or invented.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -66,7 +66,8 @@ func (w *writer) step() {
 			w.Error(err)
 		}
 	case n < 98: // the watch of the informer ends with 410
-		if list, err := w.cluster.Client().Resource(environments).List(w.Context(), metav1.ListOptions{}); err == nil && len(list.Items) > 0 {
+		if list, err := w.cluster.Client().Resource(environments).List(w.Context(),
+			metav1.ListOptions{}); err == nil && len(list.Items) > 0 {
 			_, err := w.cluster.Storage().Restore(&list.Items[0])
 			w.ok(err)
 		}
@@ -83,7 +84,8 @@ func (w *writer) step() {
 	}
 }
 
-// check compares what a client has been told with what was written, and what it has in the end with what there is.
+// check compares what a client has been told with what was written, and what it has in the end with what
+// there is.
 func (w *writer) check(r *reader) {
 	for _, s := range r.segments {
 		for version, what := range w.written {
@@ -93,7 +95,8 @@ func (w *writer) check(r *reader) {
 			}
 		}
 		for version, what := range s.told {
-			if w.written[version] != what && !strings.HasPrefix(what, lastName) && strings.HasPrefix(what, "w") {
+			if w.written[version] != what && !strings.HasPrefix(what, lastName) &&
+				strings.HasPrefix(what, "w") {
 				w.Errorf("%q of %d has never been written", what, version)
 			}
 		}
@@ -177,7 +180,8 @@ func (r *reader) list() bool {
 // watch watches for some events, and reports whether the client can go on from there.
 func (r *reader) watch() bool {
 	now := r.segments[len(r.segments)-1]
-	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d", environmentsPath, now.to)
+	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d",
+		environmentsPath, now.to)
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://server"+path, nil)
 	if err != nil {
 		r.Error(err)
@@ -222,7 +226,8 @@ func (r *reader) apply(now *segment, kind string, o environment) {
 	case kind == "BOOKMARK":
 		return
 	case (kind == "ADDED") != (had == ""):
-		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, had, slices.Sorted(maps.Keys(r.state)))
+		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, had,
+			slices.Sorted(maps.Keys(r.state)))
 	case kind == "DELETED":
 		delete(r.state, name)
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// KeeperOptions say what a Keeper keeps. Server, Tracker and Selection are required. The functions are called by Run, one at a
-// time, and with no lock held.
+// KeeperOptions say what a Keeper keeps. Server, Tracker and Selection are required. The functions are called
+// by Run, one at a time, and with no lock held.
 type KeeperOptions struct {
 	// Server serves the types, whose informers are those of its factory.
 	Server *Server
@@ -26,20 +26,22 @@ type KeeperOptions struct {
 	Tracker *discovery.Tracker
 	// Selection says which of them are kept.
 	Selection *discovery.Selection
-	// View says which objects of a type are kept, and how, and with which indexes; those of the options count for nothing.
-	// Default: all objects, with no indexes.
+	// View says which objects of a type are kept, and how, and with which indexes; those of the options count
+	// for nothing. Default: all objects, with no indexes.
 	View func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
-	// Exclude returns why a type is not kept that is selected; nil where it is kept. Of what a pattern or a category
-	// stands for nobody is told. Default: nothing is excluded.
+	// Exclude returns why a type is not kept that is selected; nil where it is kept. Of what a pattern or a
+	// category stands for nobody is told. Default: nothing is excluded.
 	Exclude func(discovery.Resource) error
-	// Kept and Dropped are told of each type that begins to be kept, and that is kept no longer. Default: nobody is.
+	// Kept and Dropped are told of each type that begins to be kept, and that is kept no longer. Default:
+	// nobody is.
 	Kept, Dropped func(discovery.Resource)
-	// Refused is told of a name that stands for nothing which can be kept, when that or its reason is new. Default: nobody is.
+	// Refused is told of a name that stands for nothing which can be kept, when that or its reason is new.
+	// Default: nobody is.
 	Refused func(name string, why error)
 }
 
-// Keeper keeps the types of a selection in a Server: those that come later as well, and those that go no longer. It is made by
-// NewKeeper, works in Run, and is safe for concurrent use.
+// Keeper keeps the types of a selection in a Server: those that come later as well, and those that go no
+// longer. It is made by NewKeeper, works in Run, and is safe for concurrent use.
 type Keeper struct {
 	options KeeperOptions
 	changed chan struct{}
@@ -69,7 +71,10 @@ func NewKeeper(options KeeperOptions) (*Keeper, error) {
 		return nil, errors.New("live: Server, Tracker and Selection are required")
 	}
 	if options.View == nil {
-		options.View = func(discovery.Resource) (o dynamicinformer.ResourceOptions, _ []*indexers.Index) { return o, nil }
+		options.View = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
+			_ []*indexers.Index) {
+			return o, nil
+		}
 	}
 	if options.Exclude == nil {
 		options.Exclude = func(discovery.Resource) error { return nil }
@@ -88,8 +93,8 @@ func NewKeeper(options KeeperOptions) (*Keeper, error) {
 	return k, nil
 }
 
-// Run keeps what is selected among the types that there are, until ctx ends. What is kept then stays so: it ends with the
-// factory. It is called once.
+// Run keeps what is selected among the types that there are, until ctx ends. What is kept then stays so: it
+// ends with the factory. It is called once.
 func (k *Keeper) Run(ctx context.Context) {
 	subscription := k.options.Tracker.Subscribe(func(discovery.Event) { k.wake() })
 	defer subscription.Stop()
@@ -142,8 +147,8 @@ func (k *Keeper) Type(gr schema.GroupResource) (KeptType, bool) {
 	return KeptType{}, false
 }
 
-// Problems returns the names of the selection that stand for nothing which can be kept, and names of types that could not be
-// kept, with the reasons.
+// Problems returns the names of the selection that stand for nothing which can be kept, and names of types
+// that could not be kept, with the reasons.
 func (k *Keeper) Problems() map[string]error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -157,12 +162,12 @@ func (k *Keeper) Reconciled() bool {
 	return k.mu.reconciled
 }
 
-// doubtPause is between looks at types of which discovery could not say whether they are there: that it can again is no change of
-// a type, so that nobody tells of it. It is a variable for the sake of tests.
+// doubtPause is between looks at types of which discovery could not say whether they are there: that it can
+// again is no change of a type, so that nobody tells of it. It is a variable for the sake of tests.
 var doubtPause = 30 * time.Second
 
-// reconcile keeps what is selected among the types that there are now, and nothing else. It reports whether it is not known of
-// some whether they are there.
+// reconcile keeps what is selected among the types that there are now, and nothing else. It reports whether
+// it is not known of some whether they are there.
 func (k *Keeper) reconcile() (doubtful bool) {
 	wanted, problems, doubtful := k.wanted(k.options.Tracker.Snapshot().Catalog())
 	for _, kept := range k.Types() {
@@ -179,7 +184,8 @@ func (k *Keeper) reconcile() (doubtful bool) {
 		k.set(gr, nil)
 		k.options.Dropped(kept.Resource)
 	}
-	for _, gr := range slices.SortedFunc(maps.Keys(wanted), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, gr := range slices.SortedFunc(maps.Keys(wanted),
+		func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		r := wanted[gr]
 		kept, err := k.acquire(r)
 		if err != nil {
@@ -202,9 +208,11 @@ func (k *Keeper) reconcile() (doubtful bool) {
 	return doubtful
 }
 
-// wanted are the types that are selected and can be kept, and what is selected and cannot be, by name. doubtful says that there are
-// others of which discovery does not know whether they are there. That there is a definition is said by itself.
-func (k *Keeper) wanted(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource, problems map[string]error, doubtful bool) {
+// wanted are the types that are selected and can be kept, and what is selected and cannot be, by name.
+// doubtful says that there are others of which discovery does not know whether they are there. That there is
+// a definition is said by itself.
+func (k *Keeper) wanted(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource,
+	problems map[string]error, doubtful bool) {
 	types = map[schema.GroupResource]discovery.Resource{}
 	selected, problems := k.options.Selection.Types(catalog)
 	for _, s := range selected {

@@ -44,12 +44,13 @@ func (d *doubtful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// TestKeeperInDoubt: a pattern has the types that there are definitions of, whatever discovery says of their group, and
-// others as soon as discovery knows of them, although nothing of them has changed.
+// TestKeeperInDoubt: a pattern has the types that there are definitions of, whatever discovery says of their
+// group, and others as soon as discovery knows of them, although nothing of them has changed.
 func TestKeeperInDoubt(t *testing.T) {
 	doubtPause = 10 * time.Millisecond
 	t.Cleanup(func() { doubtPause = 30 * time.Second })
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func TestKeeperInDoubt(t *testing.T) {
 	s.ok(err)
 	told := make(chan string, 100)
 	keeper, err := NewKeeper(KeeperOptions{
-		Server: s.server, Tracker: tracker, Selection: selection, Kept: func(r discovery.Resource) { told <- r.GVR.Resource },
+		Server: s.server, Tracker: tracker, Selection: selection,
+		Kept: func(r discovery.Resource) { told <- r.GVR.Resource },
 	})
 	s.ok(err)
 	s.ok(s.factory.Start(ctx))

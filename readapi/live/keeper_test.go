@@ -22,21 +22,26 @@ func gadgets(versions ...string) *unstructured.Unstructured {
 	for i, name := range versions {
 		all = append(all, map[string]any{
 			"name": name, "served": true, "storage": i == 0,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+				"x-kubernetes-preserve-unknown-fields": true}},
 		})
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "gadgets." + demo},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gadgets." + demo},
 		"spec": map[string]any{
-			"group": demo, "scope": "Cluster", "names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+			"group": demo, "scope": "Cluster", "names": map[string]any{"plural": "gadgets",
+				"singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
 			"versions": all,
 		},
 	}}
 }
 
-// TestKeeper: types are kept as they appear and dropped as they go, those of a pattern and those that are named.
+// TestKeeper: types are kept as they appear and dropped as they go, those of a pattern and those that are
+// named.
 func TestKeeper(t *testing.T) {
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +49,8 @@ func TestKeeper(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
 	s.ok(err)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
+		Types: tracker.Types()})
 	s.ok(err)
 	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: cluster.Config()})
 	s.ok(err)
@@ -65,7 +71,10 @@ func TestKeeper(t *testing.T) {
 			}
 			return nil
 		},
-		Kept: func(r discovery.Resource) { tell("kept " + r.String()) }, Dropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
+		Kept: func(r discovery.Resource) {
+			tell("kept " +
+				r.String())
+		}, Dropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
 		Refused: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
 	})
 	s.ok(err)
@@ -93,12 +102,14 @@ func TestKeeper(t *testing.T) {
 			}
 		}
 	}
-	expect("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.", "refused later.example.com: ", "refused secrets: not this one")
+	expect("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
+		"refused later.example.com: ", "refused secrets: not this one")
 	gr := schema.GroupResource{Group: demo, Resource: "gadgets"}
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1")))
 	expect("kept gadgets.v1beta1.")
 	s.ok(s.server.WaitForSync(t.Context(), gr))
-	if kept, ok := keeper.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(keeper.Types()) != 5 || !keeper.Reconciled() {
+	if kept, ok := keeper.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(keeper.Types()) != 5 ||
+		!keeper.Reconciled() {
 		t.Errorf("kept are %v, of which %+v", keeper.Types(), kept)
 	}
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))

@@ -21,19 +21,21 @@ type kept struct {
 	checks   checks
 	asking   chan struct{} // holds a token while somebody asks about the gap
 
-	// over is closed when the type is not served from the informer any more: that has stopped, or is kept no longer.
+	// over is closed when the type is not served from the informer any more: that has stopped, or is kept no
+	// longer.
 	over chan struct{}
 
 	mu struct {
 		sync.Mutex
-		// typ is how the type is served, and ended is closed when that changes; nil as long as it is not known.
+		// typ is how the type is served, and ended is closed when that changes; nil as long as it is not
+		// known.
 		typ   *readapi.Type
 		spec  string // of its definition
 		ended chan struct{}
 		// sorted is what somebody has listed last.
 		sorted weak.Pointer[sorted]
-		// confirmed says that the cache of an epoch, from when its history had got to one version on, is known to be complete
-		// up to another, of which its watch has not told.
+		// confirmed says that the cache of an epoch, from when its history had got to one version on, is
+		// known to be complete up to another, of which its watch has not told.
 		confirmed struct {
 			from, version uint64
 			epoch         int

@@ -61,9 +61,10 @@ func (w *valved) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// TestWatchTellsOfWhatComesLate: an object is created and deleted before the informer hears of it. That the cache has all objects
-// is right then, as a list shows. A watch that comes from the API server, or another cache, where the object was, hears of its end
-// all the same, and one that comes from before hears of all of it.
+// TestWatchTellsOfWhatComesLate: an object is created and deleted before the informer hears of it. That the
+// cache has all objects is right then, as a list shows. A watch that comes from the API server, or another
+// cache, where the object was, hears of its end all the same, and one that comes from before hears of all of
+// it.
 func TestWatchTellsOfWhatComesLate(t *testing.T) {
 	var events valve
 	s := newScene(t, Options{}, events.of("environments"))
@@ -77,12 +78,15 @@ func TestWatchTellsOfWhatComesLate(t *testing.T) {
 	}
 	before := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	during := s.watch(environmentsPath + "?watch=true&resourceVersion=" + brief.GetResourceVersion())
-	bookmarks := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
-	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" || number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
+	bookmarks := s.watch(environmentsPath +
+		"?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
+	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" ||
+		number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
 		t.Errorf("who goes on from %+v misses what has not been told", e)
 	}
 	open()
-	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"}, during: {"DELETED brief"}} {
+	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"},
+		during: {"DELETED brief"}} {
 		for _, want := range wants {
 			if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
 				t.Errorf("got %+v, want %s", e, want)
@@ -91,12 +95,13 @@ func TestWatchTellsOfWhatComesLate(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthers: a list that has begun at the API server, or another cache, goes on at one that has not heard yet that it has
-// got as far.
+// TestPagesOfOthers: a list that has begun at the API server, or another cache, goes on at one that has not
+// heard yet that it has got as far.
 func TestPagesOfOthers(t *testing.T) {
 	s := newScene(t, Options{})
 	s.reached(s.put("zz", "a"))
-	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{ // another type: the version rises
+	// another type: the version rises
+	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "later"},
 	}}))
 	page, err := s.cluster.Client().Resource(environments).List(t.Context(), metav1.ListOptions{Limit: 1})

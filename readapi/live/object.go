@@ -18,7 +18,8 @@ type object struct {
 	key     string // may be a part of stored
 	stored  dynamicinformer.PackedObject
 	version string // "v1"
-	// custom objects are written as they come; of others a kube-apiserver writes kind and apiVersion where it pleases.
+	// custom objects are written as they come; of others a kube-apiserver writes kind and apiVersion where it
+	// pleases.
 	custom bool
 }
 
@@ -112,8 +113,9 @@ func (o object) view(see func(text []byte)) error {
 	return nil
 }
 
-// cutType cuts kind and apiVersion, with their quotes, off the beginning of an object, where they are in what a
-// kube-apiserver sends of a built-in type (the kind first), and in what an informer completes. rest follows their comma.
+// cutType cuts kind and apiVersion, with their quotes, off the beginning of an object, where they are in what
+// a kube-apiserver sends of a built-in type (the kind first), and in what an informer completes. rest follows
+// their comma.
 func cutType(text []byte) (kind, version, rest []byte, found bool) {
 	rest, found = bytes.CutPrefix(text, []byte{'{'})
 	if !found {
@@ -141,7 +143,8 @@ func cutMember(text []byte, name string) (value, rest []byte, found bool) {
 	return text[start : start+end+2], behind[end+2:], true
 }
 
-// indexKey returns the key that a value has in the index of a name; false where there is no such index, or it is composite.
+// indexKey returns the key that a value has in the index of a name; false where there is no such index, or it
+// is composite.
 func (k *kept) indexKey(name, value string) (key string, found bool, err error) {
 	for _, x := range k.indexes {
 		if x.Name == name && !x.Composite() {

@@ -10,10 +10,12 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStoppedInformer: what an informer shows that has stopped is what was there then. It is served no more, and its watches end.
+// TestStoppedInformer: what an informer shows that has stopped is what was there then. It is served no more,
+// and its watches end.
 func TestStoppedInformer(t *testing.T) {
 	s := newScene(t, Options{})
-	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1", "dev").GetResourceVersion())
+	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
+		"dev").GetResourceVersion())
 	s.ok(s.factory.Shutdown(context.Background()))
 	for { // until its end
 		if _, ok := w.next(); !ok {
@@ -25,13 +27,14 @@ func TestStoppedInformer(t *testing.T) {
 	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
 		t.Errorf("what came later: %d, served by the %s", answer.Code, answer.Header().Get(ServedHeader))
 	}
-	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err, dynamicinformer.ErrStopped) {
+	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err,
+		dynamicinformer.ErrStopped) {
 		t.Errorf("waiting for what has stopped: %v", err)
 	}
 }
 
-// TestWaitingEnds: who waits for a type that is dropped meanwhile is told, and who waits for one that another informer takes the
-// place of waits for that.
+// TestWaitingEnds: who waits for a type that is dropped meanwhile is told, and who waits for one that another
+// informer takes the place of waits for that.
 func TestWaitingEnds(t *testing.T) {
 	s := newScene(t, Options{})
 	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}

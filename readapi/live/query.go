@@ -19,7 +19,8 @@ import (
 // queryPrefix is what stands before the path of a type in requests that query it.
 const queryPrefix = "/query"
 
-// QueryPath is the path on which a type is queried, in a namespace or in all: "/query/apis/example.com/v1/widgets".
+// QueryPath is the path on which a type is queried, in a namespace or in all:
+// "/query/apis/example.com/v1/widgets".
 //
 // Its parameters are those of a GET:
 //
@@ -36,10 +37,10 @@ const queryPrefix = "/query"
 //	groupBy, compute
 //	               groups, and what is computed of each; both may be repeated
 //	explain        true says how the query would be answered
-//	watch          true follows what the query finds, with the events and the parameters of a watch of the Kubernetes API
+//	watch          true returns a watch of the query, with the events and parameters of the Kubernetes API
 //
-// The answer is an [Answer], and errors are Status objects. The objects are of the present moment, as for a list without
-// resourceVersion; "Cache-Control: max-stale" takes what the cache has.
+// The answer is an [Answer], and errors are Status objects. The objects are of the present moment, as for a
+// list without resourceVersion; "Cache-Control: max-stale" takes what the cache has.
 func QueryPath(group, version, namespace, resource string) string {
 	path := queryPrefix + "/apis/" + group + "/" + version
 	if group == "" {
@@ -67,7 +68,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), strings.ToLower(r.Method))
 	case !ok || asked.Name != "":
-		return apierrors.NewBadRequest(fmt.Sprintf("%s names no type: a query is on %s", r.URL.Path, QueryPath("GROUP", "VERSION", "", "RESOURCE")))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s names no type: a query is on %s", r.URL.Path,
+			QueryPath("GROUP", "VERSION", "", "RESOURCE")))
 	}
 	c, err := s.queried(asked)
 	if err != nil {
@@ -82,7 +84,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 		return c.watchQuery(w, inner, asked, q)
 	}
 	if selector := params.Get("fieldSelector"); selector != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
 	if !maxStale(r) {
 		if err := c.fresh(r.Context()); err != nil {
@@ -91,7 +94,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	}
 	conceals := asked.Namespace != "" && c.server.options.ConcealPlans
 	if conceals && params.Get("explain") == "true" {
-		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
+		return apierrors.NewBadRequest(
+			"explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
 	answer, err := c.answerInTurns(r.Context(), q, asked.Namespace, params)
 	if err != nil {
@@ -131,7 +135,8 @@ func (s *Server) queried(asked readapi.Request) (*collection, error) {
 	case lostRights(status):
 		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
 	case h.Namespace != "" && h.Namespace != asked.Namespace:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("of %s only the namespace %s is kept here", gr, h.Namespace))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("of %s only the namespace %s is kept here",
+			gr, h.Namespace))
 	case !h.Synced:
 		return nil, apierrors.NewServiceUnavailable(status.String())
 	}
@@ -150,7 +155,8 @@ func parseQuery(text string) (query.Query, error) {
 		return nil, explained(err)
 	}
 	if follows, _ := query.FollowsReferences(q); follows {
-		return nil, apierrors.NewBadRequest("queries about references are not answered here: they take all types that refer, and are referred to")
+		return nil, apierrors.NewBadRequest(
+			"queries about references are not answered here: they take all types that refer, and are referred to")
 	}
 	return q, nil
 }
@@ -158,7 +164,8 @@ func parseQuery(text string) (query.Query, error) {
 // explained makes an answer to the client of what is wrong with a query.
 func explained(err error) error {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, &status) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	var wrong *query.Error
@@ -169,7 +176,8 @@ func explained(err error) error {
 }
 
 // answerInTurns is answer among the queries and selectors of other users. The answer is written after that.
-func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace string, params url.Values) (*answering, error) {
+func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace string,
+	params url.Values) (*answering, error) {
 	options, err := queryOptions(params)
 	if err != nil {
 		return nil, err
@@ -187,7 +195,8 @@ func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace
 }
 
 // answer asks the cache.
-func (c *collection) answer(ctx context.Context, q query.Query, params url.Values, options query.Options) (*answering, error) {
+func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
+	options query.Options) (*answering, error) {
 	querier := query.New(query.ForInformer(c.informer), c.indexes...)
 	a := &answering{Answer: Answer{Kind: AnswerKind}}
 	switch {
@@ -235,14 +244,16 @@ func queryOptions(params url.Values) (query.Options, error) {
 	if text := params.Get("limit"); text != "" {
 		var err error
 		if o.Limit, err = strconv.Atoi(text); err != nil || o.Limit < 0 {
-			return o, apierrors.NewBadRequest(fmt.Sprintf("limit is %q: give a number that is not negative", text))
+			return o, apierrors.NewBadRequest(
+				fmt.Sprintf("limit is %q: give a number that is not negative", text))
 		}
 	}
 	return o, nil
 }
 
 // group computes groups.
-func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values, options query.Options) error {
+func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values,
+	options query.Options) error {
 	aggregation := query.Aggregation{GroupBy: params["groupBy"]}
 	for _, text := range params["compute"] {
 		measure, err := query.ParseMeasure(text)

@@ -60,12 +60,14 @@ func TestQuery(t *testing.T) {
 	if diff := cmp.Diff(all.Keys, append(page.Keys, rest.Keys...)); diff != "" {
 		t.Errorf("the pages are not the whole: %s", diff)
 	}
-	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil || *count.Count != len(all.Keys) {
+	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil ||
+		*count.Count != len(all.Keys) {
 		t.Errorf("the number is %v", count.Count)
 	}
 	values, _ := s.query("", "values", "port")
 	groups, _ := s.query("", "groupBy", "port", "compute", "max(.spec.replicas)")
-	if len(values.Values) == 0 || len(groups.Groups) < len(values.Values) || groups.Groups[0].Results[0].Value == "" {
+	if len(values.Values) == 0 || len(groups.Groups) < len(values.Values) ||
+		groups.Groups[0].Results[0].Value == "" {
 		t.Errorf("the values are %+v, the groups %+v", values.Values, groups.Groups)
 	}
 	some, _ := s.query("payments", "q", "port=8080", "keys", "true")
@@ -77,7 +79,8 @@ func TestQuery(t *testing.T) {
 	if plan, _ := s.query("", "q", "port=8080", "explain", "true"); plan.Plan == "" || plan.Items != nil {
 		t.Errorf("the plan is %q", plan.Plan)
 	}
-	if labelled, _ := s.query("", "labelSelector", "demo.crdcache.dev/team=checkout", "scan", "true", "keys", "true"); len(labelled.Keys) == 0 {
+	if labelled, _ := s.query("", "labelSelector", "demo.crdcache.dev/team=checkout", "scan", "true", "keys",
+		"true"); len(labelled.Keys) == 0 {
 		t.Error("no object has the label")
 	}
 }
@@ -117,7 +120,8 @@ func TestQueryIsFollowed(t *testing.T) {
 	s := newScene(t, Options{})
 	s.put("in", "moon")
 	s.put("out", "earth")
-	watch := s.watch(QueryPath(demo, "v1", "", "environments") + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" +
+	watch := s.watch(QueryPath(demo, "v1", "", "environments") +
+		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" +
 		"&allowWatchBookmarks=true&q=" + url.QueryEscape(`where("@.spec.stage == \"moon\"")`))
 	expect := func(want string) {
 		t.Helper()

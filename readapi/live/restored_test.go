@@ -15,14 +15,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestRestoredServer: the API server is restored from a backup, of which the informer does not know yet. Lists are not
-// answered with the lost objects, and watches from a lost version are refused as soon as the cache is right again.
+// TestRestoredServer: the API server is restored from a backup, of which the informer does not know yet.
+// Lists are not answered with the lost objects, and watches from a lost version are refused as soon as the
+// cache is right again.
 func TestRestoredServer(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 	const path = "/apis/example.com/v1/gadgets"
 	gadget := func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": "a", "name": name},
+			"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": "a",
+				"name": name},
 		}}
 	}
 	cluster := apitest.New(t, apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true})
@@ -37,11 +39,13 @@ func TestRestoredServer(t *testing.T) {
 	}
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
+		Types: tracker.Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := New(Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config(), FreshTimeout: 100 * time.Millisecond})
+	server, err := New(Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config(),
+		FreshTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +69,8 @@ func TestRestoredServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before listed
-	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil || len(before.Items) != 3 {
+	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil ||
+		len(before.Items) != 3 {
 		t.Fatalf("there are %v, %v", before, err)
 	}
 

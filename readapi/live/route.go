@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// ServedHeader is the response header that names the source of an answer: "cache" or "cluster". An answer without it is
-// an error.
+// ServedHeader is the response header that names the source of an answer: "cache" or "cluster". An answer
+// without it is an error.
 const ServedHeader = "Crdcache-Served"
 
 // Values of ServedHeader, and other headers of answers.
@@ -116,18 +116,20 @@ func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
 	return c.selects(query.Get("fieldSelector"))
 }
 
-// lostRights reports whether the API server refuses the requests of an informer, and would refuse those of its clients.
+// lostRights reports whether the API server refuses the requests of an informer, and would refuse those of
+// its clients.
 func lostRights(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
 // readable reports whether something that is accepted can be written here.
 func readable(accept string) bool {
-	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") || strings.Contains(accept, "*")
+	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") ||
+		strings.Contains(accept, "*")
 }
 
-// selects reports whether it is known which objects have the fields. The fields of built-in types are in the code of a
-// kube-apiserver.
+// selects reports whether it is known which objects have the fields. The fields of built-in types are in the
+// code of a kube-apiserver.
 func (c *collection) selects(selector string) bool {
 	if selector == "" || c.typ.Custom {
 		return true
@@ -147,7 +149,8 @@ func maxStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// wait waits until the cache has what the request asks for at least, and until it is known whether the client can continue.
+// wait waits until the cache has what the request asks for at least, and until it is known whether the client
+// can continue.
 func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")

@@ -7,7 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// rows makes the rows of a table of custom resources. It is for one request: columns are not safe for concurrent use.
+// rows makes the rows of a table of custom resources. It is for one request: columns are not safe for
+// concurrent use.
 type rows struct{ columns []printcolumn.Column }
 
 // newRows returns the rows of a type in the version that is kept.
@@ -27,14 +28,16 @@ func newRows(c *collection) *rows {
 func (r *rows) definitions() []metav1.TableColumnDefinition {
 	all := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {
-		all = append(all, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority})
+		all = append(all, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format,
+			Description: c.Description, Priority: c.Priority})
 	}
 	return all
 }
 
 // of returns the row of an object.
 func (r *rows) of(object *unstructured.Unstructured) Row {
-	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(), Cells: []any{object.GetName()}}
+	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
+		Cells: []any{object.GetName()}}
 	for _, c := range r.columns {
 		row.Cells = append(row.Cells, c.Cell(object.Object))
 	}

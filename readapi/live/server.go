@@ -26,19 +26,22 @@ const (
 
 // Options say what a Server stands on. Factory, Types and Config are required.
 type Options struct {
-	// Factory has the informers. From New on it also follows CustomResourceDefinitions, which say how types are served.
+	// Factory has the informers. From New on it also follows CustomResourceDefinitions, which say how types
+	// are served.
 	Factory *dynamicinformer.Factory
 	// Types tells which types there are; a discovery.Tracker does through its Types method.
 	Types typesource.Source
-	// Config is how to reach the API server for what is not served from the cache, and to ask it how far it is. It is
-	// copied. It should have no limit on the rate (QPS -1): requests of clients wait for it.
+	// Config is how to reach the API server for what is not served from the cache, and to ask it how far it
+	// is. It is copied. It should have no limit on the rate (QPS -1): requests of clients wait for it.
 	Config *rest.Config
-	// History is how many changes of each type can at least be watched after the fact. Default DefaultHistory.
+	// History is how many changes of each type can at least be watched after the fact. Default
+	// DefaultHistory.
 	History int
-	// FreshTimeout is how long a request for the present state waits until the cache has it. Default DefaultFreshTimeout.
+	// FreshTimeout is how long a request for the present state waits until the cache has it. Default
+	// DefaultFreshTimeout.
 	FreshTimeout time.Duration
-	// ConcealPlans leaves plans and warnings out of answers to queries in one namespace, and refuses to explain them: they
-	// count the objects of all namespaces. It is for readers who may not list these.
+	// ConcealPlans leaves plans and warnings out of answers to queries in one namespace, and refuses to
+	// explain them: they count the objects of all namespaces. It is for readers who may not list these.
 	ConcealPlans bool
 	// Handler adjusts watches; Writes has no effect.
 	Handler readapi.HandlerOptions
@@ -59,8 +62,8 @@ type Server struct {
 	}
 }
 
-// New returns a server that keeps no type yet. Close ends what it asks of the factory. The error says what the options lack, or
-// is that of the config or the factory.
+// New returns a server that keeps no type yet. Close ends what it asks of the factory. The error says what
+// the options lack, or is that of the config or the factory.
 func New(options Options) (*Server, error) {
 	if options.Factory == nil || options.Types == nil || options.Config == nil {
 		return nil, errors.New("live: Factory, Types and Config are required")
@@ -75,10 +78,12 @@ func New(options Options) (*Server, error) {
 	if s.upstream, err = newUpstream(options.Config); err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
-	if s.definitions, err = options.Factory.Acquire(crd.GVR, dynamicinformer.ResourceOptions{Shard: dynamicinformer.Unsharded()}); err != nil {
+	if s.definitions, err = options.Factory.Acquire(crd.GVR,
+		dynamicinformer.ResourceOptions{Shard: dynamicinformer.Unsharded()}); err != nil {
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
 	}
-	registration, err := s.definitions.Informer().AddEventHandler(dynamicinformer.Named("live", dynamicinformer.MetadataOnly(redefiner{s})))
+	registration, err := s.definitions.Informer().AddEventHandler(dynamicinformer.Named("live",
+		dynamicinformer.MetadataOnly(redefiner{s})))
 	if err != nil {
 		s.definitions.Release()
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
@@ -103,16 +108,17 @@ func (s *Server) Close() {
 	}
 }
 
-// Keep serves the type of an informer of the factory from its cache, with these indexes, which the informer has. Another
-// informer of the type takes the place of an earlier one. Once the informer has stopped, the type is no longer served from its
-// cache, and its watches end. Keep fails for views that are no copy of the type, see
-// dynamicinformer.Informer.KeepHistory.
+// Keep serves the type of an informer of the factory from its cache, with these indexes, which the informer
+// has. Another informer of the type takes the place of an earlier one. Once the informer has stopped, the
+// type is no longer served from its cache, and its watches end. Keep fails for views that are no copy of the
+// type, see dynamicinformer.Informer.KeepHistory.
 func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
 	k := &kept{
-		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes, set: indexers.CompileIndexes(indexes...),
+		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes,
+		set:  indexers.CompileIndexes(indexes...),
 		over: make(chan struct{}), asking: make(chan struct{}, 1),
 	}
 	k.mu.bridging = map[uint64]int{}
@@ -163,7 +169,8 @@ type backend struct{ *Server }
 
 var _ readapi.Backend = backend{}
 
-// ServedTypes implements readapi.Backend. It is asked only whether a group has built-in types: discovery is the cluster's.
+// ServedTypes implements readapi.Backend. It is asked only whether a group has built-in types: discovery is
+// the cluster's.
 func (b backend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
 // Collection implements readapi.Backend.

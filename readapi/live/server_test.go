@@ -58,8 +58,10 @@ func TestAnswersAreThoseOfTheCluster(t *testing.T) {
 				headers = []string{"Accept", tt.accept}
 			}
 			want, got := ask(t, s.cluster, tt.path, headers...), ask(t, s.server, tt.path, headers...)
-			if got.Code != want.Code || got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
-				t.Errorf("got %d of %s, the cluster answers %d of %s", got.Code, got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
+			if got.Code != want.Code ||
+				got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
+				t.Errorf("got %d of %s, the cluster answers %d of %s", got.Code,
+					got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
 			}
 			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {
 				t.Errorf("the answer differs: %s", diff)
@@ -87,24 +89,28 @@ func TestNothingIsWritten(t *testing.T) {
 		{http.MethodPost, "/query/apis/" + demo + "/v1/environments"},
 	} {
 		w := httptest.NewRecorder()
-		s.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, r.path, strings.NewReader("{}")))
+		s.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, r.path,
+			strings.NewReader("{}")))
 		if w.Code != http.StatusMethodNotAllowed {
 			t.Errorf("%s %s is answered with %d: %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy", "/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demo + "/v1"} {
+	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy",
+		"/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demo + "/v1"} {
 		if w := ask(t, s.server, path); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != "" {
 			t.Errorf("%s is answered with %d by %q: %s", path, w.Code, w.Header().Get(ServedHeader), w.Body)
 		}
 	}
 }
 
-// TestListIsFresh changes something and lists: what was there before the list is on it, whatever else happens in the cluster.
+// TestListIsFresh changes something and lists: what was there before the list is on it, whatever else happens
+// in the cluster.
 func TestListIsFresh(t *testing.T) {
 	s := newScene(t, Options{})
 	names := func() string {
 		var list unstructured.UnstructuredList
-		s.ok(list.UnmarshalJSON(ask(t, s.server, "/apis/"+demo+"/v1/environments?labelSelector=!demo.crdcache.dev/continent").Body.Bytes()))
+		s.ok(list.UnmarshalJSON(ask(t, s.server,
+			"/apis/"+demo+"/v1/environments?labelSelector=!demo.crdcache.dev/continent").Body.Bytes()))
 		var names []string
 		for _, o := range list.Items {
 			names = append(names, o.GetName())
@@ -115,7 +121,8 @@ func TestListIsFresh(t *testing.T) {
 		name := fmt.Sprint("new-", i)
 		s.put(name, "staging")
 		s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "payments"},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name,
+				"namespace": "payments"},
 		}}))
 		if got := names(); !strings.Contains(got+" ", name+" ") {
 			t.Fatalf("%s is not on a list that began after it: %s", name, got)
@@ -131,7 +138,8 @@ func TestListIsFresh(t *testing.T) {
 func TestIndexesAreFieldSelectors(t *testing.T) {
 	s := newScene(t, Options{})
 	for selector, want := range map[string]int{
-		"port=8080": 0, "port!=8080": 0, "port=8080,metadata.namespace=payments": 0, "team=nobody": 0, "port=none": 0,
+		"port=8080": 0, "port!=8080": 0, "port=8080,metadata.namespace=payments": 0, "team=nobody": 0,
+		"port=none": 0,
 	} {
 		list, err := s.client(workloads).List(t.Context(), metav1.ListOptions{FieldSelector: selector})
 		s.ok(err)
@@ -159,7 +167,8 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 			t.Errorf("%s selects %d objects, not %d", selector, len(list.Items), want)
 		}
 	}
-	if _, err := s.client(workloads).List(t.Context(), metav1.ListOptions{FieldSelector: "condition=a"}); err == nil {
+	if _, err := s.client(workloads).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "condition=a"}); err == nil {
 		t.Error("a composite index is taken for a field")
 	}
 }
@@ -176,7 +185,8 @@ func one(b bool) int {
 func TestPrunedIsSaid(t *testing.T) {
 	s := newScene(t, Options{})
 	handle, err := s.factory.Acquire(environments, dynamicinformer.ResourceOptions{
-		Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}},
+		Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{
+			dynamicinformer.PruneManagedFields}},
 	})
 	s.ok(err)
 	defer handle.Release()
@@ -195,7 +205,8 @@ func TestPrunedIsSaid(t *testing.T) {
 	}
 }
 
-// TestViewsThatAreNoCopyAreRefused fails for informers that have a part of a type, in another form or without an order.
+// TestViewsThatAreNoCopyAreRefused fails for informers that have a part of a type, in another form or without
+// an order.
 func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 	s := newScene(t, Options{})
 	for name, options := range map[string]dynamicinformer.ResourceOptions{
@@ -207,7 +218,8 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 	} {
 		handle, err := s.factory.Acquire(workloads, options)
 		s.ok(err)
-		if err := s.server.Keep(handle.Informer()); err == nil || !strings.Contains(err.Error(), "no history is kept") {
+		if err := s.server.Keep(handle.Informer()); err == nil ||
+			!strings.Contains(err.Error(), "no history is kept") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		handle.Release()
@@ -233,7 +245,8 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 // TestOneNamespace answers for the one that is kept, and passes on what is about others.
 func TestOneNamespace(t *testing.T) {
 	s := newScene(t, Options{})
-	handle, err := s.factory.Acquire(workloads, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("payments")})
+	handle, err := s.factory.Acquire(workloads,
+		dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("payments")})
 	s.ok(err)
 	defer handle.Release()
 	s.ok(handle.WaitForSync(t.Context()))
@@ -244,7 +257,8 @@ func TestOneNamespace(t *testing.T) {
 		"/apis/" + demo + "/v1/workloads":                     servedByCluster,
 	} {
 		want, got := ask(t, s.cluster, path), ask(t, s.server, path)
-		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" || got.Header().Get(ServedHeader) != by {
+		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" ||
+			got.Header().Get(ServedHeader) != by {
 			t.Errorf("%s: answered by %q; %s", path, got.Header().Get(ServedHeader), diff)
 		}
 	}

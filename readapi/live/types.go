@@ -114,8 +114,8 @@ func specOf(obj any) string {
 	return string(m.GetUID()) + string(content.Spec)
 }
 
-// typeOf returns how a type is served, and the spec of its definition, if it has one; false while that is not known. It
-// takes what the cluster tells by discovery, and for custom resources their definition.
+// typeOf returns how a type is served, and the spec of its definition, if it has one; false while that is not
+// known. It takes what the cluster tells by discovery, and for custom resources their definition.
 func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec string, ok bool) {
 	known, ok, _ := s.types.lookup(gvr.GroupResource())
 	definitions := s.definitions.Informer()
@@ -142,9 +142,10 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 	}, "", true
 }
 
-// WaitForSync waits until a type is served from the cache: it is kept, its informer has synced, and it is known how it is
-// served, for which CustomResourceDefinitions have to be readable. The error is the context's cause, or says that the type is
-// not kept, or not any more; it is an ErrStopped when its informer has stopped.
+// WaitForSync waits until a type is served from the cache: it is kept, its informer has synced, and it is
+// known how it is served, for which CustomResourceDefinitions have to be readable. The error is the context's
+// cause, or says that the type is not kept, or not any more; it is an ErrStopped when its informer has
+// stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
 	for {
 		k := s.keeper(gr)

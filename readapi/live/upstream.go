@@ -25,8 +25,8 @@ type upstream struct {
 	proxy  *httputil.ReverseProxy
 }
 
-// forwarded are the headers of requests that are passed on. Who asks is none of the API server's business: the server does,
-// with its own rights, and impersonates nobody for others.
+// forwarded are the headers of requests that are passed on. Who asks is none of the API server's business:
+// the server does, with its own rights, and impersonates nobody for others.
 var forwarded = []string{"Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "User-Agent"}
 
 func newUpstream(config *rest.Config) (*upstream, error) {
@@ -78,8 +78,10 @@ func (u *upstream) url(path, query string) *url.URL {
 	return &to
 }
 
-// get sends a request of the server's own, and returns the body of a good answer. The error is that of the API server.
-func (u *upstream) get(ctx context.Context, path string, query url.Values, accept string) (io.ReadCloser, error) {
+// get sends a request of the server's own, and returns the body of a good answer. The error is that of the
+// API server.
+func (u *upstream) get(ctx context.Context, path string, query url.Values,
+	accept string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url(path, query.Encode()).String(), nil)
 	if err != nil {
 		return nil, err
@@ -111,7 +113,8 @@ func statusError(answer *http.Response) error {
 	}
 	if err != nil || status.Code == 0 {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: int32(answer.StatusCode), Message: fmt.Sprintf("the server answered %s", answer.Status),
+			Status: metav1.StatusFailure, Code: int32(answer.StatusCode),
+			Message: fmt.Sprintf("the server answered %s", answer.Status),
 		}}
 	}
 	return &apierrors.StatusError{ErrStatus: status}

@@ -39,7 +39,8 @@ func (s *scene) reached(o *unstructured.Unstructured) {
 	}
 }
 
-// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, also those of other types.
+// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, also those of other
+// types.
 func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
 	s := newScene(t, Options{})
 	first := s.put("w0", "a")
@@ -52,7 +53,8 @@ func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
 	before := first.GetResourceVersion()
 	for _, want := range []string{"ADDED w1", "MODIFIED w0", "DELETED w1", "ADDED w2"} {
 		e, _ := watch.next()
-		if got := e.Type + " " + e.Object.Metadata.Name; got != want || number(e.Object.Metadata.ResourceVersion) <= number(before) {
+		if got := e.Type + " " + e.Object.Metadata.Name; got != want ||
+			number(e.Object.Metadata.ResourceVersion) <= number(before) {
 			t.Errorf("got %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion, want, before)
 		}
 		before = e.Object.Metadata.ResourceVersion
@@ -82,8 +84,8 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	}
 }
 
-// TestRelistOfTheInformerExpiresWatches has the API server end the informer's watch with 410: what has happened until the
-// list that follows has no order.
+// TestRelistOfTheInformerExpiresWatches has the API server end the informer's watch with 410: what has
+// happened until the list that follows has no order.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s := newScene(t, Options{})
 	o := s.put("w", "a")
@@ -101,10 +103,12 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	}
 }
 
-// TestRedefinitionEndsWatches changes the definition of a type, after which its watches are served by the new one.
+// TestRedefinitionEndsWatches changes the definition of a type, after which its watches are served by the new
+// one.
 func TestRedefinitionEndsWatches(t *testing.T) {
 	s := newScene(t, Options{})
-	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + s.put("w", "a").GetResourceVersion())
+	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
+		s.put("w", "a").GetResourceVersion())
 	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
 	s.ok(err)
 	labelled := definition.DeepCopy()
@@ -114,7 +118,8 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 	definition, err = s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
 	s.ok(err)
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	versions[0].(map[string]any)["additionalPrinterColumns"] = []any{map[string]any{"name": "Moon", "type": "string", "jsonPath": ".spec.region"}}
+	versions[0].(map[string]any)["additionalPrinterColumns"] = []any{map[string]any{"name": "Moon",
+		"type": "string", "jsonPath": ".spec.region"}}
 	s.ok(unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
 	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), definition, updateOptions)
 	s.ok(err)
@@ -125,7 +130,8 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 	}
 }
 
-// TestEventsHaveTheIdentityOfTheirObjects gives all watches the same objects, so that what they are told is encoded once.
+// TestEventsHaveTheIdentityOfTheirObjects gives all watches the same objects, so that what they are told is
+// encoded once.
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newScene(t, Options{})
 	before := s.put("w", "a")
@@ -151,7 +157,8 @@ func TestTypeThatGoes(t *testing.T) {
 		}
 		<-changed
 	}
-	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != servedByCluster {
+	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound ||
+		w.Header().Get(ServedHeader) != servedByCluster {
 		t.Errorf("answered with %d by %q: %s", w.Code, w.Header().Get(ServedHeader), w.Body)
 	}
 }

@@ -52,7 +52,8 @@ func (b builtIn) has(f flags) bool { return b.flags&f != 0 }
 // definition returns the type as a storage serves it.
 func (b builtIn) definition() readapi.Type {
 	version := readapi.Version{
-		Name: b.version, Unserved: strings.Fields(b.unserved), SelectableFields: strings.Fields(selectable[b.plural]),
+		Name: b.version, Unserved: strings.Fields(b.unserved),
+		SelectableFields: strings.Fields(selectable[b.plural]),
 	}
 	if b.has(hasStatus) {
 		version.Subresources = []string{"status"}
@@ -68,7 +69,8 @@ func (b builtIn) definition() readapi.Type {
 		Group: b.group, Names: names, Namespaced: b.has(namespaced), Versions: []readapi.Version{version},
 		Rules: readapi.Rules{
 			NoGeneration: !b.has(counted), UnconditionalUpdate: b.has(unconditional),
-			CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName), AnyFinalizer: b.group == "coordination.k8s.io",
+			CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName),
+			AnyFinalizer: b.group == "coordination.k8s.io",
 		},
 	}
 	if b.group == admission {

@@ -17,11 +17,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// Options say what a cluster begins with. The zero value is a cluster with the built-in types and the namespaces that every
-// cluster has.
+// Options say what a cluster begins with. The zero value is a cluster with the built-in types and the
+// namespaces that every cluster has.
 type Options struct {
-	// Paths are files and directories of manifests that are loaded first, as by Cluster.LoadFiles; or, with FS, by
-	// Cluster.LoadFS.
+	// Paths are files and directories of manifests that are loaded first, as by Cluster.LoadFiles; or, with
+	// FS, by Cluster.LoadFS.
 	Paths []string
 	// FS is where Paths are, such as an embed.FS. Default: the file system of the machine.
 	FS fs.FS
@@ -29,12 +29,14 @@ type Options struct {
 	Objects []runtime.Object
 	// Types are served beside those that CustomResourceDefinitions define.
 	Types []readapi.Type
-	// Scheme knows Go types: it tells the kinds of typed objects that do not say theirs, and lets strategic merge patches be
-	// served for the built-in kinds that it has. Default: objects have to say their kinds, and such patches are refused.
+	// Scheme knows Go types: it tells the kinds of typed objects that do not say theirs, and lets strategic
+	// merge patches be served for the built-in kinds that it has. Default: objects have to say their kinds,
+	// and such patches are refused.
 	Scheme *runtime.Scheme
 	// Bare leaves out the built-in types, and with them namespaces: objects may then be in any.
 	Bare bool
-	// History is how many changes of each type are remembered at least for watches. Default readapi.DefaultHistory.
+	// History is how many changes of each type are remembered at least for watches. Default
+	// readapi.DefaultHistory.
 	History int
 	// BookmarkInterval is how often a watch gets a bookmark. Default readapi.DefaultBookmarkInterval.
 	BookmarkInterval time.Duration
@@ -42,15 +44,16 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Cluster is a Kubernetes API in memory. It is an http.Handler, is safe for concurrent use, and only made by New. It needs no
-// end: nothing runs but the requests of its clients.
+// Cluster is a Kubernetes API in memory. It is an http.Handler, is safe for concurrent use, and only made by
+// New. It needs no end: nothing runs but the requests of its clients.
 type Cluster struct {
 	options Options
 	storage *readapi.Storage
 	faults  *faults.Injector
 }
 
-// New returns a cluster that has what the options say. The error joins what cannot be read or loaded, each with its place.
+// New returns a cluster that has what the options say. The error joins what cannot be read or loaded, each
+// with its place.
 func New(ctx context.Context, options Options) (*Cluster, error) {
 	c := &Cluster{options: options, storage: readapi.NewStorage(readapi.StorageOptions{
 		History: options.History, Now: options.Now, Stamp: true, Conform: true, Namespaces: !options.Bare,
@@ -89,7 +92,8 @@ func (c *Cluster) begin() error {
 	if c.options.Bare {
 		return nil
 	}
-	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
+	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic,
+		metav1.NamespaceSystem} {
 		namespace := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 		}}
@@ -109,7 +113,8 @@ func (c *Cluster) Client() dynamic.Interface {
 	return dynamic.NewForConfigOrDie(c.Config()) // the config is good
 }
 
-// Storage is where the cluster keeps its objects. What is applied there is not checked by the rules for clients.
+// Storage is where the cluster keeps its objects. What is applied there is not checked by the rules for
+// clients.
 func (c *Cluster) Storage() *readapi.Storage { return c.storage }
 
 // Faults breaks answers of the cluster on demand, and counts and awaits requests.

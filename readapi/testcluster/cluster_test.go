@@ -54,19 +54,23 @@ func TestClients(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
 	typed := newClientset(t, cluster)
-	created, err := typed.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
+	created, err := typed.CoreV1().ConfigMaps("default").Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
 	if err != nil || created.UID == "" || created.Generation != 0 || created.Data["k"] != "v" {
 		t.Fatal(created, err)
 	}
 	created.ResourceVersion = "" // which built-in types allow
-	if _, err := typed.CoreV1().ConfigMaps("default").Update(ctx, created, metav1.UpdateOptions{}); err != nil {
+	if _, err := typed.CoreV1().ConfigMaps("default").Update(ctx, created,
+		metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
 	}
 	bare, err := metadata.NewForConfig(cluster.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	partial, err := bare.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
+	partial, err := bare.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default").
+		Get(ctx, "a", metav1.GetOptions{})
 	if err != nil || partial.UID != created.UID {
 		t.Error(partial, err)
 	}
@@ -76,7 +80,8 @@ func TestClients(t *testing.T) {
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	for kind, want := range map[schema.GroupKind]string{
-		{Group: "apps", Kind: "Deployment"}: "deployments", {Kind: "Pod"}: "pods", {Group: "example.com", Kind: "Widget"}: "widgets",
+		{Group: "apps", Kind: "Deployment"}: "deployments", {Kind: "Pod"}: "pods", {Group: "example.com",
+			Kind: "Widget"}: "widgets",
 	} {
 		if mapping, err := mapper.RESTMapping(kind); err != nil || mapping.Resource.Resource != want {
 			t.Errorf("%v: %v, %v", kind, mapping, err)
@@ -84,13 +89,18 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestStrategicMergePatch: where the Go type is known, lists are merged by it; elsewhere the error says what to do.
+// TestStrategicMergePatch: where the Go type is known, lists are merged by it; elsewhere the error says what
+// to do.
 func TestStrategicMergePatch(t *testing.T) {
 	ctx := t.Context()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "1"}, {Name: "y", Image: "1"}}}}
-	cluster := newCluster(t, testcluster.Options{Scheme: clientscheme.Scheme, Objects: []runtime.Object{pod}, FS: files, Paths: []string{"crds"}})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "1"},
+			{Name: "y", Image: "1"}}}}
+	cluster := newCluster(t, testcluster.Options{Scheme: clientscheme.Scheme, Objects: []runtime.Object{pod},
+		FS: files, Paths: []string{"crds"}})
 	const patch = `{"spec":{"containers":[{"name":"y","image":"2"}]}}`
-	got, err := newClientset(t, cluster).CoreV1().Pods("default").Patch(ctx, "a", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	got, err := newClientset(t, cluster).CoreV1().Pods("default").Patch(ctx, "a",
+		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,20 +117,24 @@ func TestStrategicMergePatch(t *testing.T) {
 		gvr     schema.GroupVersionResource
 		want    string
 	}{
-		"no scheme":       {newCluster(t, testcluster.Options{}), pods, "give the cluster a scheme"},
-		"another scheme":  {newCluster(t, testcluster.Options{Scheme: runtime.NewScheme()}), pods, "add the type to the scheme"},
+		"no scheme": {newCluster(t, testcluster.Options{}), pods, "give the cluster a scheme"},
+		"another scheme": {newCluster(t, testcluster.Options{Scheme: runtime.NewScheme()}), pods,
+			"add the type to the scheme"},
 		"custom resource": {cluster, widgets, "accepted media types include"},
 	} {
 		object := newWidget("a")
 		if tt.gvr == pods {
-			object = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}}}
+			object = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod",
+				"metadata": map[string]any{"name": "a"}}}
 		}
 		object.SetNamespace("default")
 		if err := tt.cluster.Load(ctx, object); err != nil {
 			t.Fatal(err)
 		}
-		_, err := tt.cluster.Client().Resource(tt.gvr).Namespace("default").Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
-		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnsupportedMediaType || !strings.Contains(err.Error(), tt.want) {
+		_, err := tt.cluster.Client().Resource(tt.gvr).Namespace("default").Patch(ctx, "a",
+			types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
+		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnsupportedMediaType ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,27 +146,36 @@ func TestRefusals(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
 	client := cluster.Client()
 	hook := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": "a"},
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+		"metadata": map[string]any{"name": "a"},
 	}}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	hooks := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	hooks := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingwebhookconfigurations"}
 	for name, err := range map[string]error{
 		"apply": func() error {
-			_, err := client.Resource(widgets).Namespace("default").Apply(ctx, "a", newWidget("a"), metav1.ApplyOptions{FieldManager: "m"})
+			_, err := client.Resource(widgets).Namespace("default").Apply(ctx, "a", newWidget("a"),
+				metav1.ApplyOptions{FieldManager: "m"})
 			return err
 		}(),
 		"scale": func() error {
-			_, err := client.Resource(deployments).Namespace("default").Get(ctx, "a", metav1.GetOptions{}, "scale")
+			_, err := client.Resource(deployments).Namespace("default").Get(ctx, "a",
+				metav1.GetOptions{}, "scale")
 			return err
 		}(),
-		"webhook": func() error { _, err := client.Resource(hooks).Create(ctx, hook, metav1.CreateOptions{}); return err }(),
-		"load":    cluster.Load(ctx, hook),
+		"webhook": func() error {
+			_, err := client.Resource(hooks).Create(ctx, hook,
+				metav1.CreateOptions{})
+			return err
+		}(),
+		"load": cluster.Load(ctx, hook),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "envtest") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if list, err := client.Resource(hooks).List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
+	if list, err := client.Resource(hooks).List(ctx, metav1.ListOptions{}); err != nil ||
+		len(list.Items) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 	config := cluster.Config()
@@ -161,7 +184,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err == nil {
+	if _, err := clients.CoreV1().ConfigMaps("default").Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err == nil {
 		t.Error("protobuf is understood")
 	}
 }
@@ -175,8 +199,10 @@ func TestNamespaces(t *testing.T) {
 	if _, err := client.Create(ctx, newWidget("a"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without its namespace: %v", err)
 	}
-	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
-	if err != nil || created.Status.Phase != corev1.NamespaceActive || created.Labels["kubernetes.io/metadata.name"] != "web" {
+	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		metav1.CreateOptions{})
+	if err != nil || created.Status.Phase != corev1.NamespaceActive ||
+		created.Labels["kubernetes.io/metadata.name"] != "web" {
 		t.Fatal(created, err)
 	}
 	kept := newWidget("kept")
@@ -186,7 +212,8 @@ func TestNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	follow, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web", ResourceVersion: cluster.Storage().ResourceVersion()})
+	follow, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web",
+		ResourceVersion: cluster.Storage().ResourceVersion()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,10 +225,12 @@ func TestNamespaces(t *testing.T) {
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetDeletionTimestamp() == nil {
 		t.Errorf("left are %v, %v", list, err)
 	}
-	if _, err := client.Create(ctx, newWidget("b"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if _, err := client.Create(ctx, newWidget("b"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err,
+		corev1.NamespaceTerminatingCause) {
 		t.Errorf("in a namespace that is going: %v", err)
 	}
-	if _, err := client.Patch(ctx, "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := client.Patch(ctx, "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := namespaces.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -221,7 +250,8 @@ func TestNamespaces(t *testing.T) {
 func TestDefinitionsComeAndGo(t *testing.T) {
 	ctx := t.Context()
 	source := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
-	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	definition, err := source.Client().Resource(crds).Get(ctx, "widgets.example.com", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -240,24 +270,28 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 	kept := newWidget("kept")
 	kept.SetFinalizers([]string{"example.com/f"})
 	for _, w := range []*unstructured.Unstructured{newWidget("a"), kept} {
-		if _, err := client.Resource(widgets).Namespace("default").Create(ctx, w, metav1.CreateOptions{}); err != nil {
+		if _, err := client.Resource(widgets).Namespace("default").Create(ctx, w,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := client.Resource(crds).Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Resource(widgets).Namespace("default").Create(ctx, newWidget("b"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := client.Resource(widgets).Namespace("default").Create(ctx, newWidget("b"),
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("of a type that is going: %v", err)
 	}
 	list, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != "kept" {
 		t.Errorf("left are %v, %v", list, err)
 	}
-	if _, err := client.Resource(widgets).Namespace("default").Patch(ctx, "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := client.Resource(widgets).Namespace("default").Patch(ctx, "kept", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Resource(crds).Get(ctx, "widgets.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.Resource(crds).Get(ctx, "widgets.example.com",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the definition: %v", err)
 	}
 	if _, err := client.Resource(widgets).List(ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
@@ -274,26 +308,32 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a.yaml": "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: web}, spec: {unknown: 1}, status: {ready: true}}",
-		"b.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: web}}", "z.yaml": string(files["crds/widgets.yaml"].Data), "notes.txt": "no manifest",
+		"b.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: web}}",
+		"z.yaml": string(files["crds/widgets.yaml"].Data), "notes.txt": "no manifest",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	born := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "web", CreationTimestamp: metav1.NewTime(born), UID: "mine"}}
-	cluster := newCluster(t, testcluster.Options{Paths: []string{dir}, Scheme: clientscheme.Scheme, Objects: []runtime.Object{&corev1.SecretList{Items: []corev1.Secret{*secret}}}})
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "web",
+		CreationTimestamp: metav1.NewTime(born), UID: "mine"}}
+	cluster := newCluster(t, testcluster.Options{Paths: []string{dir}, Scheme: clientscheme.Scheme,
+		Objects: []runtime.Object{&corev1.SecretList{Items: []corev1.Secret{*secret}}}})
 	widget, err := cluster.Client().Resource(widgets).Namespace("web").Get(ctx, "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]any{"spec": widget.Object["spec"], "status": widget.Object["status"], "generation": widget.GetGeneration(), "uid": widget.GetUID() != ""}
-	want := map[string]any{"spec": map[string]any{"replicas": int64(1)}, "status": map[string]any{"ready": true}, "generation": int64(1), "uid": true}
+	got := map[string]any{"spec": widget.Object["spec"], "status": widget.Object["status"],
+		"generation": widget.GetGeneration(), "uid": widget.GetUID() != ""}
+	want := map[string]any{"spec": map[string]any{"replicas": int64(1)},
+		"status": map[string]any{"ready": true}, "generation": int64(1), "uid": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	loaded, err := newClientset(t, cluster).CoreV1().Secrets("web").Get(ctx, "s", metav1.GetOptions{})
-	if err != nil || loaded.UID != "mine" || !loaded.CreationTimestamp.Time.Equal(born) || loaded.Generation != 0 {
+	if err != nil || loaded.UID != "mine" || !loaded.CreationTimestamp.Time.Equal(born) ||
+		loaded.Generation != 0 {
 		t.Errorf("%v, %v", loaded, err)
 	}
 
@@ -302,12 +342,14 @@ func TestLoad(t *testing.T) {
 		err  error
 		want string
 	}{
-		"typed":      {none.Load(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}), "object 1: a *v1.Secret does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme"},
+		"typed": {none.Load(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}),
+			"object 1: a *v1.Secret does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme"},
 		"nothing":    {none.Load(ctx, nil), "object 1: it is nil"},
 		"no file":    {none.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
 		"no FS file": {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "looking for files below none.yaml"},
-		"empty":      {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"), "d: no file of YAML or JSON is in it"},
-		"broken":     {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},
+		"empty": {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
+			"d: no file of YAML or JSON is in it"},
+		"broken": {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q in it", name, tt.err, tt.want)
@@ -337,7 +379,8 @@ func TestGeneratedNames(t *testing.T) {
 // TestServed: a cluster is a handler, for clients of other processes.
 func TestServed(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+"/api/v1/namespaces/default", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+
+		"/api/v1/namespaces/default", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

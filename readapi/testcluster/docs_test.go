@@ -31,7 +31,8 @@ func TestSamples(t *testing.T) {
 			want = append(want, declaration(t, filepath.Join(root, sample[1]), name))
 		}
 		if got := sample[3]; got != strings.Join(want, "\n") {
-			t.Errorf("the sample of %s is not that of %s:\n%s\nwant\n%s", sample[1], sample[2], got, strings.Join(want, "\n"))
+			t.Errorf("the sample of %s is not that of %s:\n%s\nwant\n%s", sample[1], sample[2], got,
+				strings.Join(want, "\n"))
 		}
 	}
 }

@@ -40,7 +40,8 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 
 func newWidget(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": map[string]any{},
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{},
 	}}
 }
 
@@ -71,7 +72,8 @@ func Example() {
 	fmt.Println("ready:", updated.Object["status"], "in generation", updated.GetGeneration())
 	_, err = client.Update(ctx, stale, metav1.UpdateOptions{})
 	fmt.Println("conflict:", apierrors.IsConflict(err))
-	_, err = cluster.Client().Resource(widgets).Namespace("none").Create(ctx, newWidget("a"), metav1.CreateOptions{})
+	_, err = cluster.Client().Resource(widgets).Namespace("none").Create(ctx, newWidget("a"),
+		metav1.CreateOptions{})
 	fmt.Println(err)
 
 	// Output:
@@ -84,7 +86,8 @@ func Example() {
 // What goes wrong on a real server goes wrong here when it is asked for.
 func ExampleCluster_Faults() {
 	ctx := context.Background()
-	cluster, err := testcluster.New(ctx, testcluster.Options{FS: files, Paths: []string{"crds"}, Objects: nil})
+	cluster, err := testcluster.New(ctx,
+		testcluster.Options{FS: files, Paths: []string{"crds"}, Objects: nil})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -35,7 +35,8 @@ func TestInformer(t *testing.T) {
 	if err := factory.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Client().Resource(widgets).Namespace("default").Create(ctx, newWidget("a"), metav1.CreateOptions{}); err != nil {
+	if _, err := cluster.Client().Resource(widgets).Namespace("default").Create(ctx, newWidget("a"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if name := <-added; name != "a" {

@@ -17,13 +17,14 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Load puts objects into the cluster as they are, with their status, finalizers and whatever else they say: the state that a
-// test begins with. An object that is there already is replaced. What a cluster gives every object is added where it is
-// missing: uid, creation time, generation, defaults of custom resources. The resource version is always the cluster's.
+// Load puts objects into the cluster as they are, with their status, finalizers and whatever else they say:
+// the state that a test begins with. An object that is there already is replaced. What a cluster gives every
+// object is added where it is missing: uid, creation time, generation, defaults of custom resources. The
+// resource version is always the cluster's.
 //
-// Objects are *unstructured.Unstructured, typed ones, or lists of them. Definitions come first, then namespaces, in whatever
-// order they are given; an object of a namespace that the cluster does not have is an error, as is one of an unknown type.
-// What is wrong with one keeps none of the others from being loaded.
+// Objects are *unstructured.Unstructured, typed ones, or lists of them. Definitions come first, then
+// namespaces, in whatever order they are given; an object of a namespace that the cluster does not have is an
+// error, as is one of an unknown type. What is wrong with one keeps none of the others from being loaded.
 func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 	var all []loaded
 	var problems []error
@@ -40,9 +41,9 @@ func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 	return errors.Join(append(problems, c.store(ctx, all))...)
 }
 
-// LoadFiles is Load of the objects of files and directories: YAML or JSON, several in a file, lists, compressed or not.
-// Directories are read with those below; of their files those count that end in .yaml, .yml, .json or .jsonl. Errors say the
-// file and the place in it.
+// LoadFiles is Load of the objects of files and directories: YAML or JSON, several in a file, lists,
+// compressed or not. Directories are read with those below; of their files those count that end in .yaml,
+// .yml, .json or .jsonl. Errors say the file and the place in it.
 func (c *Cluster) LoadFiles(ctx context.Context, paths ...string) error {
 	found, err := manifest.List(ctx, paths, manifest.ListOptions{})
 	return c.loadFiles(ctx, found, err)
@@ -74,7 +75,8 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 				return
 			}
 			place := e.Place
-			all = append(all, loaded{u, func(err error) error { return &manifest.Problem{File: f.Name(), Place: place, Err: err} }})
+			all = append(all, loaded{u,
+				func(err error) error { return &manifest.Problem{File: f.Name(), Place: place, Err: err} }})
 		}))
 	}
 	reader.Summarize()
@@ -124,7 +126,8 @@ func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 		return fmt.Errorf("%s %s: %s", u.GetKind(), what, refusedAdmission)
 	}
 	if namespace := u.GetNamespace(); namespace != "" && !c.options.Bare && !c.has(namespace) {
-		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(), what, namespace)
+		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(),
+			what, namespace)
 	}
 	_, err := c.storage.Apply(u)
 	var unknown *readapi.UnknownTypeError
@@ -183,7 +186,8 @@ func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructu
 		return u, nil
 	}
 	if c.options.Scheme == nil {
-		return nil, fmt.Errorf("a %T does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
+		return nil, fmt.
+			Errorf("a %T does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
 	}
 	kinds, _, err := c.options.Scheme.ObjectKinds(object)
 	if err != nil {

@@ -17,13 +17,15 @@ func TestBinaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(name string) {
-		script := fmt.Sprintf("#!/bin/sh\necho x >>'%s/%s.mark'\nexec '%s/%s' \"$@\"\n", folder, name, real, name)
+		script := fmt.Sprintf("#!/bin/sh\necho x >>'%s/%s.mark'\nexec '%s/%s' \"$@\"\n", folder,
+			name, real, name)
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write("etcd")
-	if r := runSandbox(t, "up", "--dir", dir, "--binaries", folder); r.code != 1 || !strings.Contains(r.stderr, "kube-apiserver") {
+	if r := runSandbox(t, "up", "--dir", dir, "--binaries", folder); r.code != 1 ||
+		!strings.Contains(r.stderr, "kube-apiserver") {
 		t.Errorf("without a kube-apiserver: %+v", r)
 	}
 	write("kube-apiserver")

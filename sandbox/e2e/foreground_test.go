@@ -98,7 +98,8 @@ func TestUpInterruptedWhileStarting(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", code, b.stderr)
 	}
 	// The lock is free only after the supervisor has stopped everything.
-	if r := runSandbox(t, "status", "--dir", dir); r.code != 1 || !strings.Contains(r.stderr, "no sandbox is running") {
+	if r := runSandbox(t, "status", "--dir", dir); r.code != 1 ||
+		!strings.Contains(r.stderr, "no sandbox is running") {
 		t.Errorf("something is left: %+v", r)
 	}
 }

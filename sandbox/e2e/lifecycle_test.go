@@ -30,7 +30,8 @@ func TestLifecycle(t *testing.T) {
 	first := status(t, dir)
 
 	t.Run("two side by side do not clash", func(t *testing.T) {
-		ports := map[string]bool{first.Etcd.URL: true, first.APIServer.URL: true, other.Etcd.URL: true, other.APIServer.URL: true}
+		ports := map[string]bool{first.Etcd.URL: true, first.APIServer.URL: true, other.Etcd.URL: true,
+			other.APIServer.URL: true}
 		if len(ports) != 4 || !first.APIServer.Ready || !other.APIServer.Ready {
 			t.Errorf("want 4 different ports, all ready:\n%+v\n%+v", first, other)
 		}
@@ -38,20 +39,23 @@ func TestLifecycle(t *testing.T) {
 	t.Run("contexts", func(t *testing.T) { testContexts(t, dir) })
 	t.Run("directory in use", func(t *testing.T) {
 		r := runSandbox(t, "up", "--dir", dir)
-		if r.code != 1 || !strings.Contains(r.stderr, "in use") || !strings.Contains(r.stderr, fmt.Sprint(first.SupervisorPID)) {
+		if r.code != 1 || !strings.Contains(r.stderr, "in use") ||
+			!strings.Contains(r.stderr, fmt.Sprint(first.SupervisorPID)) {
 			t.Errorf("want exit code 1 and who uses it, got %+v", r)
 		}
 		if diff := cmp.Diff(first, status(t, dir)); diff != "" {
 			t.Errorf("the running sandbox changed (-before +after):\n%s", diff)
 		}
 	})
-	t.Run("kill and restart the API server", func(t *testing.T) { testKillAPIServer(t, dir, first.APIServer.URL) })
+	t.Run("kill and restart the API server",
+		func(t *testing.T) { testKillAPIServer(t, dir, first.APIServer.URL) })
 	t.Run("kill and restart etcd", func(t *testing.T) { testKillEtcd(t, dir) })
 
 	keep := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "keep"},
 	}}
-	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Create(t.Context(), keep, metav1.CreateOptions{}); err != nil {
+	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Create(t.Context(), keep,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("down", func(t *testing.T) {
@@ -59,13 +63,15 @@ func TestLifecycle(t *testing.T) {
 		mustSandbox(t, "down", "--dir", dir)
 		assertNothingLeft(t, before)
 		mustSandbox(t, "down", "--dir", dir) // idempotent
-		if r := runSandbox(t, "status", "--dir", dir); r.code != 1 || !strings.Contains(r.stderr, "no sandbox is running") {
+		if r := runSandbox(t, "status", "--dir", dir); r.code != 1 ||
+			!strings.Contains(r.stderr, "no sandbox is running") {
 			t.Errorf("status of a stopped sandbox: %+v", r)
 		}
 	})
 	t.Run("up again has the data", func(t *testing.T) {
 		up(t, dir)
-		if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep", metav1.GetOptions{}); err != nil {
+		if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
+			metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
 		running := status(t, dir)
@@ -80,10 +86,12 @@ func testContexts(t *testing.T, dir string) {
 	if _, err := client(t, dir, "").Resource(namespaces).List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("the current context cannot list: %v", err)
 	}
-	if _, err := client(t, dir, "sandbox-admin").Resource(namespaces).List(t.Context(), metav1.ListOptions{}); err != nil {
+	if _, err := client(t, dir, "sandbox-admin").Resource(namespaces).List(t.Context(),
+		metav1.ListOptions{}); err != nil {
 		t.Errorf("the admin cannot list: %v", err)
 	}
-	_, err := client(t, dir, "sandbox-unprivileged").Resource(namespaces).List(t.Context(), metav1.ListOptions{})
+	_, err := client(t, dir, "sandbox-unprivileged").Resource(namespaces).List(t.Context(),
+		metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "sandbox-unprivileged") {
 		t.Errorf("want the unprivileged user forbidden by name, got %v", err)
 	}
@@ -101,7 +109,8 @@ func testKillAPIServer(t *testing.T, dir, serverURL string) {
 	mustSandbox(t, "kill", "apiserver", "--dir", dir) // already dead: fine
 	mustSandbox(t, "restart", "apiserver", "--dir", dir)
 	alive := status(t, dir)
-	if !alive.APIServer.Ready || alive.APIServer.URL != serverURL || alive.APIServer.PID == dead.APIServer.PID {
+	if !alive.APIServer.Ready || alive.APIServer.URL != serverURL ||
+		alive.APIServer.PID == dead.APIServer.PID {
 		t.Errorf("want a new process, ready on the same port; before %+v, after %+v", dead, alive)
 	}
 	if alive.Etcd.PID != dead.Etcd.PID {
@@ -139,12 +148,18 @@ func TestUpFailures(t *testing.T) {
 		args []string
 		want []string // in stderr
 	}{
-		"port taken by a stranger":       {[]string{"--port", port}, []string{"port " + port + " is taken", "address already in use"}},
-		"port taken by another sandbox":  {[]string{"--port", leased}, []string{"port " + leased + " is taken", "another sandbox"}},
-		"flag etcd does not know":        {[]string{"--etcd-arg", "bogus=1"}, []string{"etcd did not start", "etcd.log", "-bogus"}},
-		"flag apiserver does not know":   {[]string{"--apiserver-arg", "--bogus=1"}, []string{"apiserver did not start", "apiserver.log", "unknown flag: --bogus"}},
-		"nothing to load":                {[]string{"--load", "testdata/nothing"}, []string{"testdata/nothing"}},
-		"manifest the server turns down": {[]string{"--load", "testdata/rejected"}, []string{"objects.yaml: document 2 (Ghost boo)", "Ghost"}},
+		"port taken by a stranger": {[]string{"--port", port}, []string{"port " + port + " is taken",
+			"address already in use"}},
+		"port taken by another sandbox": {[]string{"--port", leased},
+			[]string{"port " + leased + " is taken", "another sandbox"}},
+		"flag etcd does not know": {[]string{"--etcd-arg", "bogus=1"},
+			[]string{"etcd did not start", "etcd.log", "-bogus"}},
+		"flag apiserver does not know": {[]string{"--apiserver-arg", "--bogus=1"},
+			[]string{"apiserver did not start", "apiserver.log", "unknown flag: --bogus"}},
+		"nothing to load": {[]string{"--load", "testdata/nothing"},
+			[]string{"testdata/nothing"}},
+		"manifest the server turns down": {[]string{"--load", "testdata/rejected"},
+			[]string{"objects.yaml: document 2 (Ghost boo)", "Ghost"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +187,8 @@ func TestBrokenDocumentsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runSandbox(t, "up", "--dir", t.TempDir(), "--load", file)
-	for _, want := range []string{file + ": document 2: ", file + ": document 3: apiVersion and kind are required"} {
+	for _, want := range []string{file + ": document 2: ",
+		file + ": document 3: apiVersion and kind are required"} {
 		if r.code != 1 || !strings.Contains(r.stderr, want) {
 			t.Errorf("want exit code 1 and %q, got %+v", want, r)
 		}

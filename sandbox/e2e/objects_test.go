@@ -17,8 +17,10 @@ import (
 )
 
 var (
-	certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
-	printers     = schema.GroupVersionResource{Group: "office.example.com", Version: "v1", Resource: "printers"}
+	certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
+		Resource: "certificates"}
+	printers = schema.GroupVersionResource{Group: "office.example.com", Version: "v1",
+		Resource: "printers"}
 )
 
 const (
@@ -29,7 +31,8 @@ const (
 func TestLoadedObjectsAreThere(t *testing.T) {
 	c := client(t, sharedDir(t), "")
 	for _, name := range []string{"first", "second"} {
-		if _, err := c.Resource(configMaps).Namespace("printing").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		if _, err := c.Resource(configMaps).Namespace("printing").Get(t.Context(), name,
+			metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -43,13 +46,15 @@ func TestLoadedObjectsAreThere(t *testing.T) {
 }
 
 func TestAuditLog(t *testing.T) {
-	if log := readFile(filepath.Join(sharedDir(t), "audit.log")); !strings.Contains(log, `"resource":"customresourcedefinitions"`) {
+	if log := readFile(filepath.Join(sharedDir(t), "audit.log")); !strings.Contains(log,
+		`"resource":"customresourcedefinitions"`) {
 		t.Errorf("no request for CRDs in the audit log:\n%.2000s", log)
 	}
 }
 
 // fill writes objects and returns them by name; they go with the test.
-func fill(t *testing.T, gvr schema.GroupVersionResource, args ...string) map[string]unstructured.Unstructured {
+func fill(t *testing.T, gvr schema.GroupVersionResource,
+	args ...string) map[string]unstructured.Unstructured {
 	t.Helper()
 	dir := sharedDir(t)
 	c := client(t, dir, "")
@@ -64,25 +69,29 @@ func fill(t *testing.T, gvr schema.GroupVersionResource, args ...string) map[str
 }
 
 // remove deletes every object that is not among those to keep.
-func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, keep map[string]unstructured.Unstructured) {
+func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
+	keep map[string]unstructured.Unstructured) {
 	for name, object := range list(t, c, gvr) {
 		if _, ok := keep[name]; ok {
 			continue
 		}
-		if err := resource(c, gvr, object).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		if err := resource(c, gvr, object).Delete(context.Background(), name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func resource(c dynamic.Interface, gvr schema.GroupVersionResource, object unstructured.Unstructured) dynamic.ResourceInterface {
+func resource(c dynamic.Interface, gvr schema.GroupVersionResource,
+	object unstructured.Unstructured) dynamic.ResourceInterface {
 	if object.GetNamespace() == "" {
 		return c.Resource(gvr)
 	}
 	return c.Resource(gvr).Namespace(object.GetNamespace())
 }
 
-func list(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource) map[string]unstructured.Unstructured {
+func list(t *testing.T, c dynamic.Interface,
+	gvr schema.GroupVersionResource) map[string]unstructured.Unstructured {
 	t.Helper()
 	objects := map[string]unstructured.Unstructured{}
 	found, err := c.Resource(gvr).List(context.Background(), metav1.ListOptions{})
@@ -102,9 +111,11 @@ func TestFillThroughEtcdIsLikeTheAPI(t *testing.T) {
 		gvr  schema.GroupVersionResource
 		args []string
 	}{
-		"certificates":       {certificates, []string{"--type", certificateType, "--count", "60", "--namespaces", "3"}},
-		"large certificates": {certificates, []string{"--type", certificateType, "--count", "30", "--namespaces", "3", "--size", "large"}},
-		"from a schema":      {printers, []string{"--type", printerType, "--count", "20"}},
+		"certificates": {certificates, []string{"--type", certificateType, "--count", "60",
+			"--namespaces", "3"}},
+		"large certificates": {certificates, []string{"--type", certificateType, "--count", "30",
+			"--namespaces", "3", "--size", "large"}},
+		"from a schema": {printers, []string{"--type", printerType, "--count", "20"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -181,12 +192,15 @@ func TestFilledObjectsCanBeChanged(t *testing.T) {
 	c := client(t, sharedDir(t), "")
 	for name, object := range objects {
 		patch := []byte(`{"spec":{"secretName":"other"}}`)
-		patched, err := resource(c, certificates, object).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+		patched, err := resource(c, certificates, object).Patch(t.Context(), name, types.MergePatchType,
+			patch, metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if patched.GetUID() != object.GetUID() || patched.GetGeneration() != 2 || len(patched.GetManagedFields()) != 3 {
-			t.Errorf("uid %s, generation %d, managers %v", patched.GetUID(), patched.GetGeneration(), patched.GetManagedFields())
+		if patched.GetUID() != object.GetUID() || patched.GetGeneration() != 2 ||
+			len(patched.GetManagedFields()) != 3 {
+			t.Errorf("uid %s, generation %d, managers %v", patched.GetUID(), patched.GetGeneration(),
+				patched.GetManagedFields())
 		}
 	}
 }
@@ -197,13 +211,17 @@ func TestFillErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown type":         {[]string{"--dir", dir, "--type", "cats.example.com"}, printerType},
-		"unknown size":         {[]string{"--dir", dir, "--type", printerType, "--size", "huge"}, `"small" or "large"`},
-		"unknown way":          {[]string{"--dir", dir, "--type", printerType, "--via", "mail"}, `"etcd" or "api"`},
-		"no server":            {[]string{"--type", printerType}, "[dir kubeconfig]"},
-		"nothing runs there":   {[]string{"--dir", t.TempDir(), "--type", printerType}, "no sandbox is running"},
-		"etcd without a --dir": {[]string{"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--type", printerType, "--via", "etcd"}, "needs --dir"},
-		"no objects":           {[]string{"--dir", dir, "--type", printerType, "--count", "0"}, "at least 1"},
+		"unknown type": {[]string{"--dir", dir, "--type", "cats.example.com"}, printerType},
+		"unknown size": {[]string{"--dir", dir, "--type", printerType, "--size", "huge"},
+			`"small" or "large"`},
+		"unknown way": {[]string{"--dir", dir, "--type", printerType, "--via", "mail"},
+			`"etcd" or "api"`},
+		"no server": {[]string{"--type", printerType}, "[dir kubeconfig]"},
+		"nothing runs there": {[]string{"--dir", t.TempDir(), "--type", printerType},
+			"no sandbox is running"},
+		"etcd without a --dir": {[]string{"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--type",
+			printerType, "--via", "etcd"}, "needs --dir"},
+		"no objects": {[]string{"--dir", dir, "--type", printerType, "--count", "0"}, "at least 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +240,8 @@ func TestCompactExpiresOldVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact := metav1.ListOptions{ResourceVersion: old.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	exact := metav1.ListOptions{ResourceVersion: old.GetResourceVersion(),
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	fill(t, printers, "--type", printerType, "--count", "5", "--seed", "3")
 	if _, err := c.List(t.Context(), exact); err != nil {
 		t.Fatalf("before compaction: %v", err)

@@ -65,19 +65,22 @@ func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts
 	}
 }
 
-// TestBlocks saves blocks, and changes beside them, until the next whole content takes their place. Bodies can be had when the
-// store is closed.
+// TestBlocks saves blocks, and changes beside them, until the next whole content takes their place. Bodies
+// can be had when the store is closed.
 func TestBlocks(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := claim(t, s, "widgets")
-	blocks := map[string]string{"a head": "some bodies", "b head": string(bytes.Repeat([]byte("more "), 100_000))}
+	blocks := map[string]string{"a head": "some bodies",
+		"b head": string(bytes.Repeat([]byte("more "), 100_000))}
 	saveBlocks(t, v, blocks, "odd")
 	saveBlocks(t, v, nil, "a", "b")
-	err := blocksOf(v).SaveBlocks(at(2, nil), false, func(w persistence.BlockWriter) error { return w.Delete("a") })
+	err := blocksOf(v).SaveBlocks(at(2, nil), false,
+		func(w persistence.BlockWriter) error { return w.Delete("a") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := blocked{blocks, []string{"odd json of odd false", "a json of a false", "b json of b false", "a  true"}}
+	want := blocked{blocks, []string{"odd json of odd false", "a json of a false",
+		"b json of b false", "a  true"}}
 	got, err := loadBlocks(v)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -86,16 +89,18 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("objects are loaded one by one: %v", err)
 	}
 	var bodies func() ([]byte, error)
-	err = blocksOf(v).LoadBlocks(func(string, []byte) error { return nil }, func(_ []byte, b func() ([]byte, error), _ int) error {
-		bodies = b
-		return nil
-	})
+	err = blocksOf(v).LoadBlocks(func(string, []byte) error { return nil },
+		func(_ []byte, b func() ([]byte, error), _ int) error {
+			bodies = b
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	saveBlocks(t, v, map[string]string{"c head": "others"})
 	got, err = loadBlocks(v)
-	if diff := cmp.Diff(blocked{Blocks: map[string]string{"c head": "others"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(blocked{Blocks: map[string]string{"c head": "others"}}, got); diff != "" ||
+		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if err := s.Close(); err != nil {
@@ -106,7 +111,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestFull: changes that come to a share of the blocks, or of little, make a view full, in the next process, too.
+// TestFull: changes that come to a share of the blocks, or of little, make a view full, in the next process,
+// too.
 func TestFull(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
@@ -117,7 +123,8 @@ func TestFull(t *testing.T) {
 		for k := range noise {
 			noise[k] = byte(round * k * k >> 3)
 		}
-		err := blocksOf(v).SaveBlocks(at(round, nil), false, func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
+		err := blocksOf(v).SaveBlocks(at(round, nil), false,
+			func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +161,8 @@ func TestBlocksComeFirst(t *testing.T) {
 		t.Errorf("a block behind an object: %v", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	err = blocksOf(v).SaveBlocks(at(1, nil), false, func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
+	err = blocksOf(v).SaveBlocks(at(1, nil), false,
+		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
 		t.Errorf("a block among changes: %v", err)
 	}

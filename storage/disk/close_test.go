@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestCloseDuringUse closes a Store while others load and save: Close waits for them, and what comes later is told.
+// TestCloseDuringUse closes a Store while others load and save: Close waits for them, and what comes later is
+// told.
 func TestCloseDuringUse(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)

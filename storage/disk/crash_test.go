@@ -18,8 +18,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not synced, and
-// looks at what the next process loads: the last content that was saved, or the one that was being saved.
+// TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not
+// synced, and looks at what the next process loads: the last content that was saved, or the one that was
+// being saved.
 func TestPowerLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 12 {
@@ -99,8 +100,8 @@ func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	return fs.CrashClone(vfs.CrashCloneCfg{}), after.texts()
 }
 
-// TestDamage flips bits at, and cuts files off after, offsets of every part of every file. What is loaded is a content that
-// was saved, or nothing; and what is saved next is there.
+// TestDamage flips bits at, and cuts files off after, offsets of every part of every file. What is loaded is
+// a content that was saved, or nothing; and what is saved next is there.
 func TestDamage(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		whole, want := image(t, closed)
@@ -122,9 +123,11 @@ func TestDamage(t *testing.T) {
 					version, texts, err := load(v)
 					switch {
 					case err != nil: // and so nothing is shown
-					case version == "" && texts == nil, version == "1" && slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
+					case version == "" && texts == nil, version == "1" &&
+						slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
 					default:
-						t.Fatalf("%s at %d of %s: version %q and %d objects are loaded", name, offset, path, version, len(texts))
+						t.Fatalf("%s at %d of %s: version %q and %d objects are loaded", name, offset, path,
+							version, len(texts))
 					}
 					save(t, v, 3, numbered(20, 3))
 					expect(t, v, "3", numbered(20, 3).texts())
@@ -176,8 +179,8 @@ func write(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the process lives. Once
-// there is room again, what is saved is there.
+// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the
+// process lives. Once there is room again, what is saved is there.
 func TestFullDisk(t *testing.T) {
 	for after := range int64(40) {
 		mem := vfs.NewMem()

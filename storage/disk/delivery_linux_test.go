@@ -32,10 +32,10 @@ const (
 	readTogether     = 5
 )
 
-// BenchmarkDelivery delivers events to a handler, with persistence and without it, in turn: -benchtime=10x is ten rounds of each. It
-// counts the processor time of the two goroutines that events pass, which have threads of their own: the one that reads the watch and
-// changes the cache, and the one that calls the handler. What the server takes is not counted; what saving takes is counted with
-// what the rest of the process does.
+// BenchmarkDelivery delivers events to a handler, with persistence and without it, in turn: -benchtime=10x is
+// ten rounds of each. It counts the processor time of the two goroutines that events pass, which have threads
+// of their own: the one that reads the watch and changes the cache, and the one that calls the handler. What
+// the server takes is not counted; what saving takes is counted with what the rest of the process does.
 func BenchmarkDelivery(b *testing.B) {
 	cluster, err := testcluster.New(b.Context(), testcluster.Options{})
 	if err != nil {
@@ -71,8 +71,8 @@ func BenchmarkDelivery(b *testing.B) {
 	b.ReportMetric(medianOf(on, func(d delivered) float64 { return d.latency }), "on-latency-µs")
 }
 
-// delivered are microseconds for an event: of processor time, and the median of the time from the server to the handler. others is
-// what the process takes besides, for saving and collecting.
+// delivered are microseconds for an event: of processor time, and the median of the time from the server to
+// the handler. others is what the process takes besides, for saving and collecting.
 type delivered struct{ reading, handling, others, latency float64 }
 
 func (d delivered) path() float64 { return d.reading + d.handling }
@@ -129,7 +129,8 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivere
 	close(feed.begin)
 	<-handler.done
 	<-feed.end
-	d := delivered{reading: microseconds(feed.spent), handling: microseconds(handler.spent), latency: handler.latency()}
+	d := delivered{reading: microseconds(feed.spent), handling: microseconds(handler.spent),
+		latency: handler.latency()}
 	d.others = microseconds(processTime(b)-before-feed.all) - d.handling
 	if err := factory.Shutdown(context.Background()); err != nil {
 		b.Error(err)
@@ -211,8 +212,11 @@ func newFeed(objects int) *feed {
 
 // object is a version of an object, all of which are of one length.
 func (*feed) object(to []byte, n, version int) []byte {
-	return fmt.Appendf(to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
-		n, n%100, 100_000_000+version, strings.Repeat("Certificate is up to date and has not expired. ", 20))
+	return fmt.
+		Appendf(
+			to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
+			n, n%100, 100_000_000+
+				version, strings.Repeat("Certificate is up to date and has not expired. ", 20))
 }
 
 // feedTransport answers for the feed, and leaves the rest to others.
@@ -224,7 +228,8 @@ type feedTransport struct {
 func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	answer := &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, ContentLength: -1,
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Request: r, ContentLength: -1,
 	}
 	switch {
 	case !strings.HasSuffix(r.URL.Path, "/configmaps"):
@@ -234,7 +239,8 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case query.Get("watch") != "":
 		answer.Body = &feedBody{feed: t.feed, ended: make(chan struct{})}
 	default:
-		list := []byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100000000"},"items":[`)
+		list := []byte(
+			`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100000000"},"items":[`)
 		count := t.objects
 		if query.Get("limit") == "1" { // which asks for the version
 			count = 1
@@ -296,8 +302,8 @@ func (f *feedBody) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// make makes the text of the next events, when they are due: as many each time, however late it is, because events that are read
-// together cost less. It returns false when there are no more.
+// make makes the text of the next events, when they are due: as many each time, however late it is, because
+// events that are read together cost less. It returns false when there are no more.
 func (f *feedBody) make() bool {
 	if f.next == deliveredEvents {
 		return false
@@ -308,7 +314,8 @@ func (f *feedBody) make() bool {
 	f.text = f.room[:0]
 	now := time.Now()
 	for range readTogether {
-		f.text = append(f.object(append(f.text, `{"type":"MODIFIED","object":`...), f.next%f.objects, 1+f.next), "}\n"...)
+		f.text = append(f.object(append(f.text, `{"type":"MODIFIED","object":`...), f.next%f.objects,
+			1+f.next), "}\n"...)
 		f.sent[f.next] = now
 		f.next++
 	}

@@ -15,15 +15,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// engine is an open pebble store. What pebble cannot go on from ends the process by default; here it ends the engine.
+// engine is an open pebble store. What pebble cannot go on from ends the process by default; here it ends the
+// engine.
 type engine struct {
 	db  *pebble.DB
 	dir string
 	fs  vfs.FS
 	// broken is closed when pebble cannot go on.
 	broken chan struct{}
-	// using is held by who uses the store, with others, and by who closes it, alone: pebble ends the process if it is closed
-	// under somebody's hands.
+	// using is held by who uses the store, with others, and by who closes it, alone: pebble ends the process
+	// if it is closed under somebody's hands.
 	using sync.RWMutex
 	ended bool // guarded by using
 
@@ -45,8 +46,8 @@ const (
 	openFiles = 100
 )
 
-// folder is a locked folder. Its owner file has a text that no other process writes there, so that the folder can be told from
-// one that was made in its place after it was removed.
+// folder is a locked folder. Its owner file has a text that no other process writes there, so that the folder
+// can be told from one that was made in its place after it was removed.
 type folder struct {
 	lock  io.Closer
 	fs    vfs.FS
@@ -54,7 +55,8 @@ type folder struct {
 	text  string
 }
 
-// lockFolder makes a folder, if need be, and locks it. Pebble syncs the files in its folder, but not the folder itself.
+// lockFolder makes a folder, if need be, and locks it. Pebble syncs the files in its folder, but not the
+// folder itself.
 func lockFolder(dir string, options Options) (*folder, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -104,7 +106,8 @@ func (f *folder) check() error {
 // Close unlocks the folder.
 func (f *folder) Close() error { return f.lock.Close() }
 
-// openEngine opens the store in a folder. One that is damaged is removed. With an error it returns the engine, too.
+// openEngine opens the store in a folder. One that is damaged is removed. With an error it returns the
+// engine, too.
 func openEngine(dir string, options Options) (*engine, error) {
 	e, err := openOnce(dir, options)
 	if err != nil && !ofMachine(err) {
@@ -119,7 +122,8 @@ func openEngine(dir string, options Options) (*engine, error) {
 // ofMachine reports whether a store cannot be opened for reasons that are not in its files.
 func ofMachine(err error) bool {
 	var number syscall.Errno
-	return errors.Is(err, errWrite) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) || errors.As(err, &number) && number != syscall.ENOENT
+	return errors.Is(err, errWrite) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) ||
+		errors.As(err, &number) && number != syscall.ENOENT
 }
 
 func openOnce(dir string, options Options) (*engine, error) {
@@ -156,15 +160,20 @@ func syncDir(files vfs.FS, dir string) error {
 func (e *engine) pebbleOptions() *pebble.Options {
 	listener := &pebble.EventListener{
 		BackgroundError: func(err error) { e.note(err) },
-		DataCorruption:  func(info pebble.DataCorruptionInfo) { e.note(errors.Join(pebble.ErrCorruption, info.Details)) },
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			e.note(errors.Join(pebble.ErrCorruption,
+				info.Details))
+		},
 	}
 	o := &pebble.Options{
-		FS: parkingFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable, CacheSize: cacheSize, MaxOpenFiles: openFiles,
+		FS: parkingFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable,
+		CacheSize: cacheSize, MaxOpenFiles: openFiles,
 		FormatMajorVersion: pebble.FormatNewest,
 	}
 	for k := range o.Levels {
 		o.Levels[k].BlockSize = blockSize
-		o.Levels[k].Compression = func() *block.CompressionProfile { return block.NoCompression } // records are compressed
+		// records are compressed
+		o.Levels[k].Compression = func() *block.CompressionProfile { return block.NoCompression }
 	}
 	return o
 }
@@ -184,7 +193,8 @@ func (e *engine) do(f func(db *pebble.DB) error) error {
 	})
 }
 
-// close closes the store when all calls of do have returned, unless pebble cannot go on. Later ones fail with errEnded.
+// close closes the store when all calls of do have returned, unless pebble cannot go on. Later ones fail with
+// errEnded.
 func (e *engine) close() error {
 	return e.run(func() error {
 		e.using.Lock()
@@ -270,7 +280,8 @@ func (e *engine) Fatalf(format string, args ...any) {
 	select {}
 }
 
-// leastRoom is how much room there has to be on the disk for anything to be saved: pebble does not take a full disk well.
+// leastRoom is how much room there has to be on the disk for anything to be saved: pebble does not take a
+// full disk well.
 const leastRoom = 64 << 20
 
 // room fails where there is little.

@@ -21,7 +21,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	settings := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
+	settings := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
 	if err := cluster.Load(ctx, settings); err != nil {
 		fmt.Println(err)
 		return

@@ -23,7 +23,8 @@ func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 }
 
 // OpenReadWrite implements vfs.FS.
-func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
+	options ...vfs.OpenOption) (vfs.File, error) {
 	f, err := p.FS.OpenReadWrite(name, category, options...)
 	return restricted(f, err, name)
 }

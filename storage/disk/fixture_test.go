@@ -57,7 +57,8 @@ func saveAll(v persistence.View, version int, c content) error {
 			for _, key := range keys[:blockObjects] {
 				bodies = append(bodies, c[key])
 			}
-			if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")), []byte(strings.Join(bodies, "\n"))); err != nil {
+			if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")),
+				[]byte(strings.Join(bodies, "\n"))); err != nil {
 				return err
 			}
 		}
@@ -132,7 +133,9 @@ func (c content) texts() []string { return slices.Sorted(maps.Values(c)) }
 func numbered(n, round int) content {
 	c := content{}
 	for k := range n {
-		c[fmt.Sprintf("ns/object-%04d", k)] = fmt.Sprintf(`{"kind":"Thing","number":%d,"round":%d,"text":"something that repeats"}`, k, round)
+		c[fmt.Sprintf("ns/object-%04d",
+			k)] = fmt.Sprintf(`{"kind":"Thing","number":%d,"round":%d,"text":"something that repeats"}`,
+			k, round)
 	}
 	return c
 }

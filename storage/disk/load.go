@@ -36,7 +36,8 @@ func (v *view) Load(object func(json []byte) error) error {
 }
 
 // LoadBlocks implements persistence.BlockView.
-func (v *view) LoadBlocks(changed func(key string, json []byte) error, block func(head []byte, bodies func() ([]byte, error), size int) error) error {
+func (v *view) LoadBlocks(changed func(key string, json []byte) error,
+	block func(head []byte, bodies func() ([]byte, error), size int) error) error {
 	var kept extent
 	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
 		kept = extent{}
@@ -64,7 +65,8 @@ func (v *view) LoadBlocks(changed func(key string, json []byte) error, block fun
 }
 
 // each calls f for each record of a view's blocks or log, with its number. bytes counts what they take.
-func (v *view) each(db *pebble.DB, prefix string, kept *extent, f func(number, record []byte) error, bytes *int) error {
+func (v *view) each(db *pebble.DB, prefix string, kept *extent, f func(number, record []byte) error,
+	bytes *int) error {
 	start, end := bounds(prefix, v.id)
 	all, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
@@ -76,7 +78,8 @@ func (v *view) each(db *pebble.DB, prefix string, kept *extent, f func(number, r
 	return errors.Join(err, all.Close())
 }
 
-func (v *view) one(at *pebble.Iterator, prefix int, kept *extent, f func(number, record []byte) error, bytes *int) error {
+func (v *view) one(at *pebble.Iterator, prefix int, kept *extent, f func(number, record []byte) error,
+	bytes *int) error {
 	value, err := at.ValueAndErr()
 	if err != nil {
 		return err

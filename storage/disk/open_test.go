@@ -40,8 +40,8 @@ func newFailing(fs vfs.FS) *failing {
 	return f
 }
 
-// TestNoRoomAtOpen opens what a killed process has left on a disk on which some writes succeed and later ones fail: the error
-// says why, nothing is removed, and all is there when there is room again.
+// TestNoRoomAtOpen opens what a killed process has left on a disk on which some writes succeed and later ones
+// fail: the error says why, nothing is removed, and all is there when there is room again.
 func TestNoRoomAtOpen(t *testing.T) {
 	for room := range int64(60) {
 		left, want := image(t, false)
@@ -85,7 +85,8 @@ func TestNoRoomAtOpen(t *testing.T) {
 	}
 }
 
-// TestDiskHangsAtOpen has a disk that does not answer: View and Close end in time, and the folder is free when it answers.
+// TestDiskHangsAtOpen has a disk that does not answer: View and Close end in time, and the folder is free
+// when it answers.
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
 	fs := newFailing(left)
@@ -95,7 +96,8 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	go func() { // ended by the patience of the Store
 		defer close(done)
 		for range 2 {
-			if _, err := s.View("widgets"); !errors.Is(err, errNoAnswer) || !strings.Contains(err.Error(), "/state") {
+			if _, err := s.View("widgets"); !errors.Is(err, errNoAnswer) ||
+				!strings.Contains(err.Error(), "/state") {
 				t.Errorf("View: %v", err)
 			}
 		}
@@ -143,8 +145,8 @@ func (f *takenFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// TestRemovedFolder removes the folder of a Store, and has another process use one in its place: nothing is reported as saved,
-// and the Store does not use the new folder before the other process has ended.
+// TestRemovedFolder removes the folder of a Store, and has another process use one in its place: nothing is
+// reported as saved, and the Store does not use the new folder before the other process has ended.
 func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()

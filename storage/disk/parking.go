@@ -9,9 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// parkingFS ends its engine when a write fails, and parks the goroutine that wrote. Pebble takes a failed write for the end
-// of the process, and panics where no caller can recover; while it opens a store, it writes again forever. From its end on
-// the engine changes nothing on the disk, so that another one can be opened in its place.
+// parkingFS ends its engine when a write fails, and parks the goroutine that wrote. Pebble takes a failed
+// write for the end of the process, and panics where no caller can recover; while it opens a store, it writes
+// again forever. From its end on the engine changes nothing on the disk, so that another one can be opened in
+// its place.
 type parkingFS struct {
 	vfs.FS
 	engine *engine
@@ -76,7 +77,8 @@ func (p parkingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 }
 
 // OpenReadWrite implements vfs.FS.
-func (p parkingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+func (p parkingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
+	options ...vfs.OpenOption) (vfs.File, error) {
 	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
 }
 

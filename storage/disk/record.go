@@ -9,15 +9,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a value of the engine: compressed here rather than by pebble, so that blocks can stay compressed in memory, and
-// what is encrypted is compressed before.
+// A record is a value of the engine: compressed here rather than by pebble, so that blocks can stay
+// compressed in memory, and what is encrypted is compressed before.
 
 // maxRecord is what a record may come to when it is decompressed: far more than any is written with.
 const maxRecord = 1 << 30
 
 // decoder is for everybody, and for blocks also after their Store has been closed.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxRecord), zstd.WithDecoderLowmem(true))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxRecord),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		panic(err) // the options are wrong
 	}
@@ -29,7 +30,8 @@ const window = 128 << 10
 
 // encoder is shared as decoder is.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
+		zstd.WithLowerEncoderMem(true),
 		zstd.WithAllLitEntropyCompression(true)) // what repeats nothing may still be hexadecimal, or base64
 	if err != nil {
 		panic(err) // the options are wrong
@@ -47,15 +49,16 @@ func decompress(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// appendBlock appends the record of a block. Heads are read at each start, so that they are compressed by what is fast to read.
+// appendBlock appends the record of a block. Heads are read at each start, so that they are compressed by
+// what is fast to read.
 func appendBlock(to, head, bodies []byte) []byte {
 	small := s2.EncodeBest(nil, head)
 	to = append(binary.AppendUvarint(to, uint64(len(small))), small...)
 	return append(to, compress(bodies)...)
 }
 
-// readBlock reads the record of a block. The head takes the place of what is in memory, if there is room for it; the bodies have
-// memory of their own, and are still compressed.
+// readBlock reads the record of a block. The head takes the place of what is in memory, if there is room for
+// it; the bodies have memory of their own, and are still compressed.
 func readBlock(memory, record []byte) (head, bodies []byte, err error) {
 	length, n := binary.Uvarint(record)
 	if n <= 0 || length > uint64(len(record)-n) {

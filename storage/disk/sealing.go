@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// ErrKey is reported where what is kept was written with a key that Options.Keys does not have, or without one, or with one
-// although there is none: it counts for nothing, and is written over.
+// ErrKey is reported where what is kept was written with a key that Options.Keys does not have, or without
+// one, or with one although there is none: it counts for nothing, and is written over.
 var ErrKey = errors.New("what is kept was written with another key, or without one")
 
 // keyLength is that of AES-256.
@@ -52,7 +52,8 @@ func newSealing(keys [][]byte) (*sealing, error) {
 	return s, nil
 }
 
-// seal returns the value of a record. With keys it is encrypted by the first, with a nonce of its own, and bound to its place.
+// seal returns the value of a record. With keys it is encrypted by the first, with a nonce of its own, and
+// bound to its place.
 func (s *sealing) seal(place, record []byte) []byte {
 	if len(s.keys) == 0 {
 		return append([]byte{plainRecord}, record...)
@@ -62,7 +63,8 @@ func (s *sealing) seal(place, record []byte) []byte {
 	return key.aead.Seal(value, nil, record, place)
 }
 
-// open returns the record of a value, perhaps as a part of it, and whether it is written as seal would do now.
+// open returns the record of a value, perhaps as a part of it, and whether it is written as seal would do
+// now.
 func (s *sealing) open(place, value []byte) (record []byte, asNow bool, err error) {
 	switch {
 	case len(value) > 0 && value[0] == plainRecord:

@@ -85,12 +85,14 @@ func TestKeys(t *testing.T) {
 // TestWrongKeys are no keys.
 func TestWrongKeys(t *testing.T) {
 	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
-	if _, err := s.View("widgets"); err == nil || !strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
+	if _, err := s.View("widgets"); err == nil ||
+		!strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestSealed: nothing of what is kept can be read in the files, and what was changed or put in another place is damaged.
+// TestSealed: nothing of what is kept can be read in the files, and what was changed or put in another place
+// is damaged.
 func TestSealed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, v := sealed(t, fs, key(1))

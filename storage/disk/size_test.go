@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestSizeOnDisk saves a content again and again, of which all is new each time and nothing can be compressed away: at rest,
-// no more is on the disk than 1.3 times what the last content comes to.
+// TestSizeOnDisk saves a content again and again, of which all is new each time and nothing can be compressed
+// away: at rest, no more is on the disk than 1.3 times what the last content comes to.
 func TestSizeOnDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	random := rand.NewChaCha8([32]byte{})

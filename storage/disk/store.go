@@ -15,7 +15,8 @@ import (
 
 var (
 	// ErrInUse is reported where another process uses the folder, or another Store of this one.
-	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this one: give each its own")
+	ErrInUse = errors.
+			New("the folder is in use by another process, or by another Store of this one: give each its own")
 	// ErrClosed is reported after Close.
 	ErrClosed = errors.New("the store is closed")
 	// ErrViewInUse is reported where two informers that show the same are to be kept in one folder.
@@ -28,10 +29,10 @@ var (
 type Options struct {
 	// MaxAge is how long a view is kept that no informer asks for. Default: 30 days.
 	MaxAge time.Duration
-	// Keys have everything encrypted by AES-256-GCM, and hold what is written with the first, and read with any of them: to
-	// change the key, put the new one in front, and leave out the old one once all informers have saved. Each has 32 bytes.
-	// What was written without a key, or with one that is not among them, counts for nothing (ErrKey). Default: none, and
-	// nothing is encrypted.
+	// Keys have everything encrypted by AES-256-GCM, and hold what is written with the first, and read with
+	// any of them: to change the key, put the new one in front, and leave out the old one once all informers
+	// have saved. Each has 32 bytes. What was written without a key, or with one that is not among them,
+	// counts for nothing (ErrKey). Default: none, and nothing is encrypted.
 	Keys [][]byte
 
 	// fs is in the place of the machine's file system, with path names of its own.
@@ -41,7 +42,8 @@ type Options struct {
 }
 
 const (
-	// firstPause is how long the disk is left alone after it has failed; it doubles with each failure, up to longestPause.
+	// firstPause is how long the disk is left alone after it has failed; it doubles with each failure, up to
+	// longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = time.Hour
 	// closePatience is how long Close waits for what is being saved or loaded.
@@ -66,7 +68,8 @@ type Store struct {
 		lock *folder
 		// engine is nil before the first use, and after damage.
 		engine *engine
-		// retry is when the disk is tried again after it has failed, and pause is what comes after the next failure.
+		// retry is when the disk is tried again after it has failed, and pause is what comes after the next
+		// failure.
 		retry time.Time
 		pause time.Duration
 		// epoch counts the engines there have been.
@@ -117,7 +120,8 @@ func (s *Store) View(key string) (persistence.View, error) {
 // ErrBusy is reported by Close where the disk does not answer to what is being saved or loaded.
 var ErrBusy = errors.New("the disk does not answer: the folder stays in use until the process ends")
 
-// Close waits for what is being opened, saved or loaded, ten seconds at most, and ends the Store. What has been saved stays.
+// Close waits for what is being opened, saved or loaded, ten seconds at most, and ends the Store. What has
+// been saved stays.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	closed, w := s.mu.closed, s.mu.working
@@ -157,8 +161,8 @@ func (s *Store) end(w *work) error {
 	return err
 }
 
-// work is a change of the engine: opening it, or removing a damaged one. It runs in a goroutine without the lock of the
-// Store, because a disk may not answer.
+// work is a change of the engine: opening it, or removing a damaged one. It runs in a goroutine without the
+// lock of the Store, because a disk may not answer.
 type work struct {
 	began time.Time
 	done  chan struct{} // closed at the end
@@ -194,7 +198,8 @@ func (w *work) wait(patience time.Duration) error {
 	}
 }
 
-// open returns the engine, which it opens if need be, and its number. It waits for a disk for the patience of the Store.
+// open returns the engine, which it opens if need be, and its number. It waits for a disk for the patience of
+// the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
 		e, epoch, w, err := s.begin()
@@ -227,7 +232,8 @@ func (s *Store) begin() (*engine, int, *work, error) {
 	return nil, 0, s.beginLocked(func() error { return s.openFolder(lock) }), nil
 }
 
-// openFolder locks the folder, unless it is locked, and opens an engine. One that has failed stays until it is tried again.
+// openFolder locks the folder, unless it is locked, and opens an engine. One that has failed stays until it
+// is tried again.
 func (s *Store) openFolder(lock *folder) (err error) {
 	if lock != nil && errors.Is(lock.check(), errRemoved) {
 		s.mu.Lock()
@@ -256,8 +262,9 @@ func (s *Store) openFolder(lock *folder) (err error) {
 	return err
 }
 
-// recoverLocked gives an engine up that has failed, once it has been left alone for a while: the next one begins with what
-// has been saved by then, as after a crash. What goroutines of the old one wait in stays in memory, so that pauses grow.
+// recoverLocked gives an engine up that has failed, once it has been left alone for a while: the next one
+// begins with what has been saved by then, as after a crash. What goroutines of the old one wait in stays in
+// memory, so that pauses grow.
 func (s *Store) recoverLocked() error {
 	e := s.mu.engine
 	if e == nil {
@@ -282,8 +289,8 @@ func (s *Store) recoverLocked() error {
 	return nil
 }
 
-// use calls f with the engine of a number; zero: of any. What turns out to be damaged is removed: everything that was kept
-// is lost then, and the next engine begins empty.
+// use calls f with the engine of a number; zero: of any. What turns out to be damaged is removed: everything
+// that was kept is lost then, and the next engine begins empty.
 func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int, err error) {
 	e, used, err := s.open()
 	if err != nil {

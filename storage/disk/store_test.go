@@ -20,7 +20,8 @@ func expect(t *testing.T, v persistence.View, version string, want []string) {
 	t.Helper()
 	got, texts, err := load(v)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
-		t.Fatalf("it holds version %q, %d objects, %v; want %q, %d objects", got, len(texts), err, version, len(want))
+		t.Fatalf("it holds version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
+			version, len(want))
 	}
 }
 
@@ -93,9 +94,10 @@ func TestViewsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	old := claim(t, s, "old")
-	err := old.Save(persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)}, true, func(w persistence.Writer) error {
-		return w.Put("ns/a", []byte("{}"))
-	})
+	err := old.Save(persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)},
+		true, func(w persistence.Writer) error {
+			return w.Put("ns/a", []byte("{}"))
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +155,8 @@ func TestOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := New(dir, Options{})
 	v := claim(t, s, "widgets")
-	if _, err := New(dir, Options{}).View("widgets"); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+	if _, err := New(dir, Options{}).View("widgets"); !errors.Is(err, ErrInUse) ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("another Store is told %v", err)
 	}
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneProcess$")

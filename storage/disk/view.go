@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// Keys begin with what they are of, and the view's id: blocks of objects, the checkpoint of a view, or what has changed since
-// the blocks were written. Blocks and changes have a number behind that.
+// Keys begin with what they are of, and the view's id: blocks of objects, the checkpoint of a view, or what
+// has changed since the blocks were written. Blocks and changes have a number behind that.
 const (
 	blockPrefix      = "b"
 	checkpointPrefix = "c"
@@ -69,13 +69,14 @@ func after(prefix string) []byte {
 	return nil
 }
 
-// stampLength is the length of the time, in seconds, that the value of a checkpoint begins with. It is never encrypted: what
-// nobody has asked for is removed whoever has the key.
+// stampLength is the length of the time, in seconds, that the value of a checkpoint begins with. It is never
+// encrypted: what nobody has asked for is removed whoever has the key.
 const stampLength = 8
 
 // Checkpoint implements persistence.View.
 func (v *view) Checkpoint() (persistence.Checkpoint, bool, error) {
-	var found struct { // which is looked at if nothing has failed: what waits for a failed disk may still write to it
+	// which is looked at if nothing has failed: what waits for a failed disk may still write to it
+	var found struct {
 		at persistence.Checkpoint
 		ok bool
 	}
@@ -118,8 +119,8 @@ func (v *view) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	return append(value, v.store.sealing.seal(v.recordKey(), text)...), nil
 }
 
-// smallLog is how large a log may be whatever there is beside it, and logShare the part of the blocks that a larger one may
-// come to.
+// smallLog is how large a log may be whatever there is beside it, and logShare the part of the blocks that a
+// larger one may come to.
 const (
 	smallLog = 64 << 10
 	logShare = 4
@@ -134,7 +135,8 @@ func (v *view) Save(at persistence.Checkpoint, whole bool, write func(persistenc
 }
 
 // SaveBlocks implements persistence.BlockView.
-func (v *view) SaveBlocks(at persistence.Checkpoint, whole bool, write func(persistence.BlockWriter) error) error {
+func (v *view) SaveBlocks(at persistence.Checkpoint, whole bool,
+	write func(persistence.BlockWriter) error) error {
 	checkpoint, err := v.checkpoint(at)
 	if err != nil {
 		return err
@@ -165,10 +167,12 @@ func (v *view) SaveBlocks(at persistence.Checkpoint, whole bool, write func(pers
 }
 
 // change adds changes to the log, which take effect at once, and returns what the view takes then.
-func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte, write func(persistence.BlockWriter) error) (extent, error) {
+func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte,
+	write func(persistence.BlockWriter) error) (extent, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
-	w := &changes{view: v, kept: kept, set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
+	w := &changes{view: v, kept: kept,
+		set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
 	if err := errors.Join(write(w), w.flush()); err != nil {
 		return kept, err
 	}
@@ -230,7 +234,8 @@ func (v *view) Close() error {
 
 // expire removes the views that were saved last before a time.
 func expire(db *pebble.DB, before time.Time) error {
-	all, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix), UpperBound: after(checkpointPrefix)})
+	all, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
+		UpperBound: after(checkpointPrefix)})
 	if err != nil {
 		return err
 	}
@@ -238,7 +243,8 @@ func expire(db *pebble.DB, before time.Time) error {
 	defer batch.Close()
 	for ok := all.First(); ok && err == nil; ok = all.Next() {
 		key, value := all.Key(), all.Value()
-		if len(key) == len(checkpointPrefix)+idLength && len(value) >= stampLength && int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
+		if len(key) == len(checkpointPrefix)+idLength && len(value) >= stampLength &&
+			int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
 			continue
 		}
 		for _, prefix := range []string{blockPrefix, logPrefix} {

@@ -13,9 +13,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in memory as a
-// whole, and takes the place of what was there at once. It returns what the view takes then.
-func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(persistence.BlockWriter) error) (kept extent, err error) {
+// replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in
+// memory as a whole, and takes the place of what was there at once. It returns what the view takes then.
+func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
+	write func(persistence.BlockWriter) error) (kept extent, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -23,11 +24,13 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(p
 	}
 	defer func() { _ = e.fs.Remove(path) }() // what is left of it after a failure
 	t := &table{
-		writer:     sstable.NewWriter(objstorageprovider.NewFileWritable(file), e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
+		writer: sstable.NewWriter(objstorageprovider.NewFileWritable(file),
+			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
 		checkpoint: checkpoint, changes: changes{view: v},
 	}
 	t.set = t.entry
-	for _, prefix := range []string{blockPrefix, logPrefix} { // nothing in the table itself is removed by this
+	// nothing in the table itself is removed by this
+	for _, prefix := range []string{blockPrefix, logPrefix} {
 		start, end := bounds(prefix, v.id)
 		err = errors.Join(err, t.writer.DeleteRange(start, end))
 	}
@@ -72,7 +75,8 @@ func (v *view) compact(db *pebble.DB) error {
 	return err
 }
 
-// table is a persistence.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the log.
+// table is a persistence.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the
+// log.
 type table struct {
 	changes
 	writer     *sstable.Writer

@@ -36,8 +36,8 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 	return dst[:before+len(c.dictionary.Encode(dst[before:], src))]
 }
 
-// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs no more. Larger
-// objects are not compressed.
+// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs
+// no more. Larger objects are not compressed.
 const maxObject = 128 << 20
 
 // Decompress implements Compressor.

@@ -11,7 +11,8 @@ import (
 // Keep what is in use as usual, and the rest compressed.
 func Example() {
 	options := dynamicinformer.ResourceOptions{
-		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
+			Compression: s2.New(s2.Options{})},
 	}
 	fmt.Println(options.Storage.Mode)
 
@@ -21,7 +22,8 @@ func Example() {
 // What a Trainer does for a type of objects.
 func ExampleTrainer_Train() {
 	object := func(n int) []byte {
-		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n, strings.Repeat("all is well ", 20))
+		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n,
+			strings.Repeat("all is well ", 20))
 	}
 	var samples [][]byte
 	for n := range 200 {

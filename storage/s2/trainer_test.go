@@ -9,7 +9,8 @@ import (
 )
 
 func TestCompressor(t *testing.T) {
-	for name, options := range map[string]Options{"default": {}, "small": {DictionarySize: 4 << 10}, "too large": {DictionarySize: 1 << 30}} {
+	for name, options := range map[string]Options{"default": {}, "small": {DictionarySize: 4 << 10},
+		"too large": {DictionarySize: 1 << 30}} {
 		t.Run(name, func(t *testing.T) { compressortest.Test(t, New(options)) })
 	}
 }

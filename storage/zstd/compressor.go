@@ -17,8 +17,8 @@ type known struct {
 	raw     bool
 }
 
-// compressor is a Compressor with one dictionary. Encoders and decoders are pooled for each dictionary, because
-// they prepare it once, and so that the garbage collector takes what is not in use.
+// compressor is a Compressor with one dictionary. Encoders and decoders are pooled for each dictionary,
+// because they prepare it once, and so that the garbage collector takes what is not in use.
 type compressor struct {
 	dictionary known
 	level      zstd.EncoderLevel
@@ -92,12 +92,13 @@ func (c *compressor) newEncoder() (*zstd.Encoder, error) {
 	return encoder, nil
 }
 
-// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs no more. Larger
-// objects are not compressed.
+// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs
+// no more. Larger objects are not compressed.
 const maxObject = 128 << 20
 
 func (c *compressor) newDecoder() (*zstd.Decoder, error) {
-	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxObject)}
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxObject)}
 	if d := c.dictionary; d.raw {
 		options = append(options, zstd.WithDecoderDictRaw(d.id, d.content))
 	} else {

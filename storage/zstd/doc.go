@@ -5,15 +5,18 @@
 //	options := dynamicinformer.Options{
 //		Config: config,
 //		Defaults: dynamicinformer.ResourceOptions{
-//			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+//			Storage: dynamicinformer.Storage{
+//				Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{}),
+//			},
 //		},
 //	}
 //
 // # How it works
 //
-// Objects of one type are much alike, and too small to compress well each for itself. So a dictionary is learnt
-// from the first objects of a type, and another when it no longer fits what comes. Objects refer to the dictionary
-// that they need, which lives as long as they do. An object that does not become smaller is kept as it is.
+// Objects of one type are much alike, and too small to compress well each for itself. So a dictionary is
+// learnt from the first objects of a type, and another when it no longer fits what comes. Objects refer to
+// the dictionary that they need, which lives as long as they do. An object that does not become smaller is
+// kept as it is.
 //
 // # Concurrency
 //
@@ -21,6 +24,6 @@
 //
 // # Memory
 //
-// A dictionary takes its size (Options.DictionarySize) once. What encoders and decoders work with is shared by all
-// objects of a type, and given back when it has not been used for a while.
+// A dictionary takes its size (Options.DictionarySize) once. What encoders and decoders work with is shared
+// by all objects of a type, and given back when it has not been used for a while.
 package zstd

@@ -11,7 +11,8 @@ import (
 // Keep large objects that are seldom read compressed, and all others as usual.
 func Example() {
 	large := dynamicinformer.ResourceOptions{
-		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
+			Compression: zstd.New(zstd.Options{})},
 	}
 	fmt.Println(large.Storage.Mode)
 
@@ -21,7 +22,8 @@ func Example() {
 // What a Trainer does for a type of objects.
 func ExampleTrainer_Train() {
 	object := func(n int) []byte {
-		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n, strings.Repeat("all is well ", 20))
+		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n,
+			strings.Repeat("all is well ", 20))
 	}
 	var samples [][]byte
 	for n := range 200 {

@@ -9,12 +9,13 @@ import (
 	"github.com/crdcache/crdcache/storage/internal/dictionary"
 )
 
-// Compressor compresses and decompresses one object at a time. It is the Compressor of package dynamicinformer.
+// Compressor compresses and decompresses one object at a time. It is the Compressor of package
+// dynamicinformer.
 type Compressor = interface {
 	// Compress appends the compressed form of src to dst, and returns the result.
 	Compress(dst, src []byte) []byte
-	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src. The error
-	// is for data that is damaged.
+	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src.
+	// The error is for data that is damaged.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 

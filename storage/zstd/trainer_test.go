@@ -7,7 +7,8 @@ import (
 )
 
 func TestCompressor(t *testing.T) {
-	for name, options := range map[string]Options{"default": {}, "better": {Level: LevelBetter}, "small": {DictionarySize: 4 << 10}} {
+	for name, options := range map[string]Options{"default": {}, "better": {Level: LevelBetter},
+		"small": {DictionarySize: 4 << 10}} {
 		t.Run(name, func(t *testing.T) { compressortest.Test(t, New(options)) })
 	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // certificates is the type that everything is measured with, and certificateKind its kind.
-var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
+	Resource: "certificates"}
 
 // certificateKind is the kind of Certificates.
 const certificateKind = "Certificate"

@@ -47,8 +47,8 @@ func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	}}, nil
 }
 
-// runCommand runs a program with its arguments. Its caches and sockets are where the sandbox is, and the user's settings
-// do not count.
+// runCommand runs a program with its arguments. Its caches and sockets are where the sandbox is, and the
+// user's settings do not count.
 func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	folder := filepath.Dir(task.Kubeconfig)

@@ -79,7 +79,8 @@ func TestFailures(t *testing.T) {
 	_, calls := costOfCalls(1, fail)
 	_, _, reader := longestCall(fail, func() error { return nil })
 	_, _, work := longestCall(good, func() error { return errBroken })
-	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader, "work": work} {
+	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,
+		"work": work} {
 		if !errors.Is(err, errBroken) {
 			t.Errorf("%s: the error is %v, want that of the function", name, err)
 		}

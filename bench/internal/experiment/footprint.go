@@ -29,7 +29,8 @@ func takeFootprint() (footprint, error) {
 	debug.FreeOSMemory()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	f := footprint{heap: int64(stats.HeapAlloc), stack: int64(stats.StackInuse), goroutines: runtime.NumGoroutine()}
+	f := footprint{heap: int64(stats.HeapAlloc), stack: int64(stats.StackInuse),
+		goroutines: runtime.NumGoroutine()}
 	var err error
 	if f.resident, err = statusBytes("VmRSS:"); err != nil {
 		return f, err

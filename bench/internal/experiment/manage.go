@@ -85,7 +85,8 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 		options.NewCache = controllerruntime.NewCache
 	case CompressedManager:
 		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{
-			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
+			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
+				Compression: s2.New(s2.Options{})},
 		})
 	}
 	manager, err := ctrl.NewManager(config, options)

@@ -59,7 +59,8 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		if err != nil {
 			return Outcome{}, err
 		}
-		cost, err := costOfOperation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
+		cost, err := costOfOperation(task.Budget,
+			func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", p.path, err)
 		}

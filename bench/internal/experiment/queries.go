@@ -107,9 +107,11 @@ func generated(i int) *unstructured.Unstructured {
 	expiry := time.Date(2026, 1, 1, 0, i*7919%100_000, 0, 0, time.UTC)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
-		"metadata": map[string]any{"namespace": fmt.Sprint("ns", i%100), "name": fmt.Sprint("cert", i), "uid": fmt.Sprint("u", i), "resourceVersion": fmt.Sprint(i)},
-		"spec":     map[string]any{"team": team, "issuerRef": map[string]any{"name": issuer}, "text": strings.Repeat("x", 800)},
-		"status":   map[string]any{"notAfter": expiry.Format(time.RFC3339)},
+		"metadata": map[string]any{"namespace": fmt.Sprint("ns", i%100), "name": fmt.Sprint("cert", i),
+			"uid": fmt.Sprint("u", i), "resourceVersion": fmt.Sprint(i)},
+		"spec": map[string]any{"team": team, "issuerRef": map[string]any{"name": issuer},
+			"text": strings.Repeat("x", 800)},
+		"status": map[string]any{"notAfter": expiry.Format(time.RFC3339)},
 	}}
 }
 
@@ -119,7 +121,8 @@ func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	handle, err := factory.Acquire(schema.GroupVersionResource{Group: r.Match.Group, Version: "v1", Resource: "certificates"}, dynamicinformer.ResourceOptions{Indexes: indexers.Compile(r)})
+	handle, err := factory.Acquire(schema.GroupVersionResource{Group: r.Match.Group, Version: "v1",
+		Resource: "certificates"}, dynamicinformer.ResourceOptions{Indexes: indexers.Compile(r)})
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +137,10 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 	graph := references.New()
 	certs, issuers := &told{}, &told{}
 	for _, m := range []references.Member{
-		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate", Namespaced: true}, References: r.References, Informer: certs},
-		{Type: references.Type{Group: r.Match.Group, Resource: "issuers", Kind: "Issuer", Namespaced: true}, Informer: issuers},
+		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate",
+			Namespaced: true}, References: r.References, Informer: certs},
+		{Type: references.Type{Group: r.Match.Group, Resource: "issuers", Kind: "Issuer", Namespaced: true},
+			Informer: issuers},
 	} {
 		if _, err := graph.Add(m); err != nil {
 			return nil, err
@@ -155,7 +160,8 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 // told passes on what it is told to a handler, as an informer does that has synced.
 type told struct{ cache.ResourceEventHandler }
 
-func (t *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (t *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+	error) {
 	t.ResourceEventHandler = handler
 	return t, nil
 }

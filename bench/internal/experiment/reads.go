@@ -36,7 +36,8 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err := comeToRest(ctx, cache); err != nil {
 		return Outcome{}, err
 	}
-	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}, copies: task.Subject == subject.ControllerRuntime}
+	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{},
+		copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // the same ones for all subjects
 	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
@@ -127,7 +128,8 @@ func (r *reading) namespaces() error {
 			want++
 		}
 	}
-	return r.whole(NamespaceHot, NamespaceCold, func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
+	return r.whole(NamespaceHot, NamespaceCold,
+		func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
 }
 
 // whole measures a read of many objects at once: cold first, then hot. Where objects are decoded when they

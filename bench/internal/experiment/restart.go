@@ -58,7 +58,8 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 		return Outcome{}, fmt.Errorf("%d of %d caches have gone on from what was kept", kept.Resumed(), all)
 	}
 	return Outcome{Metrics: map[string]float64{
-		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes), PeakRSS: float64(peak),
+		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes),
+		PeakRSS: float64(peak),
 	}}, nil
 }
 

@@ -17,14 +17,17 @@ func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
 	err := storage.SetType(readapi.Type{
-		Group: certificates.Group, Names: crd.Names{Plural: certificates.Resource, Kind: certificateKind}, Namespaced: true,
+		Group: certificates.Group, Names: crd.Names{Plural: certificates.Resource,
+			Kind: certificateKind}, Namespaced: true,
 		Versions: []readapi.Version{{Name: certificates.Version}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range count {
-		object := fmt.Sprintf(`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"c%d","namespace":"a"}}`, n)
+		object := fmt.
+			Sprintf(
+				`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"c%d","namespace":"a"}}`, n)
 		if _, err := storage.ApplyJSON([]byte(object)); err != nil {
 			t.Fatal(err)
 		}

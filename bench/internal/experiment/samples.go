@@ -25,7 +25,8 @@ func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err = client.Get().AbsPath("/apis", certificates.Group, certificates.Version, certificates.Resource).
+	list, err = client.Get().AbsPath("/apis", certificates.Group, certificates.Version,
+		certificates.Resource).
 		Param("limit", strconv.Itoa(sampleCount)).Do(ctx).Raw()
 	if err != nil {
 		return nil, nil, err

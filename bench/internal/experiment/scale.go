@@ -17,7 +17,8 @@ import (
 // of these costs for an object, so that it shows whether more objects make any of it dearer. It is ready
 // twice: for the updates, and for its watch to end.
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
-	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events), relist: newSightings(1)}
+	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events),
+		relist: newSightings(1)}
 	cache, err := newCache(task, subject.KeyHandler, s.see)
 	if err != nil {
 		return Outcome{}, err

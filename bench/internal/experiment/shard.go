@@ -69,7 +69,8 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 	}
 	// A share is binomial: of 1,000 objects, it is outside of this once in 10^12 runs.
 	if fair := task.Objects / Replicas; objects < fair*2/3 || objects > fair*4/3 {
-		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects, task.Objects, Replicas)
+		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects,
+			task.Objects, Replicas)
 	}
 	if in := dropped(); (in == 0) != (task.Subject == ServerReplica) {
 		return fmt.Errorf("%d objects came that are not of the shard: that is not %s", in, task.Subject)

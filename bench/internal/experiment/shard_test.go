@@ -27,7 +27,8 @@ func TestCheckShare(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := checkShare(Task{Subject: tt.subject, Objects: 1000}, tt.objects, tt.dropped); (err == nil) != tt.ok {
+			if err := checkShare(Task{Subject: tt.subject, Objects: 1000}, tt.objects,
+				tt.dropped); (err == nil) != tt.ok {
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -28,8 +28,12 @@ var coldTypes = []struct {
 	apitest.Type
 	text string
 }{
-	{apitest.Type{GVR: schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}, Kind: "Certificate", Namespaced: true}, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"meta.helm.sh/release-name":"shop"},"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","generation":1,"labels":{"app.kubernetes.io/instance":"object-%[1]d","app.kubernetes.io/name":"shop","team":"tenant"},"managedFields":[{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:meta.helm.sh/release-name":{}},"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},"f:team":{}}},"f:spec":{".":{},"f:commonName":{},"f:dnsNames":{},"f:duration":{},"f:issuerRef":{},"f:privateKey":{},"f:renewBefore":{},"f:secretName":{},"f:usages":{}}},"manager":"helm","operation":"Update","time":"2026-11-20T10:%02[2]d:00Z"},{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}},"manager":"cert-manager-certificates-readiness","operation":"Update","subresource":"status","time":"2026-11-20T10:%02[2]d:05Z"}],"name":"object-%[1]d","namespace":"tenant"},"spec":{"commonName":"object-%[1]d.tenant.example.com","dnsNames":["object-%[1]d.tenant.example.com","www.object-%[1]d.tenant.example.com"],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt-production"},"privateKey":{"algorithm":"ECDSA","rotationPolicy":"Always","size":256},"renewBefore":"720h0m0s","secretName":"object-%[1]d-tls","usages":["digital signature","key encipherment","server auth"]},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"Certificate is up to date and has not expired","observedGeneration":1,"reason":"Ready","status":"True","type":"Ready"}],"notAfter":"2027-02-18T10:%02[2]d:04Z","notBefore":"2026-11-20T10:%02[2]d:04Z","renewalTime":"2027-02-03T10:%02[2]d:04Z","revision":1}}`},
-	{apitest.Type{GVR: schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}, Kind: "Workload", Namespaced: true}, `{"apiVersion":"demo.crdcache.dev/v1","kind":"Workload","metadata":{"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","finalizers":["demo.crdcache.dev/delivery"],"generation":3,"labels":{"app":"object-%[1]d","team":"payments"},"name":"object-%[1]d","namespace":"tenant"},"spec":{"environment":"staging","image":"registry.example.com/payments/object-%[1]d:1.2.3","replicas":3,"tier":"standard"},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"delivered to staging","observedGeneration":3,"reason":"Delivered","status":"True","type":"Delivered"},{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"no routes","observedGeneration":3,"reason":"NoRoutes","status":"False","type":"Routed"}],"observedGeneration":3,"phase":"Running"}}`},
+	{apitest.Type{GVR: schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
+		Resource: "certificates"}, Kind: "Certificate", Namespaced: true},
+		`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"meta.helm.sh/release-name":"shop"},"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","generation":1,"labels":{"app.kubernetes.io/instance":"object-%[1]d","app.kubernetes.io/name":"shop","team":"tenant"},"managedFields":[{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:meta.helm.sh/release-name":{}},"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},"f:team":{}}},"f:spec":{".":{},"f:commonName":{},"f:dnsNames":{},"f:duration":{},"f:issuerRef":{},"f:privateKey":{},"f:renewBefore":{},"f:secretName":{},"f:usages":{}}},"manager":"helm","operation":"Update","time":"2026-11-20T10:%02[2]d:00Z"},{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}},"manager":"cert-manager-certificates-readiness","operation":"Update","subresource":"status","time":"2026-11-20T10:%02[2]d:05Z"}],"name":"object-%[1]d","namespace":"tenant"},"spec":{"commonName":"object-%[1]d.tenant.example.com","dnsNames":["object-%[1]d.tenant.example.com","www.object-%[1]d.tenant.example.com"],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt-production"},"privateKey":{"algorithm":"ECDSA","rotationPolicy":"Always","size":256},"renewBefore":"720h0m0s","secretName":"object-%[1]d-tls","usages":["digital signature","key encipherment","server auth"]},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"Certificate is up to date and has not expired","observedGeneration":1,"reason":"Ready","status":"True","type":"Ready"}],"notAfter":"2027-02-18T10:%02[2]d:04Z","notBefore":"2026-11-20T10:%02[2]d:04Z","renewalTime":"2027-02-03T10:%02[2]d:04Z","revision":1}}`},
+	{apitest.Type{GVR: schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1",
+		Resource: "workloads"}, Kind: "Workload", Namespaced: true},
+		`{"apiVersion":"demo.crdcache.dev/v1","kind":"Workload","metadata":{"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","finalizers":["demo.crdcache.dev/delivery"],"generation":3,"labels":{"app":"object-%[1]d","team":"payments"},"name":"object-%[1]d","namespace":"tenant"},"spec":{"environment":"staging","image":"registry.example.com/payments/object-%[1]d:1.2.3","replicas":3,"tier":"standard"},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"delivered to staging","observedGeneration":3,"reason":"Delivered","status":"True","type":"Delivered"},{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"no routes","observedGeneration":3,"reason":"NoRoutes","status":"False","type":"Routed"}],"observedGeneration":3,"phase":"Running"}}`},
 }
 
 // coldObjectsOfType is how many objects of each type there are: more than caches of processors hold.
@@ -66,7 +70,8 @@ func BenchmarkColdGet(b *testing.B) {
 	}
 	partial := &metav1.PartialObjectMetadata{}
 	partial.SetGroupVersionKind(certmanagerv1.SchemeGroupVersion.WithKind("Certificate"))
-	objects := map[string]client.Object{"certificate": &certmanagerv1.Certificate{}, "workload": &delivery.Workload{}, "metadata": partial}
+	objects := map[string]client.Object{"certificate": &certmanagerv1.Certificate{},
+		"workload": &delivery.Workload{}, "metadata": partial}
 	for _, stripped := range []bool{false, true} {
 		options := cache.Options{Mapper: mapper, Scheme: scheme}
 		if stripped {
@@ -89,7 +94,8 @@ func BenchmarkColdGet(b *testing.B) {
 			}
 		}
 		for name, object := range objects {
-			b.Run(fmt.Sprintf("%s/stripped=%t", name, stripped), func(b *testing.B) { takeTurns(b, names, object, stock, ours) })
+			b.Run(fmt.Sprintf("%s/stripped=%t", name, stripped),
+				func(b *testing.B) { takeTurns(b, names, object, stock, ours) })
 		}
 	}
 }
@@ -117,7 +123,8 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 		next += batch
 	}
 	b.ReportMetric(0, "ns/op") // of a batch, which says nothing
-	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stocks, "cpu-ns/get": own, "times-stock": ratios} {
+	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stocks, "cpu-ns/get": own,
+		"times-stock": ratios} {
 		slices.Sort(all)
 		b.ReportMetric(all[len(all)/2], unit)
 	}
@@ -137,7 +144,8 @@ type fixedTypes []apitest.Type
 // Subscribe implements typesource.Source.
 func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	for _, t := range all {
-		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind,
+			Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()
 	return func() {}

@@ -28,7 +28,8 @@ func TypesOf(count int) []subject.Type {
 	types := make([]subject.Type, count)
 	for i := range types {
 		types[i] = subject.Type{
-			GVR:  schema.GroupVersionResource{Group: TypesGroup, Version: TypesVersion, Resource: fmt.Sprintf("kind%04ds", i)},
+			GVR: schema.GroupVersionResource{Group: TypesGroup, Version: TypesVersion,
+				Resource: fmt.Sprintf("kind%04ds", i)},
 			Kind: fmt.Sprintf("Kind%04d", i),
 		}
 	}
@@ -69,7 +70,8 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		return Outcome{}, err
 	}
 	if objects := fleet.Len(); objects != task.Objects*task.PerType {
-		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects*task.PerType)
+		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects,
+			task.Objects*task.PerType)
 	}
 	idle, err := idleShare(ctx, task.Idle)
 	if err != nil {
@@ -84,7 +86,8 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	}
 	runtime.KeepAlive(fleet)
 	types := float64(task.Objects)
-	heap, stack, kernel := float64(after.heap-before.heap)/types, float64(after.stack-before.stack)/types, float64(after.kernel-before.kernel)/types
+	heap, stack, kernel := float64(after.heap-before.heap)/types, float64(after.stack-before.stack)/types,
+		float64(after.kernel-before.kernel)/types
 	metrics := map[string]float64{
 		CPU:            cpu.Seconds(),
 		Wall:           wall.Seconds(),

@@ -60,7 +60,8 @@ func promiseRows(outcomes []Outcome) [][]string {
 	var rows [][]string
 	for _, o := range outcomes {
 		if o.Measured && (o.Headline || !o.Met) {
-			rows = append(rows, []string{o.Title + ", " + title(o.Subject), o.peer(), commas(int64(o.Objects)),
+			rows = append(rows, []string{o.Title + ", " + title(o.Subject), o.peer(),
+				commas(int64(o.Objects)),
 				o.bound(o.Target), o.measured(), o.verdict()})
 		}
 	}

@@ -72,7 +72,8 @@ func page(r *Result, folder string) ([]byte, []chart, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		shown := pageSection{Title: s.title, Text: s.text, Objects: commas(int64(s.objects(r))) + " " + s.unit, Rows: rows}
+		shown := pageSection{Title: s.title, Text: s.text, Objects: commas(int64(s.objects(r))) + " " +
+			s.unit, Rows: rows}
 		for _, c := range s.columns {
 			if c.chart == "" {
 				continue
@@ -95,7 +96,8 @@ func page(r *Result, folder string) ([]byte, []chart, error) {
 // nil if nothing was measured.
 func (s section) rows(r *Result) [][]string {
 	columns := slices.DeleteFunc(slices.Clone(s.columns), func(c column) bool {
-		return !slices.ContainsFunc(s.subjects, func(name string) bool { _, ok := s.value(r, name, c); return ok })
+		return !slices.ContainsFunc(s.subjects,
+			func(name string) bool { _, ok := s.value(r, name, c); return ok })
 	})
 	if len(columns) == 0 {
 		return nil

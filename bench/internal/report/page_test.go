@@ -26,9 +26,11 @@ func TestSectionRows(t *testing.T) {
 	add(10, "base", map[string]float64{"cpu_s": 10, "object_allocs": 8})
 	add(10, "ours", map[string]float64{"cpu_s": 2, "object_allocs": 0})
 	add(20, "base", map[string]float64{"cpu_s": 1000})
-	s := section{base: "base", size: "small", subjects: []string{"base", "ours", "unmeasured"}, columns: []column{
-		{"CPU", "e", "cpu_s", ""}, {"not measured", "e", "heap_b", ""}, {"allocations", "e", "object_allocs", ""},
-	}}
+	s := section{base: "base", size: "small", subjects: []string{"base", "ours", "unmeasured"},
+		columns: []column{
+			{"CPU", "e", "cpu_s", ""}, {"not measured", "e", "heap_b", ""}, {"allocations", "e",
+				"object_allocs", ""},
+		}}
 	want := [][]string{
 		{"", "CPU", "allocations"},
 		{"base", "10.0 s", "8.00"},
@@ -47,7 +49,8 @@ func TestSectionRows(t *testing.T) {
 func TestPage(t *testing.T) {
 	r := &Result{
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Noise: &Noise{Load: 0.25, Others: 0.015},
-		Machine: Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+		Machine: Machine{CPU: "a processor", Cores: 2,
+			Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
 	}
 	for name, cpu := range map[string]float64{subject.ClientGo: 30, subject.PackedTrimmed: 2} {
 		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
@@ -111,7 +114,8 @@ func TestPublishedPage(t *testing.T) {
 		t.Errorf("the page has %d words, want at most 1,500", words)
 	}
 	var shown []string
-	for _, match := range regexp.MustCompile(`\((benchmarks/[^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+	for _, match := range regexp.MustCompile(`\((benchmarks/[^)]+)\)`).FindAllStringSubmatch(
+		string(text), -1) {
 		shown = append(shown, match[1])
 	}
 	files, err := filepath.Glob(filepath.Join(docs, "benchmarks", "*"))

@@ -36,27 +36,42 @@ func TestJudge(t *testing.T) {
 	}{
 		"met, at the most objects that both have": {
 			Promise{Over: base, Under: us, Target: 6, Margin: 3}, 6, 10_000, true, true, false},
-		"missed":           {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
-		"broken":           {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
-		"not guarded":      {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
-		"at most":          {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000, true, true, false},
-		"at most, missed":  {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
-		"at most, broken":  {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
-		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
+		"missed": {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000,
+			true, false, false},
+		"broken": {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000,
+			true, false, true},
+		"not guarded": {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
+		"at most": {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000,
+			true, true, false},
+		"at most, missed": {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000,
+			true, false, false},
+		"at most, broken": {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000,
+			true, false, true},
+		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000,
+			true, true, false},
 		"beyond what both need": {
-			Promise{Over: base, Under: us, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
-		"beyond what is not known": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0, false, false, false},
-		"large":                    {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
-		"absolute":                 {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
-		"absolute, missed":         {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
-		"absolute, nothing":        {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0, false, false, false},
-		"flat, one size":           {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
-		"nothing to divide":        {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
+			Promise{Over: base, Under: us, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"},
+				Target: 6}, 1.5, 1_000, true, false, false},
+		"beyond what is not known": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0,
+			false, false, false},
+		"large": {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000,
+			true, false, false},
+		"absolute": {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000,
+			true, true, false},
+		"absolute, missed": {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000,
+			true, false, false},
+		"absolute, nothing": {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0,
+			false, false, false},
+		"flat, one size": {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0,
+			false, false, false},
+		"nothing to divide": {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0,
+			false, false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := tt.promise.judge(measuredResult())
-			if o.Measured != tt.measured || o.Ratio != tt.ratio || o.Objects != tt.objects || o.Met != tt.met || o.Broken != tt.broken {
+			if o.Measured != tt.measured || o.Ratio != tt.ratio || o.Objects != tt.objects ||
+				o.Met != tt.met || o.Broken != tt.broken {
 				t.Errorf("got %+v, want %+v", o, tt)
 			}
 		})

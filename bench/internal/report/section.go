@@ -60,19 +60,24 @@ func sections() []section {
 			clientGo, experiment.Small, caches, []column{
 				{"key", experiment.UpdatesKey, experiment.CPUPerEvent, ""},
 				{"object", experiment.UpdatesRead, experiment.CPUPerEvent, ""},
-				{"burst, key", experiment.BurstKey, experiment.CPUPerEvent, "Client CPU per update of a burst"},
+				{"burst, key", experiment.BurstKey, experiment.CPUPerEvent,
+					"Client CPU per update of a burst"},
 				{"burst, object", experiment.BurstRead, experiment.CPUPerEvent, ""}}, "objects"},
 		{"Latency", "From the write of a synthetic API server until the handler is called.",
 			clientGo, experiment.Small, caches, []column{
 				{"200/s: 50 %", slow, experiment.LatencyP50, ""}, {"99 %", slow, experiment.LatencyP99, ""},
-				{"99.9 %", slow, experiment.LatencyP999, ""}, {"5,000/s: 50 %", fast, experiment.LatencyP50, ""},
-				{"99 %", fast, experiment.LatencyP99, ""}, {"99.9 %", fast, experiment.LatencyP999, ""}}, "objects"},
+				{"99.9 %", slow, experiment.LatencyP999, ""}, {"5,000/s: 50 %", fast,
+					experiment.LatencyP50, ""},
+				{"99 %", fast, experiment.LatencyP99, ""}, {"99.9 %", fast, experiment.LatencyP999,
+					""}}, "objects"},
 		{"Reading", "A cold read is the first read of an object after a garbage collection.",
 			clientGo, experiment.Small, caches, []column{
 				{"Get, hot", reads, experiment.GetHot, ""}, {"Get, cold", reads, experiment.GetCold, ""},
-				{"List, hot", reads, experiment.ListHot, ""}, {"by index, hot", reads, experiment.IndexHot, ""},
+				{"List, hot", reads, experiment.ListHot, ""}, {"by index, hot", reads,
+					experiment.IndexHot, ""},
 				{"adding an index", reads, experiment.IndexAdd, ""}}, "objects"},
-		{"Many types", fmt.Sprintf("One cache for each type, with %d objects of 0.3 KB each.", experiment.ObjectsPerType),
+		{"Many types", fmt.Sprintf("One cache for each type, with %d objects of 0.3 KB each.",
+			experiment.ObjectsPerType),
 			clientGo, experiment.Small, caches, []column{
 				{"CPU", types, experiment.CPU, ""}, {"elapsed", types, experiment.Wall, ""},
 				{"memory per type", types, experiment.TypeMemory, ""},
@@ -85,7 +90,8 @@ func sections() []section {
 				{"received", experiment.Restart, experiment.Received, ""},
 				{"until readable", experiment.Restart, experiment.Readable, ""},
 				{"until synced", experiment.Restart, experiment.Wall, ""}}, "objects"},
-		{"Managers of controller-runtime", "From creating the manager until every object is reconciled with one Get.",
+		{"Managers of controller-runtime",
+			"From creating the manager until every object is reconciled with one Get.",
 			experiment.StockManager, experiment.Small,
 			[]string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}, []column{
 				{"unstructured: CPU", experiment.ManageUnstructured, experiment.CPU, ""},
@@ -95,15 +101,20 @@ func sections() []section {
 		{"Sharded replicas", "One replica until synced, compared with one replica that caches all objects.",
 			experiment.OnlyReplica, experiment.Small,
 			[]string{experiment.OnlyReplica, experiment.ServerReplica, experiment.ClientReplica}, []column{
-				{"received", experiment.Shard, experiment.Received, ""}, {"CPU", experiment.Shard, experiment.CPU, ""},
+				{"received", experiment.Shard, experiment.Received, ""}, {"CPU", experiment.Shard,
+					experiment.CPU, ""},
 				{"live heap", experiment.Shard, experiment.LiveHeap, ""},
 				{"growth at the peak", experiment.Shard, experiment.PeakGrowth, ""}}, "objects"},
-		{"Printing all objects", "`kubectl get -A -o json` and `crdcache dump -A -o json`, and the same with YAML. " +
-			"`query` also prints all objects; `serve` holds the objects in another process.",
+		{"Printing all objects",
+			"`kubectl get -A -o json` and `crdcache dump -A -o json`, and the same with YAML. " +
+				"`query` also prints all objects; `serve` holds the objects in another process.",
 			experiment.Kubectl, experiment.Small,
-			[]string{experiment.Kubectl, experiment.Ours, experiment.OursQuery, experiment.ServedDump, experiment.ServedQuery}, []column{
-				{"JSON: CPU", experiment.DumpJSON, experiment.CPU, ""}, {"elapsed", experiment.DumpJSON, experiment.Wall, ""},
-				{"peak", experiment.DumpJSON, experiment.PeakRSS, ""}, {"YAML: CPU", experiment.DumpYAML, experiment.CPU, ""},
+			[]string{experiment.Kubectl, experiment.Ours, experiment.OursQuery, experiment.ServedDump,
+				experiment.ServedQuery}, []column{
+				{"JSON: CPU", experiment.DumpJSON, experiment.CPU, ""}, {"elapsed", experiment.DumpJSON,
+					experiment.Wall, ""},
+				{"peak", experiment.DumpJSON, experiment.PeakRSS, ""}, {"YAML: CPU", experiment.DumpYAML,
+					experiment.CPU, ""},
 				{"peak", experiment.DumpYAML, experiment.PeakRSS, ""}}, "objects"},
 	}
 }
@@ -115,7 +126,8 @@ func (s section) objects(r *Result) int {
 	best := 0
 	for _, c := range s.columns {
 		for _, f := range r.Figures {
-			if f.Experiment != c.experiment || f.Metric != c.metric || f.Size != s.size || !slices.Contains(s.subjects, f.Subject) {
+			if f.Experiment != c.experiment || f.Metric != c.metric || f.Size != s.size ||
+				!slices.Contains(s.subjects, f.Subject) {
 				continue
 			}
 			counts[f.Objects]++

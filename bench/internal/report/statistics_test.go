@@ -26,7 +26,8 @@ func TestRatioRange(t *testing.T) {
 // figures.
 func TestRoundsOfPromises(t *testing.T) {
 	r := &Result{}
-	for round, costs := range []map[string]float64{{"base": 90, "us": 30, "floor": 10}, {"base": 100, "us": 25, "floor": 10}} {
+	for round, costs := range []map[string]float64{{"base": 90, "us": 30, "floor": 10},
+		{"base": 100, "us": 25, "floor": 10}} {
 		for who, cost := range costs {
 			r.Add("e", "small", 10, who, map[string]float64{"cost": cost, "p": float64(round)})
 		}
@@ -34,9 +35,11 @@ func TestRoundsOfPromises(t *testing.T) {
 	key := func(who string) Key { return Key{Experiment: "e", Subject: who, Metric: "cost"} }
 	o := Promise{Over: key("base"), Under: key("us"), Floor: key("floor"), Target: 4}.judge(r)
 	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.measured() != "4.86× (4.00–6.00)" {
-		t.Errorf("got %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low, o.High, o.measured())
+		t.Errorf("got %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,
+			o.High, o.measured())
 	}
-	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 || o.High != 30 {
+	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 ||
+		o.High != 30 {
 		t.Errorf("what is absolute is from %v to %v, want 25 to 30", o.Low, o.High)
 	}
 	r.Pool("e", "small", 10, "us", map[string]float64{"p": 0.75, "unknown": 1})

@@ -38,7 +38,8 @@ func ChildMain(run experiment.Func) int {
 	if err != nil {
 		return sendError(output, err)
 	}
-	outcome, err := run(context.Background(), task, func() error { return output.Encode(childMessage{Ready: true}) })
+	outcome, err := run(context.Background(), task,
+		func() error { return output.Encode(childMessage{Ready: true}) })
 	if err := errors.Join(err, stop()); err != nil {
 		return sendError(output, err)
 	}

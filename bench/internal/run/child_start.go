@@ -16,7 +16,8 @@ import (
 
 // startChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is.
 // When ctx ends, the child is killed.
-func startChild(ctx context.Context, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
+func startChild(ctx context.Context, task experiment.Task,
+	ready func(context.Context) error) (experiment.Outcome, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return experiment.Outcome{}, err
@@ -25,7 +26,8 @@ func startChild(ctx context.Context, task experiment.Task, ready func(context.Co
 }
 
 // startCommand is startChild for any program.
-func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
+func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
+	ready func(context.Context) error) (experiment.Outcome, error) {
 	line, err := json.Marshal(task)
 	if err != nil {
 		return experiment.Outcome{}, err
@@ -60,7 +62,8 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, 
 }
 
 // converse hands over the task and reads messages until one says how it ended.
-func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder, ready func(context.Context) error) (experiment.Outcome, error) {
+func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder,
+	ready func(context.Context) error) (experiment.Outcome, error) {
 	if _, err := stdin.Write(task); err != nil {
 		return experiment.Outcome{}, err
 	}
@@ -94,5 +97,6 @@ func describeFailure(ctx context.Context, task experiment.Task, err error, print
 	if printed != "" {
 		printed = "\n" + printed
 	}
-	return fmt.Errorf("%s of %s with %d %s objects: %w%s", task.Experiment, task.Subject, task.Objects, task.Size, err, printed)
+	return fmt.Errorf("%s of %s with %d %s objects: %w%s", task.Experiment, task.Subject, task.Objects,
+		task.Size, err, printed)
 }

@@ -46,13 +46,15 @@ func play(_ context.Context, task experiment.Task, ready func() error) (experime
 	}
 }
 
-func startTask(ctx context.Context, t *testing.T, name string, ready func(context.Context) error) (experiment.Outcome, error) {
+func startTask(ctx context.Context, t *testing.T, name string,
+	ready func(context.Context) error) (experiment.Outcome, error) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := experiment.Task{Experiment: name, Subject: "subject", Size: "small", Objects: 42, Env: []string{"BENCH_TEST=set"}}
+	task := experiment.Task{Experiment: name, Subject: "subject", Size: "small", Objects: 42,
+		Env: []string{"BENCH_TEST=set"}}
 	return startCommand(ctx, exec.CommandContext(ctx, program, childMarker), task, ready)
 }
 
@@ -77,17 +79,20 @@ func TestStartChildFailures(t *testing.T) {
 		want       string
 		is         error
 	}{
-		"the child fails":   {"fails", nil, "no luck", nil},
-		"the child dies":    {"panics", nil, "in the child", nil},
-		"the environment":   {"environment", nil, "it is set", nil},
-		"the parent fails":  {"stays", func(context.Context) error { return broken }, "broken", broken},
-		"interrupted, last": {"stays", func(context.Context) error { cancel(interrupted); return nil }, "interrupted", interrupted},
+		"the child fails":  {"fails", nil, "no luck", nil},
+		"the child dies":   {"panics", nil, "in the child", nil},
+		"the environment":  {"environment", nil, "it is set", nil},
+		"the parent fails": {"stays", func(context.Context) error { return broken }, "broken", broken},
+		"interrupted, last": {"stays", func(context.Context) error { cancel(interrupted); return nil },
+			"interrupted", interrupted},
 	}
-	for _, name := range []string{"the child fails", "the child dies", "the environment", "the parent fails", "interrupted, last"} {
+	for _, name := range []string{"the child fails", "the child dies", "the environment", "the parent fails",
+		"interrupted, last"} {
 		tt := tests[name]
 		t.Run(name, func(t *testing.T) {
 			_, err := startTask(ctx, t, tt.experiment, tt.ready)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "subject with 42 small objects") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "subject with 42 small objects") {
 				t.Errorf("the error is %v, want it to say %q and what was done", err, tt.want)
 			}
 			if tt.is != nil && !errors.Is(err, tt.is) {

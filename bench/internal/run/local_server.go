@@ -25,7 +25,8 @@ const streamsPerConnection = 100
 
 // startLocalServer starts a server that answers with handler. It ends with Stop.
 func startLocalServer(handler http.Handler) (*localServer, error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1",
+		[]net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,8 @@ import (
 func TestParseMachine(t *testing.T) {
 	const stat = "cpu  100 20 300 9000 800 1 2 50 7 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"
 	got, err := parseMachineTime([]byte(stat))
-	if want := (machineTime{Busy: 4230 * time.Millisecond, Stolen: 500 * time.Millisecond}); err != nil || got != want {
+	if want := (machineTime{Busy: 4230 * time.Millisecond, Stolen: 500 * time.Millisecond}); err != nil ||
+		got != want {
 		t.Errorf("got %v, %v, want %v: neither idle nor waiting", got, err, want)
 	}
 	for _, bad := range []string{"", "cpu 1 2 3\n", "cpu a 2 3 4 5 6 7 8\n"} {

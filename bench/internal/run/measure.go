@@ -58,14 +58,16 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	defer cancel()
 	task := experiment.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
-		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events,
+		Budget: step.Budget, Command: r.command(step, name),
 	}
 	r.serve(&task)
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
 	}
 	if r.options.Profiles != "" {
-		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
+		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment,
+			step.Size, step.Objects, name))
 	}
 	if r.options.Profiles != "" {
 		task.HeapProfile = strings.TrimSuffix(task.Profile, ".pprof") + "-heap.pprof"
@@ -126,7 +128,8 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 }
 
 // follows is the measurement of a child that has seen what was sent.
-func follows(task experiment.Task, outcome experiment.Outcome, sent map[string]time.Time) (measurement, error) {
+func follows(task experiment.Task, outcome experiment.Outcome,
+	sent map[string]time.Time) (measurement, error) {
 	latencies, err := latenciesOf(sent, outcome.Seen)
 	if err != nil {
 		return measurement{}, fmt.Errorf("%s of %s: %w", task.Experiment, task.Subject, err)

@@ -47,8 +47,9 @@ const (
 
 // The subjects that most steps compare.
 var (
-	judged   = []string{subject.Stream, subject.ClientGo, subject.PackedTrimmed}
-	large    = append(slices.Clone(judged), subject.Packed, subject.CompressedTrimmed, subject.AdaptiveTrimmed)
+	judged = []string{subject.Stream, subject.ClientGo, subject.PackedTrimmed}
+	large  = append(slices.Clone(judged), subject.Packed, subject.CompressedTrimmed,
+		subject.AdaptiveTrimmed)
 	ours     = []string{subject.PackedTrimmed, subject.CompressedTrimmed}
 	scaled   = append([]string{subject.ClientGo}, ours...)
 	burst    = append([]string{subject.Stream, subject.Packed}, scaled...)
@@ -61,11 +62,13 @@ var (
 	stock    = []string{experiment.Stock, experiment.Ours}
 	decoders = append(slices.Clone(stock), experiment.OursPacked)
 	dumps    = []string{experiment.Kubectl, experiment.Ours}
-	printed  = append(slices.Clone(dumps), experiment.OursQuery, experiment.ServedDump, experiment.ServedQuery)
+	printed  = append(slices.Clone(dumps), experiment.OursQuery, experiment.ServedDump,
+		experiment.ServedQuery)
 )
 
 func except(names []string, excluded ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(excluded, name) })
+	return slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { return slices.Contains(excluded, name) })
 }
 
 // FullPlan returns the plan of the report. Promises that noise could decide have several rounds.
@@ -77,45 +80,65 @@ func FullPlan() Plan {
 		{Experiment: experiment.Types, Size: small, Objects: 1_000, PerType: experiment.ObjectsPerType,
 			Subjects: subject.Fleets(), Rounds: 1, Idle: 10 * time.Second},
 
-		{Experiment: experiment.Queries, Size: small, Objects: 1_000, Subjects: stock[1:], Rounds: 2, Budget: budget},
-		{Experiment: experiment.Decode, Size: small, Objects: 1_000, Subjects: decoders, Rounds: 2, Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stock, Rounds: 2, Budget: budget},
+		{Experiment: experiment.Queries, Size: small, Objects: 1_000, Subjects: stock[1:], Rounds: 2,
+			Budget: budget},
+		{Experiment: experiment.Decode, Size: small, Objects: 1_000, Subjects: decoders, Rounds: 2,
+			Budget: budget},
+		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stock, Rounds: 2,
+			Budget: budget},
 		{Experiment: experiment.LatencySlow, Size: small, Objects: 10_000, Subjects: latency, Rounds: 2,
 			Events: 2_000, Rate: slowRate},
 		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000, Subjects: latency, Rounds: 2,
 			Events: 10_000, Rate: fastRate},
-		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaled, Rounds: 3, Events: 10_000,
-			Rate: fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 100_000, Subjects: scaled, Rounds: 1, Events: 10_000,
-			Rate: fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ours, Rounds: 1, Events: 10_000,
-			Rate: fastRate, Budget: budget},
-		{Experiment: experiment.SyncList, Size: small, Objects: 10_000, Subjects: except(large, subject.Stream), Rounds: 2},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3, Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: except(updated, judged...), Rounds: 1,
+		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaled, Rounds: 3,
+			Events: 10_000,
+			Rate:   fastRate, Budget: budget},
+		{Experiment: experiment.Scale, Size: small, Objects: 100_000, Subjects: scaled, Rounds: 1,
+			Events: 10_000,
+			Rate:   fastRate, Budget: budget},
+		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ours, Rounds: 1,
+			Events: 10_000,
+			Rate:   fastRate, Budget: budget},
+		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
+			Subjects: except(large, subject.Stream), Rounds: 2},
+		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
 			Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3, Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: except(read, judged...), Rounds: 1,
+		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
+			Subjects: except(updated, judged...), Rounds: 1,
 			Events: 500, Rate: slowRate},
-		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burst, Rounds: 1, Events: 2_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000, Subjects: burst[1:], Rounds: 1, Events: 2_000},
-		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stock[1:], Rounds: 2, Budget: budget},
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
+			Events: 500, Rate: slowRate},
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: except(read, judged...),
+			Rounds: 1,
+			Events: 500, Rate: slowRate},
+		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burst, Rounds: 1,
+			Events: 2_000},
+		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000, Subjects: burst[1:], Rounds: 1,
+			Events: 2_000},
+		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stock[1:], Rounds: 2,
+			Budget: budget},
 		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printed, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: except(all, filled...), Rounds: 1},
-		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stock[1:], Rounds: 2, Budget: budget},
-		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readers, Rounds: 1, Budget: budget},
-		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 50_000, Subjects: managers, Rounds: 1},
+		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: except(all, filled...),
+			Rounds: 1},
+		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stock[1:], Rounds: 2,
+			Budget: budget},
+		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readers, Rounds: 1,
+			Budget: budget},
+		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 50_000,
+			Subjects: managers, Rounds: 1},
 		{Experiment: experiment.ManageTyped, Size: small, Objects: 50_000, Subjects: managers, Rounds: 1},
 		{Experiment: experiment.Restart, Size: small, Objects: 50_000, Subjects: restarts, Rounds: 2},
 		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
 			Subjects: []string{subject.ClientGo, experiment.OnlyReplica, experiment.ClientReplica}},
-		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1, Gates: experiment.ShardingGate,
+		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
+			Gates:    experiment.ShardingGate,
 			Subjects: []string{experiment.ServerReplica}},
 
 		{Experiment: experiment.Sync, Size: experiment.Large, Objects: 5_000, Subjects: large, Rounds: 1},
-		{Experiment: experiment.Decode, Size: experiment.Large, Objects: 5_000, Subjects: decoders, Rounds: 2, Budget: budget},
+		{Experiment: experiment.Decode, Size: experiment.Large, Objects: 5_000, Subjects: decoders, Rounds: 2,
+			Budget: budget},
 	}
 }
 
@@ -124,10 +147,12 @@ func CIPlan() Plan {
 	const small, budget = experiment.Small, 200 * time.Millisecond
 	filled := except(subject.Names(subject.All()), subject.ControllerRuntime)
 	update := func(name string, subjects []string) Step {
-		return Step{Experiment: name, Size: small, Objects: 5_000, Subjects: subjects, Rounds: 1, Events: 300, Rate: slowRate}
+		return Step{Experiment: name, Size: small, Objects: 5_000, Subjects: subjects, Rounds: 1, Events: 300,
+			Rate: slowRate}
 	}
 	scale := func(objects, rounds int) Step {
-		return Step{Experiment: experiment.Scale, Size: small, Objects: objects, Subjects: ours, Rounds: rounds, Events: 5_000,
+		return Step{Experiment: experiment.Scale, Size: small, Objects: objects, Subjects: ours,
+			Rounds: rounds, Events: 5_000,
 			Rate: fastRate, Budget: budget}
 	}
 	return Plan{
@@ -137,17 +162,24 @@ func CIPlan() Plan {
 		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: printed, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 5_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.SyncList, Size: small, Objects: 5_000, Subjects: except(large, subject.Stream), Rounds: 2},
+		{Experiment: experiment.SyncList, Size: small, Objects: 5_000,
+			Subjects: except(large, subject.Stream), Rounds: 2},
 		update(experiment.UpdatesKey, judged),
 		update(experiment.UpdatesRead, judged),
-		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burst, Rounds: 1, Events: 1_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 5_000, Subjects: burst[1:], Rounds: 1, Events: 1_000},
-		{Experiment: experiment.Reads, Size: small, Objects: 5_000, Subjects: scaled, Rounds: 1, Budget: budget},
-		{Experiment: experiment.Decode, Size: small, Objects: 5_000, Subjects: decoders, Rounds: 3, Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 5_000, Subjects: stock, Rounds: 3, Budget: budget},
+		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burst, Rounds: 1,
+			Events: 1_000},
+		{Experiment: experiment.BurstRead, Size: small, Objects: 5_000, Subjects: burst[1:], Rounds: 1,
+			Events: 1_000},
+		{Experiment: experiment.Reads, Size: small, Objects: 5_000, Subjects: scaled, Rounds: 1,
+			Budget: budget},
+		{Experiment: experiment.Decode, Size: small, Objects: 5_000, Subjects: decoders, Rounds: 3,
+			Budget: budget},
+		{Experiment: experiment.Paths, Size: small, Objects: 5_000, Subjects: stock, Rounds: 3,
+			Budget: budget},
 		scale(10_000, 2),
 		scale(30_000, 1),
-		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 5_000, Subjects: managers, Rounds: 1},
+		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 5_000,
+			Subjects: managers, Rounds: 1},
 		{Experiment: experiment.ManageTyped, Size: small, Objects: 5_000, Subjects: managers, Rounds: 1},
 		{Experiment: experiment.Restart, Size: small, Objects: 5_000, Subjects: restarts, Rounds: 2},
 	}
@@ -175,7 +207,8 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 			continue
 		}
 		if len(c.Subjects) > 0 {
-			s.Subjects = slices.DeleteFunc(slices.Clone(s.Subjects), func(name string) bool { return !slices.Contains(c.Subjects, name) })
+			s.Subjects = slices.DeleteFunc(slices.Clone(s.Subjects),
+				func(name string) bool { return !slices.Contains(c.Subjects, name) })
 		}
 		if c.Objects > 0 {
 			s.Objects = c.Objects
@@ -197,7 +230,8 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 	}{{"experiment", c.Experiments, knownExperiments}, {"subject", c.Subjects, knownSubjects}} {
 		for _, name := range check.names {
 			if !check.known[name] {
-				return nil, fmt.Errorf("unknown %s %q; the plan has %q", check.kind, name, slices.Sorted(maps.Keys(check.known)))
+				return nil, fmt.Errorf("unknown %s %q; the plan has %q", check.kind, name,
+					slices.Sorted(maps.Keys(check.known)))
 			}
 		}
 	}
@@ -209,7 +243,8 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 
 // synthetic reports whether the step needs the synthetic server.
 func (s Step) synthetic() bool {
-	return s.Experiment == experiment.Scale || s.Experiment == experiment.LatencySlow || s.Experiment == experiment.LatencyFast
+	return s.Experiment == experiment.Scale || s.Experiment == experiment.LatencySlow ||
+		s.Experiment == experiment.LatencyFast
 }
 
 // inSandbox returns the number of objects that the sandbox must have.

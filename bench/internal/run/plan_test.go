@@ -53,7 +53,8 @@ func TestLatencyEvents(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	got, err := CIPlan().Choose(Choice{
-		Experiments: []string{experiment.Sync}, Subjects: []string{subject.ClientGo, subject.Stream}, Objects: 7, Rounds: 1,
+		Experiments: []string{experiment.Sync}, Subjects: []string{subject.ClientGo,
+			subject.Stream}, Objects: 7, Rounds: 1,
 	})
 	want := Plan{{Experiment: experiment.Sync, Size: experiment.Small, Objects: 7, Rounds: 1,
 		Subjects: []string{subject.Stream, subject.ClientGo}}}
@@ -66,8 +67,10 @@ func TestChoose(t *testing.T) {
 	}{
 		"unknown experiment": {Choice{Experiments: []string{"nonsense"}}, `unknown experiment "nonsense"`},
 		"unknown subject":    {Choice{Subjects: []string{"nonsense"}}, `unknown subject "nonsense"`},
-		"nothing left":       {Choice{Experiments: []string{experiment.Sync}, Subjects: []string{experiment.Kubectl}}, "no step"},
-		"too few objects":    {Choice{Experiments: []string{experiment.BurstKey}, Objects: 10}, "updates of different objects"},
+		"nothing left": {Choice{Experiments: []string{experiment.Sync},
+			Subjects: []string{experiment.Kubectl}}, "no step"},
+		"too few objects": {Choice{Experiments: []string{experiment.BurstKey}, Objects: 10},
+			"updates of different objects"},
 	} {
 		if _, err := CIPlan().Choose(tt.choice); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)

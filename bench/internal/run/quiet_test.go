@@ -26,7 +26,8 @@ func TestNoise(t *testing.T) {
 // TestNoiseOfOthers: what others used is what the machine has used since, less what the run has.
 func TestNoiseOfOthers(t *testing.T) {
 	before := listen()
-	before.machine = machineTime{Busy: before.machine.Busy - time.Hour, Stolen: before.machine.Stolen - time.Hour}
+	before.machine = machineTime{Busy: before.machine.Busy - time.Hour,
+		Stolen: before.machine.Stolen - time.Hour}
 	before.own -= 30 * time.Minute
 	n := before.noise(time.Duration(float64(10*time.Hour) / float64(runtime.NumCPU())))
 	if n == nil || n.Others < 0.049 || n.Others > 0.06 || n.Stolen < 0.099 || n.Stolen > 0.11 {

@@ -15,10 +15,14 @@ func TestCommand(t *testing.T) {
 		experiment, subject string
 		want                []string
 	}{
-		{experiment.DumpJSON, experiment.Kubectl, []string{"k", "get", "certificates.cert-manager.io", "-A", "-o", "json"}},
-		{experiment.DumpJSON, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A", "-o", "json"}},
-		{experiment.DumpJSON, experiment.ServedQuery, []string{"c", "query", "certificates.cert-manager.io", "-A", "-o", "json"}},
-		{experiment.DumpYAML, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A", "-o", "yaml"}},
+		{experiment.DumpJSON, experiment.Kubectl, []string{"k", "get", "certificates.cert-manager.io", "-A",
+			"-o", "json"}},
+		{experiment.DumpJSON, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A",
+			"-o", "json"}},
+		{experiment.DumpJSON, experiment.ServedQuery, []string{"c", "query", "certificates.cert-manager.io",
+			"-A", "-o", "json"}},
+		{experiment.DumpYAML, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A",
+			"-o", "yaml"}},
 		{experiment.Sync, experiment.Ours, nil},
 	}
 	for _, tt := range tests {

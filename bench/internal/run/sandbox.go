@@ -52,7 +52,8 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 	if gates != "" {
 		arguments = append(arguments, "--apiserver-arg", "feature-gates="+gates)
 	}
-	s.command = exec.Command(binary, append(arguments, "--", "sh", "-c", `echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)...)
+	s.command = exec.Command(binary, append(arguments, "--", "sh", "-c",
+		`echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)...)
 	s.command.Stderr = s.stderr
 	// Ctrl-C is not for the sandbox: it ends when its standard input does.
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -80,7 +81,8 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", binary, strings.TrimSpace(s.stderr.String()))
+		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", binary,
+			strings.TrimSpace(s.stderr.String()))
 	}
 	return s, nil
 }
@@ -88,7 +90,10 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 // checkSandbox returns an error where there is no such program.
 func checkSandbox(binary string) error {
 	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox", binary)
+		return fmt.
+			Errorf(
+				"there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox",
+				binary)
 	}
 	return nil
 }
@@ -107,7 +112,8 @@ func (s *sandbox) Fill(ctx context.Context, count int) error {
 	command := exec.CommandContext(ctx, s.binary, "fill", "--dir", s.dir, "--type", certificatesType,
 		"--count", strconv.Itoa(count), "--namespaces", strconv.Itoa(namespaces), "--size", s.size)
 	if out, err := command.CombinedOutput(); err != nil {
-		return errors.Join(context.Cause(ctx), fmt.Errorf("filling the sandbox: %w: %s", err, bytes.TrimSpace(out)))
+		return errors.Join(context.Cause(ctx), fmt.Errorf("filling the sandbox: %w: %s", err,
+			bytes.TrimSpace(out)))
 	}
 	s.filled = count
 	return nil
@@ -124,9 +130,12 @@ func (s *sandbox) Stop() error {
 // certManagerCRDs returns the folder of cert-manager's definitions, in the module cache. It has to be
 // called in the folder of this module.
 func certManagerCRDs(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/cert-manager/cert-manager").Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the module of cert-manager (is this run in the folder of the benchmark's module?): %w", err)
+		return "", fmt.
+			Errorf(
+				"finding the module of cert-manager (is this run in the folder of the benchmark's module?): %w", err)
 	}
 	return filepath.Join(strings.TrimSpace(string(out)), "deploy", "crds"), nil
 }

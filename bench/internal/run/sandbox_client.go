@@ -39,7 +39,8 @@ func (s *sandbox) CaughtUp(ctx context.Context) error {
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return err
 	}
-	return client.Get().AbsPath(certificatesPath).Param("limit", "1").Param("resourceVersion", list.Metadata.ResourceVersion).
+	return client.Get().AbsPath(certificatesPath).Param("limit", "1").Param("resourceVersion",
+		list.Metadata.ResourceVersion).
 		Param("resourceVersionMatch", "NotOlderThan").Do(ctx).Error()
 }
 

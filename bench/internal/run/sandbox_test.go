@@ -76,11 +76,13 @@ func TestSandbox(t *testing.T) {
 }
 
 func TestStartSandboxFailures(t *testing.T) {
-	if _, err := startSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small", ""); err == nil || !strings.Contains(err.Error(), "make sandbox") {
+	if _, err := startSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small",
+		""); err == nil || !strings.Contains(err.Error(), "make sandbox") {
 		t.Errorf("the error is %v, want it to say how to build the sandbox", err)
 	}
 	broken, _ := program(t, "echo no port >&2; exit 125")
-	if _, err := startSandbox(t.Context(), broken, "crds", "small", ""); err == nil || !strings.Contains(err.Error(), "no port") {
+	if _, err := startSandbox(t.Context(), broken, "crds", "small", ""); err == nil ||
+		!strings.Contains(err.Error(), "no port") {
 		t.Errorf("the error is %v, want what the sandbox said", err)
 	}
 }

@@ -53,9 +53,11 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recordTimeout, fmt.Errorf("it took more than %v", recordTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recordTimeout,
+		fmt.Errorf("it took more than %v", recordTimeout))
 	defer cancel()
-	body, err := client.Get().AbsPath(certificatesPath).Param("watch", "true").Param("sendInitialEvents", "true").
+	body, err := client.Get().AbsPath(certificatesPath).Param("watch", "true").Param("sendInitialEvents",
+		"true").
 		Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("recording a watch-list: %w", err)

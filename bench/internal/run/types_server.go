@@ -22,7 +22,8 @@ func startTypesServer(types, perType int) (*localServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startLocalServer(compressWatchLists(readapi.NewHandler(storage, readapi.HandlerOptions{BookmarkInterval: bookmarkInterval})))
+	return startLocalServer(compressWatchLists(readapi.NewHandler(storage,
+		readapi.HandlerOptions{BookmarkInterval: bookmarkInterval})))
 }
 
 // manyTypes returns a storage of types with small objects.
@@ -53,8 +54,9 @@ func manyTypes(types, perType int) (*readapi.Storage, error) {
 func smallObject(apiVersion, kind string, n int) map[string]any {
 	return map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
-		"metadata": map[string]any{"name": fmt.Sprintf("object-%02d", n), "namespace": fmt.Sprintf("team-%d", n%5)},
-		"spec":     map[string]any{"class": "standard", "replicas": n},
-		"status":   map[string]any{"ready": true},
+		"metadata": map[string]any{"name": fmt.Sprintf("object-%02d", n),
+			"namespace": fmt.Sprintf("team-%d", n%5)},
+		"spec":   map[string]any{"class": "standard", "replicas": n},
+		"status": map[string]any{"ready": true},
 	}
 }

@@ -18,7 +18,8 @@ const updateWorkers = 8
 // updateObjects changes count objects, each once, rate of them in a second (0: as fast as the server
 // accepts them): the status and the metadata of one in turn. It returns the time before the request of each
 // was sent, by "namespace/name". There have to be that many objects. The first error ends it.
-func updateObjects(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
+func updateObjects(ctx context.Context, client *rest.RESTClient, count int,
+	rate float64) (map[string]time.Time, error) {
 	keys, err := listKeys(ctx, client, count)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,8 @@ func updateObjects(ctx context.Context, client *rest.RESTClient, count int, rate
 func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 	start := time.Now()
 	for n := range count {
-		if rate > 0 && !sleep(ctx, time.Until(start.Add(time.Duration(float64(n)/rate*float64(time.Second))))) {
+		if rate > 0 && !sleep(ctx,
+			time.Until(start.Add(time.Duration(float64(n)/rate*float64(time.Second))))) {
 			return
 		}
 		select {
@@ -99,7 +101,8 @@ func listKeys(ctx context.Context, client *rest.RESTClient, count int) ([]types.
 	}
 	keys := make([]types.NamespacedName, count)
 	for i := range keys {
-		keys[i] = types.NamespacedName{Namespace: parsed.Items[i].Metadata.Namespace, Name: parsed.Items[i].Metadata.Name}
+		keys[i] = types.NamespacedName{Namespace: parsed.Items[i].Metadata.Namespace,
+			Name: parsed.Items[i].Metadata.Name}
 	}
 	return keys, nil
 }
@@ -113,7 +116,8 @@ func patchObject(ctx context.Context, client *rest.RESTClient, key types.Namespa
 		path = append(path, "status")
 		body = fmt.Sprintf(`{"status":{"revision":%d}}`, stamp%1e9)
 	}
-	if err := client.Patch(types.MergePatchType).AbsPath(path...).Body([]byte(body)).Do(ctx).Error(); err != nil {
+	if err := client.Patch(types.MergePatchType).AbsPath(path...).Body([]byte(body)).Do(ctx).
+		Error(); err != nil {
 		return fmt.Errorf("changing %s: %w", key, err)
 	}
 	return nil

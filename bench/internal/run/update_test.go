@@ -97,7 +97,8 @@ func TestUpdateFailures(t *testing.T) {
 		t.Error("there is no error with too few objects")
 	}
 	s := &server{objects: 2, refuse: "/apis/cert-manager.io/v1/namespaces/ns/certificates/object-1"}
-	if _, err := updateObjects(t.Context(), client(t, s), 2, 1000); err == nil || !strings.Contains(err.Error(), "ns/object-1") {
+	if _, err := updateObjects(t.Context(), client(t, s), 2, 1000); err == nil ||
+		!strings.Contains(err.Error(), "ns/object-1") {
 		t.Errorf("the error is %v, want it to name the object", err)
 	}
 }
@@ -105,9 +106,11 @@ func TestUpdateFailures(t *testing.T) {
 func TestLatencies(t *testing.T) {
 	at := time.Unix(100, 0)
 	sent := map[string]time.Time{"a/b": at, "a/c": at.Add(time.Second)}
-	seen := map[string]time.Time{"a/b": at.Add(5 * time.Millisecond), "a/c": at.Add(1005 * time.Millisecond), "a/d": at}
+	seen := map[string]time.Time{"a/b": at.Add(5 * time.Millisecond), "a/c": at.Add(1005 * time.Millisecond),
+		"a/d": at}
 	latencies, err := latenciesOf(sent, seen)
-	if err != nil || len(latencies) != 2 || latencies[0] != 5*time.Millisecond || latencies[1] != 5*time.Millisecond {
+	if err != nil || len(latencies) != 2 || latencies[0] != 5*time.Millisecond ||
+		latencies[1] != 5*time.Millisecond {
 		t.Errorf("got %v, %v, want 5ms twice", latencies, err)
 	}
 	delete(seen, "a/b")

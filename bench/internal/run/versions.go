@@ -23,9 +23,11 @@ func (r *runner) versions(ctx context.Context) error {
 		}
 	}
 	// A copy without git's data has no revision, and that is all right.
-	if revision, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output(); err == nil {
+	if revision, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12",
+		"HEAD").Output(); err == nil {
 		r.result.Machine.Commit = strings.TrimSpace(string(revision))
-		if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no", "--", "..").Output(); err == nil && len(changed) > 0 {
+		if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no",
+			"--", "..").Output(); err == nil && len(changed) > 0 {
 			r.result.Machine.Commit += "+"
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // piece that is flushed by itself.
 func compressWatchLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("sendInitialEvents") != "true" || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if r.URL.Query().Get("sendInitialEvents") != "true" ||
+			!strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			next.ServeHTTP(w, r)
 			return
 		}

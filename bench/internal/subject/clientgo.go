@@ -18,7 +18,8 @@ func newClientGo(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromGeneric(dynamicinformer.NewFilteredDynamicInformer(client, o.Type, "", 0, namespaceIndex(), nil), o), nil
+	return fromGeneric(dynamicinformer.NewFilteredDynamicInformer(client, o.Type, "", 0,
+		namespaceIndex(), nil), o), nil
 }
 
 // newClientGoTrimmed returns the same informer with the transform that many operators have.
@@ -37,7 +38,8 @@ func newClientGoMetadata(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromGeneric(metadatainformer.NewFilteredMetadataInformer(client, o.Type, "", 0, namespaceIndex(), nil), o), nil
+	return fromGeneric(metadatainformer.NewFilteredMetadataInformer(client, o.Type, "", 0,
+		namespaceIndex(), nil), o), nil
 }
 
 func fromGeneric(generic informers.GenericInformer, o Options) *sharedInformer {

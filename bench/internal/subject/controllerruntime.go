@@ -106,10 +106,11 @@ func (c *controllerRuntime) exampleList() *unstructured.UnstructuredList {
 
 // AddIndex implements Reader.
 func (c *controllerRuntime) AddIndex() error {
-	return c.cache.IndexField(context.Background(), c.example(), indexName, func(object client.Object) []string {
-		values, _ := indexFunc(object)
-		return values
-	})
+	return c.cache.IndexField(context.Background(), c.example(), indexName,
+		func(object client.Object) []string {
+			values, _ := indexFunc(object)
+			return values
+		})
 }
 
 // ByIndex implements Reader.

@@ -122,7 +122,8 @@ func newControllerRuntimeFleet(config *rest.Config, types []Type) (*Fleet, error
 	}
 	f := &Fleet{}
 	f.start = func(ctx context.Context) error {
-		go func() { _ = caches.Start(ctx) }() // ends with ctx; what keeps it from starting keeps the caches from syncing
+		// ends with ctx; what keeps it from starting keeps the caches from syncing
+		go func() { _ = caches.Start(ctx) }()
 		for _, t := range types {
 			example := &unstructured.Unstructured{}
 			example.SetGroupVersionKind(t.GVR.GroupVersion().WithKind(t.Kind))

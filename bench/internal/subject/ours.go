@@ -23,14 +23,17 @@ const (
 // packed and trimmed are how crdcache keeps objects where the subject does not say otherwise.
 var (
 	packed  = dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
-	trimmed = dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
+	trimmed = dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{
+		dynamicinformer.PruneManagedFields}}
 )
 
 // ours returns crdcache's storage modes.
 func ours() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
-	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}
-	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
+	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
+		Compression: s2.New(s2.Options{})}
+	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
+		Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true,

@@ -12,8 +12,10 @@ import (
 // events are two objects, the end of the initial events, an update and a later bookmark.
 func events() string {
 	object := func(kind, name, more string) string {
-		return `{"type":"` + kind + `","object":{"kind":"Certificate","metadata":{"labels":{"app.kubernetes.io/name":"x"},` +
-			`"managedFields":[{"fieldsV1":{"f:metadata":{"f:name":{}}}}],"name":"` + name + `","namespace":"ns"},"spec":{"issuerRef":{"name":"i"}` + more + `}}}` + "\n"
+		return `{"type":"` + kind +
+			`","object":{"kind":"Certificate","metadata":{"labels":{"app.kubernetes.io/name":"x"},` +
+			`"managedFields":[{"fieldsV1":{"f:metadata":{"f:name":{}}}}],"name":"` + name +
+			`","namespace":"ns"},"spec":{"issuerRef":{"name":"i"}` + more + `}}}` + "\n"
 	}
 	long := `,"text":"` + strings.Repeat("x", 200<<10) + `"`
 	bookmark := `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"

@@ -60,7 +60,8 @@ func All() []Subject {
 	peers := []Subject{
 		{Name: Stream, Title: "bytes of the stream alone", New: newStream},
 		{Name: ClientGo, Title: "client-go dynamicinformer", New: newClientGo},
-		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields", New: newClientGoTrimmed},
+		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields",
+			New: newClientGoTrimmed},
 		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}

@@ -117,7 +117,8 @@ func compress(zip *gzip.Writer, text []byte) []byte {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if r.Method != http.MethodGet || r.URL.Path != a.path || query.Get("watch") == "" || query.Get("watch") == "false" {
+	if r.Method != http.MethodGet || r.URL.Path != a.path || query.Get("watch") == "" ||
+		query.Get("watch") == "false" {
 		http.NotFound(w, r)
 		return
 	}
@@ -190,6 +191,8 @@ const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1
 
 // initialEnd is the bookmark after the initial events.
 func (a *API) initialEnd(version uint64) []byte {
-	return []byte(`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
-		strconv.FormatUint(version, 10) + `","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")
+	return []byte(
+		`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
+			strconv.FormatUint(version, 10) +
+			`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")
 }

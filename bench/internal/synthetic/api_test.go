@@ -91,15 +91,19 @@ func TestObjectsDiffer(t *testing.T) {
 				if instance, ok := o.GetLabels()["instance"]; ok && instance != o.GetName() {
 					t.Errorf("%s is called %s in a label", o.GetName(), instance)
 				}
-				if secret, _, _ := unstructured.NestedString(o.Object, "spec", "secretName"); secret != "other" && secret != o.GetName()+"-tls" {
+				if secret, _, _ := unstructured.NestedString(o.Object, "spec",
+					"secretName"); secret != "other" && secret != o.GetName()+"-tls" {
 					t.Errorf("%s has the secret %s", o.GetName(), secret)
 				}
-				names[o.GetName()], uids[string(o.GetUID())], versions[o.GetResourceVersion()] = true, true, true
+				names[o.GetName()], uids[string(o.GetUID())], versions[o.GetResourceVersion()] = true,
+					true, true
 			}
 			if len(names) != count || len(uids) != count || len(versions) != count {
-				t.Errorf("%d objects have %d names, %d UIDs and %d versions", count, len(names), len(uids), len(versions))
+				t.Errorf("%d objects have %d names, %d UIDs and %d versions", count, len(names),
+					len(uids), len(versions))
 			}
-			if end := next(); end.Type != "BOOKMARK" || end.Object.GetAnnotations()["k8s.io/initial-events-end"] != "true" {
+			if end := next(); end.Type != "BOOKMARK" ||
+				end.Object.GetAnnotations()["k8s.io/initial-events-end"] != "true" {
 				t.Errorf("after the objects comes %+v", end)
 			}
 		})
@@ -125,14 +129,17 @@ func TestUpdates(t *testing.T) {
 	for _, next := range []func() event{initial, plain} {
 		for n := range 2 {
 			e := next()
-			if key := e.Object.GetNamespace() + "/" + e.Object.GetName(); e.Type != "MODIFIED" || key != api.Key(n) || sent[key].IsZero() || e.Object.GetGeneration() != 2 {
-				t.Errorf("got %s of %s in generation %d, want update %d", e.Type, key, e.Object.GetGeneration(), n)
+			if key := e.Object.GetNamespace() + "/" + e.Object.GetName(); e.Type != "MODIFIED" ||
+				key != api.Key(n) || sent[key].IsZero() || e.Object.GetGeneration() != 2 {
+				t.Errorf("got %s of %s in generation %d, want update %d", e.Type, key,
+					e.Object.GetGeneration(), n)
 			}
 		}
 	}
 	api.Expire()
 	for _, next := range []func() event{initial, plain} {
-		if e := next(); e.Type != "ERROR" || !strings.Contains(e.Object.Object["message"].(string), "too old") {
+		if e := next(); e.Type != "ERROR" ||
+			!strings.Contains(e.Object.Object["message"].(string), "too old") {
 			t.Errorf("got %+v, want the watch to expire", e)
 		}
 	}
@@ -167,7 +174,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	api := newAPI(t, 1)
-	for query, want := range map[string]int{path: http.StatusNotFound, path + "?watch=true": http.StatusBadRequest, "/other?watch=true": http.StatusNotFound} {
+	for query, want := range map[string]int{path: http.StatusNotFound,
+		path + "?watch=true": http.StatusBadRequest, "/other?watch=true": http.StatusNotFound} {
 		w := httptest.NewRecorder()
 		api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, query, nil))
 		if w.Code != want {

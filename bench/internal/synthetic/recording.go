@@ -75,7 +75,9 @@ func record(object []byte) (recorded, error) {
 	}
 	m := parsed.Metadata
 	if len(m.Name) <= nameDigits || len(m.UID) <= uidDigits || m.ResourceVersion == "" || m.Generation == 0 {
-		return recorded{}, fmt.Errorf("the object %q cannot be multiplied: it lacks a long name, a UID, a version or a generation", m.Name)
+		return recorded{}, fmt.Errorf(
+			"the object %q cannot be multiplied: it lacks a long name, a UID, a version or a generation",
+			m.Name)
 	}
 	o := recorded{namespace: m.Namespace, name: m.Name, uid: m.UID}
 	type place struct {

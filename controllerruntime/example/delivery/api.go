@@ -17,8 +17,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// The types have the fields that the operator uses, and lack the others. That is why it never updates an object as a
-// whole, which would remove them: it applies or patches what is its own.
+// The types have the fields that the operator uses, and lack the others. That is why it never updates an
+// object as a whole, which would remove them: it applies or patches what is its own.
 
 // Workload is a program that the platform keeps running in one environment.
 type Workload struct {

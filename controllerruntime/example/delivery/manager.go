@@ -23,18 +23,22 @@ import (
 //go:embed indexes.yaml
 var indexes []byte
 
-// managedBy is the label of the ConfigMaps that the operator writes, by which its cache leaves out all others.
+// managedBy is the label of the ConfigMaps that the operator writes, by which its cache leaves out all
+// others.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// NewManager returns a manager that delivers Workloads. The options say how it elects a leader, where it serves metrics,
-// and whatever else is for the program to say; those of the scheme and the cache are set here.
+// NewManager returns a manager that delivers Workloads. The options say how it elects a leader, where it
+// serves metrics, and whatever else is for the program to say; those of the scheme and the cache are set
+// here.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	return newManager(config, options, nil)
 }
 
-// NewShardedManager returns a manager that delivers some of the Workloads: those of the shards that it is handed out. It needs no
-// leader election. Workloads are shared by UID; what else the operator reads, each replica has as a whole.
-func NewShardedManager(config *rest.Config, options ctrl.Options, assigner shard.Assigner) (ctrl.Manager, error) {
+// NewShardedManager returns a manager that delivers some of the Workloads: those of the shards that it is
+// handed out. It needs no leader election. Workloads are shared by UID; what else the operator reads, each
+// replica has as a whole.
+func NewShardedManager(config *rest.Config, options ctrl.Options,
+	assigner shard.Assigner) (ctrl.Manager, error) {
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
 		Assigner: assigner, Key: sharding.ByUID, Objects: []client.Object{&Workload{}},
 	})
@@ -45,7 +49,8 @@ func NewShardedManager(config *rest.Config, options ctrl.Options, assigner shard
 }
 
 // newManager returns a manager of all Workloads, if sharding is nil.
-func newManager(config *rest.Config, options ctrl.Options, sharding *controllerruntime.Sharding) (ctrl.Manager, error) {
+func newManager(config *rest.Config, options ctrl.Options,
+	sharding *controllerruntime.Sharding) (ctrl.Manager, error) {
 	indexConfig, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: indexes})
 	if err != nil {
 		return nil, err
@@ -53,7 +58,8 @@ func newManager(config *rest.Config, options ctrl.Options, sharding *controllerr
 	options.Scheme = runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(AddToScheme(options.Scheme))
-	options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexConfig, Sharding: sharding})
+	options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexConfig,
+		Sharding: sharding})
 	options.Cache = cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

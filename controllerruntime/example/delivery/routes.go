@@ -17,12 +17,13 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// routeTypes are all types of routes that the platform has, now or later, as the Gateway API has HTTPRoute, GRPCRoute
-// and whatever else is installed. The operator knows no more of them than that they have a host and backends.
+// routeTypes are all types of routes that the platform has, now or later, as the Gateway API has HTTPRoute,
+// GRPCRoute and whatever else is installed. The operator knows no more of them than that they have a host and
+// backends.
 var routeTypes = dynamicinformer.Selection{Group: GroupVersion.Group, Resource: "*routes"}
 
-// Routes knows which hosts lead to which Workload. Types of routes may be missing when the operator starts, and come and
-// go while it runs. It is safe for concurrent use.
+// Routes knows which hosts lead to which Workload. Types of routes may be missing when the operator starts,
+// and come and go while it runs. It is safe for concurrent use.
 type Routes struct {
 	factory *dynamicinformer.Factory
 
@@ -46,10 +47,12 @@ func (r *Routes) Hosts(workload types.NamespacedName) []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.mu.hosts[workload])))
 }
 
-// Source is a source of events for a controller of Workloads: each route that appears, changes or goes leads to the
-// Workloads it names. It begins when the controller starts, which is when this replica leads, and ends with it.
+// Source is a source of events for a controller of Workloads: each route that appears, changes or goes leads
+// to the Workloads it names. It begins when the controller starts, which is when this replica leads, and ends
+// with it.
 func (r *Routes) Source() source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(ctx context.Context,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		enqueue := func(workloads []types.NamespacedName) {
 			for _, workload := range workloads {
 				queue.Add(reconcile.Request{NamespacedName: workload})
@@ -77,7 +80,8 @@ func (r *Routes) Source() source.Source {
 }
 
 // add notes where a route leads, and returns that.
-func (r *Routes) add(gvr schema.GroupVersionResource, route *unstructured.Unstructured) []types.NamespacedName {
+func (r *Routes) add(gvr schema.GroupVersionResource,
+	route *unstructured.Unstructured) []types.NamespacedName {
 	host, _, _ := unstructured.NestedString(route.Object, "spec", "host")
 	workloads := backends(route)
 	key := routeKey{gvr.GroupResource(), client.ObjectKeyFromObject(route)}
@@ -96,7 +100,8 @@ func (r *Routes) add(gvr schema.GroupVersionResource, route *unstructured.Unstru
 }
 
 // remove forgets where a route led, and returns that.
-func (r *Routes) remove(gvr schema.GroupVersionResource, route *unstructured.Unstructured) []types.NamespacedName {
+func (r *Routes) remove(gvr schema.GroupVersionResource,
+	route *unstructured.Unstructured) []types.NamespacedName {
 	workloads := backends(route)
 	key := routeKey{gvr.GroupResource(), client.ObjectKeyFromObject(route)}
 	r.mu.Lock()

@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// date gives each condition the time since when it has its status: that of the present status where that says the same.
+// date gives each condition the time since when it has its status: that of the present status where that says
+// the same.
 func (s *WorkloadStatus) date(present WorkloadStatus) {
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
@@ -23,7 +24,8 @@ func (s *WorkloadStatus) is(present WorkloadStatus) bool {
 		return false
 	}
 	for _, c := range s.Conditions {
-		if was := meta.FindStatusCondition(present.Conditions, c.Type); was == nil || !equality.Semantic.DeepEqual(*was, c) {
+		if was := meta.FindStatusCondition(present.Conditions, c.Type); was == nil ||
+			!equality.Semantic.DeepEqual(*was, c) {
 			return false
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	fieldOwner = client.FieldOwner("delivery")
 )
 
-// WorkloadReconciler delivers Workloads. It reads everything from the cache, so that a reconcile with nothing to do
-// costs the API server nothing.
+// WorkloadReconciler delivers Workloads. It reads everything from the cache, so that a reconcile with nothing
+// to do costs the API server nothing.
 type WorkloadReconciler struct {
 	client client.Client
 	routes *Routes
@@ -39,8 +39,8 @@ type WorkloadReconciler struct {
 // SetupWithManager adds the controller to a manager.
 func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error { return r.setup(mgr, nil) }
 
-// setup adds the controller to a manager. With sharding, it reconciles the Workloads of the shards that are held: events of what
-// each replica has as a whole lead to the Workloads of all, and the others are left out.
+// setup adds the controller to a manager. With sharding, it reconciles the Workloads of the shards that are
+// held: events of what each replica has as a whole lead to the Workloads of all, and the others are left out.
 func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime.Sharding) error {
 	var reconciler reconcile.Reconciler = r
 	if sharding != nil {
@@ -57,7 +57,8 @@ func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *WorkloadReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *WorkloadReconciler) Reconcile(ctx context.Context,
+	request reconcile.Request) (reconcile.Result, error) {
 	workload := &Workload{}
 	if err := r.client.Get(ctx, request.NamespacedName, workload); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -85,29 +86,32 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	return reconcile.Result{}, r.applyStatus(ctx, workload, environment)
 }
 
-// finalize lets go of a Workload that is being deleted, unless a Release holds it, whose end leads here again.
+// finalize lets go of a Workload that is being deleted, unless a Release holds it, whose end leads here
+// again.
 func (r *WorkloadReconciler) finalize(ctx context.Context, workload *Workload) error {
 	before := workload.DeepCopy()
 	if !controllerutil.RemoveFinalizer(workload, finalizer) {
 		return nil
 	}
 	releases := &ReleaseList{}
-	err := r.client.List(ctx, releases, client.InNamespace(workload.Namespace), client.MatchingFields{"holds": workload.Name}, client.Limit(1))
+	err := r.client.List(ctx, releases, client.InNamespace(workload.Namespace),
+		client.MatchingFields{"holds": workload.Name}, client.Limit(1))
 	if err != nil || len(releases.Items) > 0 {
 		return err
 	}
 	return r.patch(ctx, before, workload)
 }
 
-// patch writes what has changed. It conflicts with other writers, because lists such as that of the finalizers are
-// written as a whole.
+// patch writes what has changed. It conflicts with other writers, because lists such as that of the
+// finalizers are written as a whole.
 func (r *WorkloadReconciler) patch(ctx context.Context, before, after *Workload) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, after, patch, fieldOwner))
 }
 
 // applySettings writes the settings of a Workload into a ConfigMap of the same name.
-func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Workload, environment *Environment) error {
+func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Workload,
+	environment *Environment) error {
 	settings := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "ConfigMap",
@@ -125,12 +129,14 @@ func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Worklo
 	if err := controllerutil.SetControllerReference(workload, settings, r.client.Scheme()); err != nil {
 		return err
 	}
-	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(settings), fieldOwner, client.ForceOwnership)
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(settings), fieldOwner,
+		client.ForceOwnership)
 }
 
-// applyStatus writes the status of a Workload, if that is another one than it has. An environment that does not exist is
-// nil.
-func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload, environment *Environment) error {
+// applyStatus writes the status of a Workload, if that is another one than it has. An environment that does
+// not exist is nil.
+func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload,
+	environment *Environment) error {
 	status := r.status(workload, environment)
 	if status.is(workload.Status) {
 		return nil
@@ -145,14 +151,16 @@ func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload
 		"metadata":   map[string]any{"namespace": workload.Namespace, "name": workload.Name},
 		"status":     fields,
 	}}
-	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership)
+	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner,
+		client.ForceOwnership)
 	return client.IgnoreNotFound(err)
 }
 
 // status is what the operator says of a Workload.
 func (r *WorkloadReconciler) status(workload *Workload, environment *Environment) WorkloadStatus {
 	phase := "Running"
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Delivered", Message: "the settings are written"}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Delivered",
+		Message: "the settings are written"}
 	switch {
 	case environment == nil:
 		phase = "Pending"
@@ -162,23 +170,28 @@ func (r *WorkloadReconciler) status(workload *Workload, environment *Environment
 		phase = "Suspended"
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Paused", "the workload is paused"
 	}
-	routed := metav1.Condition{Type: "Routed", Status: metav1.ConditionFalse, Reason: "NoRoute", Message: "no route leads here"}
+	routed := metav1.Condition{Type: "Routed", Status: metav1.ConditionFalse, Reason: "NoRoute",
+		Message: "no route leads here"}
 	if hosts := r.routes.Hosts(client.ObjectKeyFromObject(workload)); len(hosts) > 0 {
-		routed.Status, routed.Reason, routed.Message = metav1.ConditionTrue, "Routed", strings.Join(hosts, ", ")
+		routed.Status, routed.Reason, routed.Message = metav1.ConditionTrue, "Routed",
+			strings.Join(hosts, ", ")
 	}
-	status := WorkloadStatus{ObservedGeneration: workload.Generation, Phase: phase, Conditions: []metav1.Condition{ready, routed}}
+	status := WorkloadStatus{ObservedGeneration: workload.Generation, Phase: phase,
+		Conditions: []metav1.Condition{ready, routed}}
 	status.date(workload.Status)
 	return status
 }
 
-// workloadsIn returns the Workloads that are delivered to an Environment. Their names are all it takes, so no object is
-// decoded.
+// workloadsIn returns the Workloads that are delivered to an Environment. Their names are all it takes, so no
+// object is decoded.
 func (r *WorkloadReconciler) workloadsIn(ctx context.Context, environment client.Object) []reconcile.Request {
 	workloads := &metav1.PartialObjectMetadataList{}
 	workloads.SetGroupVersionKind(GroupVersion.WithKind("WorkloadList"))
-	if err := r.client.List(ctx, workloads, client.MatchingFields{"environment": environment.GetName()}); err != nil {
+	if err := r.client.List(ctx, workloads,
+		client.MatchingFields{"environment": environment.GetName()}); err != nil {
 		if !errors.Is(err, context.Canceled) {
-			ctrl.LoggerFrom(ctx).Error(err, "Listing the workloads of an environment failed", "environment", environment.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "Listing the workloads of an environment failed", "environment",
+				environment.GetName())
 		}
 		return nil
 	}
@@ -192,5 +205,6 @@ func (r *WorkloadReconciler) workloadsIn(ctx context.Context, environment client
 // workloadOf returns the Workload that a Release is about.
 func workloadOf(_ context.Context, object client.Object) []reconcile.Request {
 	release := object.(*Release)
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: release.Namespace, Name: release.Spec.Workload}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: release.Namespace,
+		Name: release.Spec.Workload}}}
 }

@@ -14,8 +14,8 @@ import (
 // compiler has the structs that are being compiled, by their types: types may contain themselves.
 type compiler struct {
 	structs map[reflect.Type]*structCodec
-	// within has the slices, maps and pointers around what is being compiled. Those that contain themselves without a
-	// struct in between are rare, and left to the general decoder.
+	// within has the slices, maps and pointers around what is being compiled. Those that contain themselves
+	// without a struct in between are rare, and left to the general decoder.
 	within map[reflect.Type]bool
 }
 
@@ -66,7 +66,8 @@ func (c *compiler) codec(typ reflect.Type) codec {
 // isText reports whether values of a type are strings, and decoded as such.
 func isText(typ reflect.Type) bool {
 	pointer := reflect.PointerTo(typ)
-	return typ.Kind() == reflect.String && !pointer.Implements(unmarshaler) && !pointer.Implements(textUnmarshaler)
+	return typ.Kind() == reflect.String && !pointer.Implements(unmarshaler) &&
+		!pointer.Implements(textUnmarshaler)
 }
 
 // inside returns the codec of the elements of a type.
@@ -80,14 +81,16 @@ func (c *compiler) inside(typ reflect.Type) codec {
 func general(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
-		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]), reflect.NewAt(typ, p).Interface()) != nil {
+		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]),
+			reflect.NewAt(typ, p).Interface()) != nil {
 			return failed
 		}
 		return end
 	}
 }
 
-// unmarshaling leaves a value to its own method, which gets a copy of the JSON: it may keep it against the rules.
+// unmarshaling leaves a value to its own method, which gets a copy of the JSON: it may keep it against the
+// rules.
 func unmarshaling(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)

@@ -148,8 +148,8 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 	return i
 }
 
-// members calls read for each member of the object at i with its key and where its value is; read returns the end of that.
-// Of a key that comes twice the last counts, as in a map.
+// members calls read for each member of the object at i with its key and where its value is; read returns the
+// end of that. Of a key that comes twice the last counts, as in a map.
 func (d *document) members(i int, read func(name string, value int) int) int {
 	i = d.space(i + 1)
 	if d.at(i) == '}' {

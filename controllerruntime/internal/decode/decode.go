@@ -19,8 +19,8 @@ type Decoder struct {
 	top *structCodec
 }
 
-// codec decodes the value at i, which is there, into what p points to, and returns the end of it; failed where that is for
-// sigs.k8s.io/json to do. What p points to is zero.
+// codec decodes the value at i, which is there, into what p points to, and returns the end of it; failed
+// where that is for sigs.k8s.io/json to do. What p points to is zero.
 type codec func(d *document, i int, p unsafe.Pointer) int
 
 // failed is returned in place of an offset. It stays negative when something is added to it.
@@ -40,8 +40,9 @@ func For(typ reflect.Type) *Decoder {
 	return made.(*Decoder)
 }
 
-// Decode decodes data into what out points to, which has to be zero. Data has to be valid JSON, whose object has no key
-// twice: what follows when all fields of the struct have come is not looked at. Nothing of data is kept.
+// Decode decodes data into what out points to, which has to be zero. Data has to be valid JSON, whose object
+// has no key twice: what follows when all fields of the struct have come is not looked at. Nothing of data is
+// kept.
 func (d *Decoder) Decode(data []byte, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()
@@ -82,8 +83,8 @@ type document struct {
 	decoder *Decoder
 	out     reflect.Value
 
-	// room is what is left of the memory in which short strings are put together, so that one allocation serves several.
-	// It is small, because whoever keeps one of them keeps all.
+	// room is what is left of the memory in which short strings are put together, so that one allocation
+	// serves several. It is small, because whoever keeps one of them keeps all.
 	room []byte
 	// times are what pointers to times point to, several in one allocation likewise.
 	times []metav1.Time

@@ -83,23 +83,26 @@ type Second struct{ Twice string }
 // TestDecode compares with sigs.k8s.io/json: results, and whether there is an error.
 func TestDecode(t *testing.T) {
 	values := map[string][]string{
-		"text":       {`"a"`, `""`, `"\u00e9\n\"x"`, `"é"`, `null`, `1`, `"` + strings.Repeat("long ", 40) + `"`, "\"\xff\""},
-		"named":      {`"True"`},
-		"bool":       {`true`, `false`, `null`, `"true"`},
-		"int":        {`1`, `-7`, `0`, `-0`, `1.0`, `1e3`, `9223372036854775807`, `9223372036854775808`, `null`},
-		"small":      {`127`, `-128`, `128`},
-		"long":       {`9007199254740993`},
-		"unsigned":   {`65535`, `65536`, `-1`, `-0`},
-		"huge":       {`18446744073709551615`, `18446744073709551616`},
-		"float":      {`1`, `1.5`, `-2e10`, `1e400`, `null`, `"1"`},
-		"single":     {`3.4e38`, `3.5e38`, `0.1`},
-		"pointer":    {`"p"`, `null`, `1`},
-		"self":       {`{"text":"inside","self":{"int":3}}`, `null`, `[]`, `{}`},
-		"selves":     {`[{"text":"1"},{"text":"2"},{"self":null}]`, `[]`, `null`, `[null,{}]`, `{}`},
-		"bytes":      {`"aGVsbG8="`, `""`, `"aGVsbG8"`, `null`, `[1,2]`, `"\u0061GVsbG8="`},
-		"texts":      {`["a","b","c","d","e","f"]`, `[]`, `[null,"x"]`, `["a",1]`},
-		"matrix":     {`[[1,2],[],null,[3]]`, `[[1],[2],[3],[4],[5],[6],[7]]`},
-		"map":        {`{"a":"b","":"empty"}`, `{}`, `null`, `{"a":"1","a":"2"}`, `{"\u0061":"x"}`, `{"a":null}`, `{"a":1}`},
+		"text": {`"a"`, `""`, `"\u00e9\n\"x"`, `"é"`, `null`, `1`, `"` + strings.Repeat("long ", 40) +
+			`"`, "\"\xff\""},
+		"named": {`"True"`},
+		"bool":  {`true`, `false`, `null`, `"true"`},
+		"int": {`1`, `-7`, `0`, `-0`, `1.0`, `1e3`, `9223372036854775807`,
+			`9223372036854775808`, `null`},
+		"small":    {`127`, `-128`, `128`},
+		"long":     {`9007199254740993`},
+		"unsigned": {`65535`, `65536`, `-1`, `-0`},
+		"huge":     {`18446744073709551615`, `18446744073709551616`},
+		"float":    {`1`, `1.5`, `-2e10`, `1e400`, `null`, `"1"`},
+		"single":   {`3.4e38`, `3.5e38`, `0.1`},
+		"pointer":  {`"p"`, `null`, `1`},
+		"self":     {`{"text":"inside","self":{"int":3}}`, `null`, `[]`, `{}`},
+		"selves":   {`[{"text":"1"},{"text":"2"},{"self":null}]`, `[]`, `null`, `[null,{}]`, `{}`},
+		"bytes":    {`"aGVsbG8="`, `""`, `"aGVsbG8"`, `null`, `[1,2]`, `"\u0061GVsbG8="`},
+		"texts":    {`["a","b","c","d","e","f"]`, `[]`, `[null,"x"]`, `["a",1]`},
+		"matrix":   {`[[1,2],[],null,[3]]`, `[[1],[2],[3],[4],[5],[6],[7]]`},
+		"map": {`{"a":"b","":"empty"}`, `{}`, `null`, `{"a":"1","a":"2"}`, `{"\u0061":"x"}`,
+			`{"a":null}`, `{"a":1}`},
 		"structs":    {`{"a":{"inner":"x"},"b":null}`, `{}`, `{"a":{"inner":"x"},"a":{"text":"y"}}`},
 		"quantities": {`{"cpu":"100m","memory":1}`, `{"cpu":"many"}`},
 		"blobs":      {`{"a":"aGVsbG8=","b":null}`},
@@ -110,28 +113,33 @@ func TestDecode(t *testing.T) {
 		"raw":        {`{"a": 1}`, `null`, `"x"`},
 		"port":       {`80`, `"http"`, `true`},
 		"amount":     {`"1Gi"`, `5`, `"x"`, `null`},
-		"when":       {`"2026-11-22T07:00:00Z"`, `"2026-02-29T07:00:00Z"`, `"2024-02-29T23:59:59Z"`, `"2026-11-22T07:00:00+02:00"`, `"2026-13-01T00:00:00Z"`, `"2026-11-22T24:00:00Z"`, `"0000-01-01T00:00:00Z"`, `null`, `"now"`, `5`},
-		"micro":      {`"2026-11-22T07:00:00.123456Z"`, `null`},
-		"span":       {`"1h30m0s"`, `5`, `"1h"`, `"long"`, `""`, `null`, `"1\u0068"`},
-		"clock":      {`"2026-11-22T07:00:00.5Z"`, `"x"`},
-		"metadata":   {`{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}},"time":"2026-11-22T07:00:00Z"}],"deletionTimestamp":null}`},
-		"kind":       {`"Everything"`, `5`},
-		"inner":      {`"deep"`},
-		"Untagged":   {`"u"`},
-		"untagged":   {`"another case"`},
-		"hidden":     {`"h"`},
-		"Ignored":    {`"i"`},
-		"-":          {`"dash"`},
-		"unknown":    {`{"deep":[1,{"er":"\\\""}]}`, `"x"`, `null`},
-		`te\u0078t`:  {`"escaped key"`},
+		"when": {`"2026-11-22T07:00:00Z"`, `"2026-02-29T07:00:00Z"`, `"2024-02-29T23:59:59Z"`,
+			`"2026-11-22T07:00:00+02:00"`, `"2026-13-01T00:00:00Z"`, `"2026-11-22T24:00:00Z"`,
+			`"0000-01-01T00:00:00Z"`, `null`, `"now"`, `5`},
+		"micro": {`"2026-11-22T07:00:00.123456Z"`, `null`},
+		"span":  {`"1h30m0s"`, `5`, `"1h"`, `"long"`, `""`, `null`, `"1\u0068"`},
+		"clock": {`"2026-11-22T07:00:00.5Z"`, `"x"`},
+		"metadata": {
+			`{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}},"time":"2026-11-22T07:00:00Z"}],"deletionTimestamp":null}`},
+		"kind":      {`"Everything"`, `5`},
+		"inner":     {`"deep"`},
+		"Untagged":  {`"u"`},
+		"untagged":  {`"another case"`},
+		"hidden":    {`"h"`},
+		"Ignored":   {`"i"`},
+		"-":         {`"dash"`},
+		"unknown":   {`{"deep":[1,{"er":"\\\""}]}`, `"x"`, `null`},
+		`te\u0078t`: {`"escaped key"`},
 	}
 	var texts []string
 	for key, all := range values {
 		for _, value := range all {
-			texts = append(texts, fmt.Sprintf(`{%q:%s}`, key, value), fmt.Sprintf("{ \"text\" : \"before\" ,\n\t%q : %s , \"int\" : 5 }", key, value))
+			texts = append(texts, fmt.Sprintf(`{%q:%s}`, key, value),
+				fmt.Sprintf("{ \"text\" : \"before\" ,\n\t%q : %s , \"int\" : 5 }", key, value))
 		}
 	}
-	texts = append(texts, `{}`, ` { } `, `null`, `{"text":"a","text":"b"}`, `{"self":{"text":"a"},"self":{"int":1}}`, `[]`, `"x"`)
+	texts = append(texts, `{}`, ` { } `, `null`, `{"text":"a","text":"b"}`,
+		`{"self":{"text":"a"},"self":{"int":1}}`, `[]`, `"x"`)
 	for _, text := range texts {
 		text = strings.ReplaceAll(text, `\\u`, `\u`)
 		compare[everything](t, text)
@@ -167,7 +175,8 @@ type (
 // TestRecursiveTypes: every type that Go has can be compiled.
 func TestRecursiveTypes(t *testing.T) {
 	for _, text := range []string{
-		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`, `{"paths":{"a":{"b":{}},"c":null}}`, `{"chain":null}`,
+		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`,
+		`{"paths":{"a":{"b":{}},"c":null}}`, `{"chain":null}`,
 		`{"rules":{"a":[{"name":"x","or":[{"name":"y","and":{"b":[]}}]}]}}`,
 	} {
 		compare[recursive](t, text)
@@ -205,8 +214,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestObjectsAreApart: objects that are decoded one after the other, whose strings and times may lie in one piece of memory,
-// stay what they are.
+// TestObjectsAreApart: objects that are decoded one after the other, whose strings and times may lie in one
+// piece of memory, stay what they are.
 func TestObjectsAreApart(t *testing.T) {
 	type listed struct {
 		Names []string          `json:"names"`
@@ -222,7 +231,9 @@ func TestObjectsAreApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf(`{"names":%s,"words":{"key-%d":"\u0061%d","other":"é"},"at":"2026-11-%02dT07:00:00Z"}`, quoted, k, k, 1+k%30)
+		return fmt.
+			Sprintf(`{"names":%s,"words":{"key-%d":"\u0061%d","other":"é"},"at":"2026-11-%02dT07:00:00Z"}`,
+				quoted, k, k, 1+k%30)
 	}
 	const objects = 500
 	decoder := For(reflect.TypeFor[listed]())
@@ -243,10 +254,12 @@ func TestObjectsAreApart(t *testing.T) {
 	}
 }
 
-// TestParseTime compares with time.Parse, on every day of some years and around each boundary of what a clock shows.
+// TestParseTime compares with time.Parse, on every day of some years and around each boundary of what a clock
+// shows.
 func TestParseTime(t *testing.T) {
 	const layout = "2006-01-02T15:04:05Z"
-	for _, year := range []string{"0000", "0001", "0004", "0100", "0400", "1899", "1900", "1969", "1970", "1972", "2000", "2026", "2100", "9999"} {
+	for _, year := range []string{"0000", "0001", "0004", "0100", "0400", "1899", "1900", "1969", "1970",
+		"1972", "2000", "2026", "2100", "9999"} {
 		for month := range 14 {
 			for day := range 33 {
 				clock := fmt.Sprintf("%02d:%02d:%02d", (day*month)%26, (day*7)%62, (month*11)%62)
@@ -276,7 +289,8 @@ func compare[T any](t *testing.T, text string) {
 			return
 		}
 		if wantErr == nil && !reflect.DeepEqual(want, got) {
-			t.Errorf("%s (-want +got):\n%s", text, cmp.Diff(fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)))
+			t.Errorf("%s (-want +got):\n%s", text,
+				cmp.Diff(fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)))
 			return
 		}
 	}
@@ -284,7 +298,8 @@ func compare[T any](t *testing.T, text string) {
 
 // TestTypesAreCompiled: the types of apimachinery and the core group need no general decoder.
 func TestTypesAreCompiled(t *testing.T) {
-	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](),
+		reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
 		c := newCompiler()
 		c.codec(typ)
 		for inner, s := range c.structs {
@@ -295,11 +310,13 @@ func TestTypesAreCompiled(t *testing.T) {
 	}
 }
 
-// TestDecodeStops: what follows the last field of the struct is not looked at, but for those of structs within.
+// TestDecodeStops: what follows the last field of the struct is not looked at, but for those of structs
+// within.
 func TestDecodeStops(t *testing.T) {
 	var partial metav1.PartialObjectMetadata
 	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u","controller":true,"blockOwnerDeletion":true,"other":1}],"uid":"b"},"spec":never read`
-	if err := For(reflect.TypeFor[metav1.PartialObjectMetadata]()).Decode([]byte(text), reflect.ValueOf(&partial)); err != nil {
+	if err := For(reflect.TypeFor[metav1.PartialObjectMetadata]()).Decode([]byte(text),
+		reflect.ValueOf(&partial)); err != nil {
 		t.Fatal(err)
 	}
 	if partial.Kind != "Pod" || partial.UID != "b" || len(partial.OwnerReferences) != 1 {
@@ -309,7 +326,8 @@ func TestDecodeStops(t *testing.T) {
 		Inner *node  `json:"inner"`
 		Name  string `json:"name"`
 	}
-	compare[node](t, `{"inner":{"inner":{"inner":null,"name":"c"},"name":"b","more":1},"name":"a","after":{}}`)
+	compare[node](
+		t, `{"inner":{"inner":{"inner":null,"name":"c"},"name":"b","more":1},"name":"a","after":{}}`)
 }
 
 // FuzzDecode compares with sigs.k8s.io/json.

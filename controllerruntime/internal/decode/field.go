@@ -16,8 +16,8 @@ type field struct {
 	isText bool // a string, whose codec is known
 	offset uintptr
 	decode codec
-	// next is which field came after it last time: objects of one type have their keys in the same order, and comparing
-	// with a guess is cheaper than searching.
+	// next is which field came after it last time: objects of one type have their keys in the same order, and
+	// comparing with a guess is cheaper than searching.
 	next atomic.Uint32
 }
 
@@ -42,7 +42,8 @@ func (f *field) set(named named, decode codec) {
 	}
 }
 
-// match returns the end of the key of the field at i, with the colon; a negative number where there is another.
+// match returns the end of the key of the field at i, with the colon; a negative number where there is
+// another.
 func (f *field) match(data []byte, i int) int {
 	end := i + len(f.quoted)
 	if i+keyWords*wordBytes > len(data) || f.long {

@@ -14,8 +14,9 @@ type named struct {
 	depth  int
 }
 
-// fieldsOf returns the fields of a struct by the rules of encoding/json: of several with one name that counts which is
-// embedded less deep. It is not ok for what is left to that: names that are ambiguous, options, embedded pointers.
+// fieldsOf returns the fields of a struct by the rules of encoding/json: of several with one name that counts
+// which is embedded less deep. It is not ok for what is left to that: names that are ambiguous, options,
+// embedded pointers.
 func fieldsOf(typ reflect.Type) (fields []named, ok bool) {
 	all, ok := collect(nil, typ, 0, 0)
 	if !ok {
@@ -84,7 +85,8 @@ func isName(name string) bool {
 		return false
 	}
 	for _, c := range name {
-		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) &&
+			!unicode.IsDigit(c) {
 			return false
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// knownTypes are the types of apimachinery that read JSON by themselves. They keep nothing of what they are given.
+// knownTypes are the types of apimachinery that read JSON by themselves. They keep nothing of what they are
+// given.
 var knownTypes = map[reflect.Type]codec{
 	reflect.TypeFor[metav1.Time]():          timeCodec,
 	reflect.TypeFor[metav1.MicroTime]():     trusted[metav1.MicroTime],
@@ -66,7 +67,8 @@ func timePointer(d *document, i int, p unsafe.Pointer) int {
 // parseTime reads a time in timeLayout.
 func parseTime(text []byte) (time.Time, bool) {
 	_ = text[len(timeLayout)-1]
-	if text[0] != '"' || text[5] != '-' || text[8] != '-' || text[11] != 'T' || text[14] != ':' || text[17] != ':' || text[20] != 'Z' || text[21] != '"' {
+	if text[0] != '"' || text[5] != '-' || text[8] != '-' || text[11] != 'T' || text[14] != ':' ||
+		text[17] != ':' || text[20] != 'Z' || text[21] != '"' {
 		return time.Time{}, false
 	}
 	century, ok1 := twoDigits(text[1], text[2])
@@ -78,7 +80,8 @@ func parseTime(text []byte) (time.Time, bool) {
 	second, ok7 := twoDigits(text[18], text[19])
 	year += century * 100
 	switch {
-	case !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7), month < 1, month > 12, day < 1, hour > 23, minute > 59, second > 59:
+	case !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 &&
+		ok7), month < 1, month > 12, day < 1, hour > 23, minute > 59, second > 59:
 		return time.Time{}, false
 	case day > 28 && day > daysIn(year, time.Month(month)):
 		return time.Time{}, false
@@ -91,8 +94,8 @@ func twoDigits(tens, ones byte) (n int, ok bool) {
 	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
 }
 
-// daysBefore is how many days have passed since 1970 when a day begins. Years begin in March here, so that the odd day is
-// their last.
+// daysBefore is how many days have passed since 1970 when a day begins. Years begin in March here, so that
+// the odd day is their last.
 func daysBefore(year, month, day int) int {
 	const daysUntil1970 = 719468 // from March of the year 0
 	if month -= 3; month < 0 {
@@ -100,7 +103,8 @@ func daysBefore(year, month, day int) int {
 		year--
 	}
 	year += 400 // for what is before March of the year 0
-	return year*365 + year/4 - year/100 + year/400 + (month*153+2)/5 + day - 1 - daysUntil1970 - daysIn400Years
+	return year*365 + year/4 - year/100 + year/400 + (month*153+2)/5 +
+		day - 1 - daysUntil1970 - daysIn400Years
 }
 
 const daysIn400Years = 400*365 + 97

@@ -38,8 +38,8 @@ func stringCodec(d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// string returns the string at i, which does not refer to the data. Nearly all are short, and copied while their end is
-// looked for.
+// string returns the string at i, which does not refer to the data. Nearly all are short, and copied while
+// their end is looked for.
 func (d *document) string(i int) (text string, end int) {
 	if i < 0 || i >= len(d.data) || d.data[i] != '"' {
 		return "", failed
@@ -148,8 +148,10 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 // scalars are the codecs of simple kinds.
 var scalars = map[reflect.Kind]codec{
 	reflect.Bool: boolCodec,
-	reflect.Int:  signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16], reflect.Int32: signed[int32], reflect.Int64: signed[int64],
-	reflect.Uint: unsigned[uint], reflect.Uint8: unsigned[uint8], reflect.Uint16: unsigned[uint16], reflect.Uint32: unsigned[uint32],
+	reflect.Int:  signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16],
+	reflect.Int32: signed[int32], reflect.Int64: signed[int64],
+	reflect.Uint: unsigned[uint], reflect.Uint8: unsigned[uint8], reflect.Uint16: unsigned[uint16],
+	reflect.Uint32: unsigned[uint32],
 	reflect.Uint64: unsigned[uint64], reflect.Uintptr: unsigned[uintptr],
 	reflect.Float32: float[float32], reflect.Float64: float[float64],
 }

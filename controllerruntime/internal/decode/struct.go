@@ -29,8 +29,8 @@ func (s *structCodec) add(named named, decode codec) {
 	s.fields[len(s.fields)-1].set(named, decode)
 }
 
-// decode is a codec. Fields that there are none for are skipped; of a field that comes twice the results are merged, which
-// is not for here.
+// decode is a codec. Fields that there are none for are skipped; of a field that comes twice the results are
+// merged, which is not for here.
 func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if s.general != nil {
 		return s.general(d, i, p)
@@ -84,7 +84,8 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	return i
 }
 
-// key reads the key at i. It returns which field it is of, or a negative number for none, and where its value is.
+// key reads the key at i. It returns which field it is of, or a negative number for none, and where its value
+// is.
 func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
 	if d.at(i) != '"' {
 		return 0, failed

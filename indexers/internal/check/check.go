@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// Config compares resources with the definitions of custom resources, and gives what it finds in the order of the
-// resources. cluster says that the definitions are all that a cluster has.
+// Config compares resources with the definitions of custom resources, and gives what it finds in the order of
+// the resources. cluster says that the definitions are all that a cluster has.
 func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
 	var all []config.Finding
 	for _, r := range resources {
@@ -64,8 +64,8 @@ func (k *checking) check(definitions []*crd.Definition) {
 	k.each(meant)
 }
 
-// each compares the resource with each of the types that a pattern matches. What only some of them lack is no error:
-// the others have it.
+// each compares the resource with each of the types that a pattern matches. What only some of them lack is no
+// error: the others have it.
 func (k *checking) each(meant []*crd.Definition) {
 	report := k.report
 	defer func() { k.report = report }()
@@ -86,7 +86,10 @@ func (k *checking) each(meant []*crd.Definition) {
 	}
 	for _, f := range found {
 		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
-			f.Code, f.Hint = config.CodeLackedBySome, fmt.Sprintf("of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
+			f.Code, f.Hint = config.CodeLackedBySome,
+				fmt.
+					Sprintf(
+						"of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
 		}
 		report(f)
 	}
@@ -170,8 +173,8 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 	return nil
 }
 
-// notBuiltIn reports whether a group of Kubernetes lacks the type for certain: another one has nearly the same name, or the
-// group is the core group, which nothing extends.
+// notBuiltIn reports whether a group of Kubernetes lacks the type for certain: another one has nearly the
+// same name, or the group is the core group, which nothing extends.
 func notBuiltIn(m config.Match) (near string, wrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
@@ -194,11 +197,14 @@ func notBuiltIn(m config.Match) (near string, wrong bool) {
 func (k *checking) absent(name string) (message, hint string) {
 	switch pattern := k.resource.Match.Pattern(); {
 	case pattern && k.cluster:
-		return "no CRD of the cluster fits " + name, "correct the pattern, or write optional: true if there may be none"
+		return "no CRD of the cluster fits " + name,
+			"correct the pattern, or write optional: true if there may be none"
 	case pattern:
-		return "no given CRD fits " + name, "correct the pattern, or write optional: true if there may be none"
+		return "no given CRD fits " + name,
+			"correct the pattern, or write optional: true if there may be none"
 	case k.cluster:
-		return name + " is not in the cluster", "correct its name, or write optional: true if it may be installed later"
+		return name + " is not in the cluster",
+			"correct its name, or write optional: true if it may be installed later"
 	}
 	return name + " is not in the given CRDs", "give the CRD of the resource too, or correct its name"
 }
@@ -227,7 +233,8 @@ func (k *checking) version(d *crd.Definition) (crd.Version, bool) {
 	if len(served) > 0 {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
-	k.fail(config.CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q", d.GroupResource(), wanted), hint)
+	k.fail(config.CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
+		d.GroupResource(), wanted), hint)
 	return crd.Version{}, false
 }
 
@@ -274,5 +281,6 @@ func (k *checking) indexable(ends []cursor, others string) {
 	if e.isList() {
 		what, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and %s", e.name(), what, others), hint)
+	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and %s", e.name(),
+		what, others), hint)
 }

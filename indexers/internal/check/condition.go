@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// Condition compares a condition or a path with the schema of a version of a type; see indexers.CheckCondition.
+// Condition compares a condition or a path with the schema of a version of a type; see
+// indexers.CheckCondition.
 func Condition(text string, d *crd.Definition, version string) []config.Finding {
 	k, top, found := alone(text, d, version)
 	if k == nil {
@@ -23,7 +24,8 @@ func Condition(text string, d *crd.Definition, version string) []config.Finding 
 	return *found
 }
 
-// Column compares a path whose values are to be sorted by, grouped or computed with; see indexers.CheckColumn.
+// Column compares a path whose values are to be sorted by, grouped or computed with; see
+// indexers.CheckColumn.
 func Column(text string, d *crd.Definition, version string) []config.Finding {
 	k, top, found := alone(text, d, version)
 	if k == nil {
@@ -106,5 +108,7 @@ func (k *checking) existence(steps []jsonpath.Step, of []cursor) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	k.fail(config.CodeExistence, k.at.Place(k.file, 0, from, to), fmt.Sprintf("%s is a boolean, and the condition asks whether it is there, which false is too", ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
+	k.fail(config.CodeExistence, k.at.Place(k.file, 0, from, to),
+		fmt.Sprintf("%s is a boolean, and the condition asks whether it is there, which false is too",
+			ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
 }

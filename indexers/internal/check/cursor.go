@@ -25,13 +25,15 @@ func (c cursor) isList() bool { return c.schema.Items != nil || c.schema.Type ==
 
 func (c cursor) isMap() bool {
 	s := c.schema
-	return !c.isList() && !s.PreserveUnknown && (s.Type == "object" || s.Properties != nil || s.AdditionalProperties != nil)
+	return !c.isList() && !s.PreserveUnknown && (s.Type == "object" || s.Properties != nil ||
+		s.AdditionalProperties != nil)
 }
 
 // isOpen is true where the schema does not say what there is.
 func (c cursor) isOpen() bool {
 	s := c.schema
-	return s.PreserveUnknown || s.EmbeddedResource || s.Type == "" && !s.IntOrString && !c.isList() && !c.isMap()
+	return s.PreserveUnknown || s.EmbeddedResource || s.Type == "" && !s.IntOrString &&
+		!c.isList() && !c.isMap()
 }
 
 // kind names what is at the cursor, for people.

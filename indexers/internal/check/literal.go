@@ -29,8 +29,8 @@ func (k *checking) literal(c jsonpath.Comparison, ends []cursor) {
 	k.fail(config.CodeLiteral, k.at.Place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
-// pointless says why all values at the cursor compare alike with a literal, and what may be meant; "" when they need
-// not. A null is always possible.
+// pointless says why all values at the cursor compare alike with a literal, and what may be meant; "" when
+// they need not. A null is always possible.
 func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
 	is, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(with.Literal)
 	equality := with.Op == "==" || with.Op == "!="
@@ -41,11 +41,13 @@ func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
 	case c.isMap():
 		return is, "compare one of its fields"
 	case !slices.Contains(kinds, literalKind(with.Literal)):
-		return fmt.Sprintf("%s, and %s is %s", is, written, kindNames[literalKind(with.Literal)]), otherForm(with.Literal, kinds[0])
+		return fmt.Sprintf("%s, and %s is %s", is, written, kindNames[literalKind(with.Literal)]),
+			otherForm(with.Literal, kinds[0])
 	case kinds[0] == jsonpath.KindBool && (with.Op == "<" || with.Op == ">"):
 		return is + ", which has no order", "compare it by == or !="
 	case equality && c.scalarKind() == kindInteger && fractional(with.Literal):
-		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written), "compare it with an integer, or by < or >"
+		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
+			"compare it with an integer, or by < or >"
 	case equality && len(c.schema.Enum) > 0:
 		return c.enumerated(written)
 	}

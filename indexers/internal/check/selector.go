@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// selectable reports a field selector over a field that the server does not select custom resources by: it would
-// refuse every list.
+// selectable reports a field selector over a field that the server does not select custom resources by: it
+// would refuse every list.
 func (k *checking) selectable(version crd.Version) {
 	if k.resource.FieldSelector == nil {
 		return
@@ -27,6 +27,7 @@ func (k *checking) selectable(version crd.Version) {
 		if near := config.Nearest(r.Field, fields); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		k.fail(config.CodeUnselectable, k.resource.At.Fields, fmt.Sprintf("%s has no selectable field %q", k.name, r.Field), hint)
+		k.fail(config.CodeUnselectable, k.resource.At.Fields, fmt.Sprintf("%s has no selectable field %q",
+			k.name, r.Field), hint)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// targets compares the targets of the references with the definitions. Where fields of objects name the type, it compares the
-// values for missing fields.
+// targets compares the targets of the references with the definitions. Where fields of objects name the type,
+// it compares the values for missing fields.
 func (k *checking) targets(definitions []*crd.Definition) {
 	for _, r := range k.resource.References {
 		t, ok := targetOf(r)
@@ -39,7 +39,8 @@ func (k *checking) targets(definitions []*crd.Definition) {
 			k.namespace(r, d.GroupResource(), d.Namespaced, definitions)
 		}
 		if known, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
-			k.namespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural}, known.Namespaced, definitions)
+			k.namespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
+				known.Namespaced, definitions)
 		}
 		if !found && (len(names) > 0 || !builtIn(t.Group)) {
 			k.noTarget(r, t, groups, names)
@@ -48,15 +49,19 @@ func (k *checking) targets(definitions []*crd.Definition) {
 }
 
 // namespace reports a reference without a namespace to a type that has namespaces.
-func (k *checking) namespace(r *config.Reference, to schema.GroupResource, namespaced bool, definitions []*crd.Definition) {
+func (k *checking) namespace(r *config.Reference, to schema.GroupResource, namespaced bool,
+	definitions []*crd.Definition) {
 	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
 	switch part := r.Part(config.PartNamespace); {
 	case !namespaced:
 	case part.Constant && part.Missing.Value == "" && part.Missing.At == nil:
-		k.fail(config.CodeNoNamespace, r.At, fmt.Sprintf("objects of %s have namespaces, and the reference names none", to), hint)
-	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].At.Node == nil && k.clusterScoped(definitions):
 		k.fail(config.CodeNoNamespace, r.At,
-			fmt.Sprintf("objects of %s have namespaces, and the objects that refer to them have none", to), hint)
+			fmt.Sprintf("objects of %s have namespaces, and the reference names none", to), hint)
+	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].At.Node == nil &&
+		k.clusterScoped(definitions):
+		k.fail(config.CodeNoNamespace, r.At,
+			fmt.Sprintf("objects of %s have namespaces, and the objects that refer to them have none",
+				to), hint)
 	}
 }
 
@@ -86,24 +91,28 @@ func Targets(r *config.Resource) (all []config.TargetType) {
 	return all
 }
 
-// targetOf gives the type that a reference is to, or is to where fields do not say another; false where only they know.
+// targetOf gives the type that a reference is to, or is to where fields do not say another; false where only
+// they know.
 func targetOf(r *config.Reference) (config.TargetType, bool) {
 	if r.To.IsFixed() {
 		return r.To, true
 	}
 	group, kind := r.Part(config.PartGroup), r.Part(config.PartKind)
-	if group == nil || kind == nil || group.Missing.At == nil || kind.Missing.At == nil || kind.Missing.Value == "" {
+	if group == nil || kind == nil || group.Missing.At == nil || kind.Missing.At == nil ||
+		kind.Missing.Value == "" {
 		return config.TargetType{}, false
 	}
 	return config.TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}, true
 }
 
-// noTarget reports a reference to a type that there is no definition of, beside those of the other groups and names.
+// noTarget reports a reference to a type that there is no definition of, beside those of the other groups and
+// names.
 func (k *checking) noTarget(r *config.Reference, t config.TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message, hint := name+" is not in the given CRDs, so that the reference may be to a type that does not exist", "give the CRD of the type too, or correct its name"
 	if k.cluster {
-		message, hint = name+" is not in the cluster, so that the reference leads to nothing", "install its CRD, or correct its name"
+		message, hint = name+" is not in the cluster, so that the reference leads to nothing",
+			"install its CRD, or correct its name"
 	}
 	near := config.Nearest(t.Kind+t.Resource, names)
 	switch {
@@ -112,7 +121,8 @@ func (k *checking) noTarget(r *config.Reference, t config.TargetType, groups, na
 	case !r.To.IsFixed():
 		return // objects may name types of anybody, and what is missing is a default: only a slip shows
 	case len(names) > 0:
-		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
+		hint = fmt.Sprintf("the group has %s",
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
 	default:
 		if near := config.Nearest(t.Group, groups); near != "" {
 			hint = fmt.Sprintf("did you mean the group %q?", near)

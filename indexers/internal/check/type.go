@@ -29,31 +29,41 @@ func (k *checking) typed(index *config.Index, p config.Part, ends []cursor) {
 	}
 	e := ends[0]
 	if never {
-		k.fail(config.CodeTypeMismatch, k.file.PlaceOf(p.TypeAt), fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.sort(), p.Type), typeHint(e.schema))
+		k.fail(config.CodeTypeMismatch, k.file.PlaceOf(p.TypeAt),
+			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.sort(),
+				p.Type), typeHint(e.schema))
 		return
 	}
 	k.partly(p, ends)
 	if p.Type == sortkey.Any && e.isQuantity() {
-		k.fail(config.CodeTextQuantity, k.expression(), fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi", e.name()), "use type: quantity")
+		k.fail(config.CodeTextQuantity, k.expression(),
+			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
+				e.name()), "use type: quantity")
 		return
 	}
 	if index.Sorted && p.Type == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
-		k.fail(config.CodeTextOrder, k.expression(), fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9", e.name()), typeHint(e.schema))
+		k.fail(config.CodeTextOrder, k.expression(),
+			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
+				e.name()), typeHint(e.schema))
 	}
 }
 
-// partly reports a type that only some of the values of the path have: the others would be missed without a word.
+// partly reports a type that only some of the values of the path have: the others would be missed without a
+// word.
 func (k *checking) partly(p config.Part, ends []cursor) {
 	for _, e := range ends {
 		_, which := e.takes(p.Type)
 		if left, hint := leftOut(p.Type, e.scalarKind(), which); left != "" {
-			k.fail(config.CodeTypePartly, k.file.PlaceOf(p.TypeAt), fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.sort(), left, p.Type), hint)
+			k.fail(config.CodeTypePartly, k.file.PlaceOf(p.TypeAt),
+				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.sort(),
+					left, p.Type), hint)
 			return
 		}
 	}
 }
 
-// leftOut says which values of a kind are not of a type, with the way out; "" when there are none that one knows of.
+// leftOut says which values of a kind are not of a type, with the way out; "" when there are none that one
+// knows of.
 func leftOut(typ sortkey.Type, kind string, listed []string) (which, hint string) {
 	const anything = "leave out the type, which takes all values as text"
 	switch {
@@ -100,8 +110,8 @@ var takenKinds = map[sortkey.Type][]string{
 	sortkey.CIDR:     {kindString, kindEither},
 }
 
-// formats are those of which all values look alike, with an example of each form, and the type that fits best. Text of
-// other formats may be anything.
+// formats are those of which all values look alike, with an example of each form, and the type that fits
+// best. Text of other formats may be anything.
 var formats = map[string]struct {
 	examples []string
 	typ      sortkey.Type
@@ -116,7 +126,8 @@ var formats = map[string]struct {
 	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
 }
 
-// takes reports whether some value at the cursor can be read as a type. which are the listed values that cannot.
+// takes reports whether some value at the cursor can be read as a type. which are the listed values that
+// cannot.
 func (c cursor) takes(typ sortkey.Type) (some bool, which []string) {
 	kind := c.scalarKind()
 	if !slices.Contains(takenKinds[typ], kind) {

@@ -104,13 +104,15 @@ func selectorText(s jsonpath.Selector) string {
 func (k *checking) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
-			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s leaves open what is below %s", k.name, c.name()), "this part of the path is not checked")
+			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s leaves open what is below %s", k.name, c.name()),
+				"this part of the path is not checked")
 			return
 		}
 	}
 	c := from[0]
 	if step.Recursive {
-		k.fail(config.CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name), "correct the name, or write the whole path")
+		k.fail(config.CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name),
+			"correct the name, or write the whole path")
 		return
 	}
 	if s.Kind == jsonpath.SelectName {
@@ -130,17 +132,19 @@ func (k *checking) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Sele
 	case c.isMap():
 		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", what, c.name()), mapHint(c))
 	default:
-		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()), "end the path before it")
+		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()),
+			"end the path before it")
 	}
 }
 
-// dottedKey reports a label or an annotation whose name was taken for several fields, which is the commonest mistake
-// of all: .metadata.labels.app.kubernetes.io/name goes on behind the text of the label app.
+// dottedKey reports a label or an annotation whose name was taken for several fields, which is the commonest
+// mistake of all: .metadata.labels.app.kubernetes.io/name goes on behind the text of the label app.
 func (k *checking) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !onlyNames(steps[i-2:]) {
 		return false
 	}
-	field, ok := map[string]string{"labels": "label", "annotations": "annotation"}[steps[i-2].Selectors[0].Name]
+	field, ok := map[string]string{"labels": "label",
+		"annotations": "annotation"}[steps[i-2].Selectors[0].Name]
 	if !ok || on.isMap() || on.isList() || on.isOpen() {
 		return false
 	}
@@ -153,7 +157,8 @@ func (k *checking) dottedKey(at config.Place, steps []jsonpath.Step, i int, on c
 	if k.whole && within == ".metadata."+field+"s" {
 		hint = fmt.Sprintf("for the %s %s write %s: %s in place of the path", field, key, field, key)
 	}
-	k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(), on.kind()), hint)
+	k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
+		on.kind()), hint)
 	return true
 }
 
@@ -176,7 +181,8 @@ func mapHint(c cursor) string {
 
 // listHint tells a name of a field of the elements from one of an element, such as the Ready of conditions.
 func listHint(c cursor, name string) string {
-	if keys := c.schema.ListMapKeys; len(keys) == 1 && c.schema.Items != nil && c.schema.Items.Properties[name] == nil {
+	if keys := c.schema.ListMapKeys; len(keys) == 1 && c.schema.Items != nil &&
+		c.schema.Items.Properties[name] == nil {
 		return fmt.Sprintf("for the element with that %s write [?(@.%s==%q)]", keys[0], keys[0], name)
 	}
 	return "use [*] for all elements, or a filter [?(...)] for some"
@@ -187,10 +193,12 @@ func (k *checking) nameMismatch(at config.Place, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():
-		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()), listHint(c, name))
+		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()),
+			listHint(c, name))
 		return
 	case !c.isMap():
-		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()), "end the path before it")
+		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()),
+			"end the path before it")
 		return
 	}
 	fields := c.schema.Fields()

@@ -87,7 +87,8 @@ func (d *decoding) foreign(n *yaml.Node) bool {
 	if kind.Value == "ConfigMap" {
 		hint = "give the file that it holds"
 	}
-	d.failAt(CodeNotOurs, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value, version.Value, Kind), hint)
+	d.failAt(CodeNotOurs, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value,
+		version.Value, Kind), hint)
 	return true
 }
 
@@ -101,7 +102,8 @@ func (d *decoding) ours(f *configForm) bool {
 	}{{f.APIVersion, "apiVersion", APIVersion}, {f.Kind, "kind", Kind}} {
 		if c.field.value != "" && c.field.value != c.want {
 			hint := fmt.Sprintf("write %s: %s", c.name, c.want)
-			d.failAt(CodeNotOurs, c.field.node, fmt.Sprintf("%s %q is not known", c.name, c.field.value), hint)
+			d.failAt(CodeNotOurs, c.field.node, fmt.Sprintf("%s %q is not known", c.name,
+				c.field.value), hint)
 			good = false
 		}
 	}
@@ -168,7 +170,8 @@ func (d *decoding) match(f *matchForm, r *Resource) {
 		Resource: f.Resource.value, Kind: f.Kind.value,
 	}
 	for at, n := range map[*Place]*yaml.Node{
-		&r.At.Group: f.Group.node, &r.At.Version: f.Version.node, &r.At.Name: cmp.Or(f.Resource.node, f.Kind.node),
+		&r.At.Group: f.Group.node, &r.At.Version: f.Version.node, &r.At.Name: cmp.Or(f.Resource.node,
+			f.Kind.node),
 	} {
 		if n != nil {
 			*at = d.file.PlaceOf(n)
@@ -256,9 +259,10 @@ func (d *decoding) namespaces(f *namespacesForm, r *Resource) {
 }
 
 func (d *decoding) selectors(f *selectorsForm, r *Resource) {
-	r.Selectors.Labels, r.LabelSelector = selector(d, f.Labels, "labels", func(s string) (labels.Selector, error) {
-		return labels.Parse(s)
-	})
+	r.Selectors.Labels, r.LabelSelector = selector(d, f.Labels, "labels",
+		func(s string) (labels.Selector, error) {
+			return labels.Parse(s)
+		})
 	if f.Fields.node != nil {
 		r.At.Fields = d.file.PlaceOf(f.Fields.node)
 	}
@@ -266,7 +270,8 @@ func (d *decoding) selectors(f *selectorsForm, r *Resource) {
 }
 
 // selector parses a selector; an empty one selects everything.
-func selector[S any](d *decoding, f textField, field string, parse func(string) (S, error)) (_ string, none S) {
+func selector[S any](d *decoding, f textField, field string,
+	parse func(string) (S, error)) (_ string, none S) {
 	if f.value == "" {
 		return "", none
 	}

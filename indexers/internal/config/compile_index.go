@@ -89,7 +89,8 @@ func (p paths) part(f valueForms) (part Part) {
 			part.Sources = p.sources(part.Sources, item.node, "a path")
 		}
 	default:
-		if name := cmp.Or(f.label, f.annotation); name.value != "" && p.qualified(name.node, name.value, f.chosen) {
+		if name := cmp.Or(f.label, f.annotation); name.value != "" &&
+			p.qualified(name.node, name.value, f.chosen) {
 			part.Sources = []Source{{
 				Path: jsonpath.FromSegments("metadata", f.chosen+"s", name.value), Root: p.within,
 				At: Origin{Node: name.node, whole: true},

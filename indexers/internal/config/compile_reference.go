@@ -12,7 +12,8 @@ func (d *decoding) reference(f *referenceForm, names map[string]string) (*Refere
 	r := &Reference{Name: f.Name.value}
 	d.claim(names, "reference", f.Name)
 	if r.Name == OwnersName {
-		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the reference of all objects to their owners", r.Name),
+		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the reference of all objects to their owners",
+			r.Name),
 			"choose another name, or use that reference")
 	}
 	p := paths{decoding: d, dialect: d.defaults.dialect, within: f.Each.node != nil}
@@ -136,7 +137,8 @@ func (p paths) targetNamespace(f *targetNamespaceForm) Part {
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" &&
 		!strings.ContainsAny(n.Value[:1], ".$@{["):
 		p.failAt(CodeUnknownValue, n, fmt.Sprintf("%q is neither own nor none nor a path", n.Value),
-			fmt.Sprintf("write {value: %s} for the namespace of that name, or .%[1]s for the path to a field", n.Value))
+			fmt.Sprintf("write {value: %s} for the namespace of that name, or .%[1]s for the path to a field",
+				n.Value))
 	default:
 		part.Sources = p.sources(nil, n, `"namespace"`)
 		if !part.Singular() {

@@ -38,7 +38,8 @@ func definite(what string) string {
 }
 
 // mapping reads a map with known fields, and returns the values.
-func (d *decoding) mapping(w *written, n *yaml.Node, what string, known []string) (map[string]*yaml.Node, bool) {
+func (d *decoding) mapping(w *written, n *yaml.Node, what string,
+	known []string) (map[string]*yaml.Node, bool) {
 	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
 		return nil, false
 	}
@@ -84,7 +85,8 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 func (d *decoding) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
-		d.failAt(CodeAlias, n, "aliases are not supported", "write the value out, or quote it when it is text")
+		d.failAt(CodeAlias, n, "aliases are not supported",
+			"write the value out, or quote it when it is text")
 	case kind:
 		return true
 	default:

@@ -105,7 +105,8 @@ func (d *decoding) unquoted(n *yaml.Node, what string) bool {
 	default:
 		return false
 	}
-	d.failAt(CodeWrongType, n, what+" needs quotes around it", "write '"+strings.ReplaceAll(text, "'", "''")+"'")
+	d.failAt(CodeWrongType, n, what+" needs quotes around it",
+		"write '"+strings.ReplaceAll(text, "'", "''")+"'")
 	return true
 }
 

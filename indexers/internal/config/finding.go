@@ -1,7 +1,7 @@
 package config
 
-// Finding is what is wrong or doubtful about a config, where, and the way out. Lines, columns and lengths count from
-// 1, in characters.
+// Finding is what is wrong or doubtful about a config, where, and the way out. Lines, columns and lengths
+// count from 1, in characters.
 type Finding struct {
 	File                 string
 	Line, Column, Length int

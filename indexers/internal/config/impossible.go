@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// qualified reports whether a label or an annotation can have a name, and what is wrong with one that none has.
+// qualified reports whether a label or an annotation can have a name, and what is wrong with one that none
+// has.
 func (d *decoding) qualified(n *yaml.Node, name, field string) bool {
 	wrong := validation.IsQualifiedName(name)
 	if field == "annotation" { // the server compares their names in lower case
@@ -91,11 +92,16 @@ func (d *decoding) impossiblePath(at Origin, steps []jsonpath.Step, before int) 
 	switch {
 	case len(names) > 1:
 		key := strings.Join(names, ".")
-		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field, name), fmt.Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key, field, key, field, key))
+		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+			name), fmt.
+			Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key,
+				field, key, field, key))
 	case len(steps) > 3:
-		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field, name), "end the path before it")
+		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+			name), "end the path before it")
 	case len(validation.IsQualifiedName(strings.ToLower(name))) > 0:
-		d.fail(CodeImpossible, place(2), fmt.Sprintf("no %s has the name %q", field, name), "write the name alone, such as example.io/team")
+		d.fail(CodeImpossible, place(2), fmt.Sprintf("no %s has the name %q", field, name),
+			"write the name alone, such as example.io/team")
 	}
 }
 

@@ -19,7 +19,8 @@ type Index struct {
 	Parts []Part
 	// Unreadable says that it is not known where the paths of the parts start: each could not be read.
 	Unreadable bool
-	// Each leads to the elements that the paths of the parts start at; nil for an index over the whole object.
+	// Each leads to the elements that the paths of the parts start at; nil for an index over the whole
+	// object.
 	Each          *jsonpath.Path
 	EachAt        Origin
 	When          *jsonpath.Filter
@@ -53,7 +54,8 @@ func (i *Index) Origin() Origin {
 // Part is one key of an index.
 type Part struct {
 	Name string
-	// Sources are where the values may be, of which the first that has any counts; none when they could not be read.
+	// Sources are where the values may be, of which the first that has any counts; none when they could not
+	// be read.
 	Sources []Source
 	// Constant says that the part has no sources, but the value that Missing says in every object.
 	Constant   bool
@@ -89,8 +91,8 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	return p.Type.Canonical(text)
 }
 
-// Transformed returns the value after all transforms: ok is false if they leave none, and long is true if the value is
-// too long for one of them.
+// Transformed returns the value after all transforms: ok is false if they leave none, and long is true if the
+// value is too long for one of them.
 func (p *Part) Transformed(s string) (value string, ok, long bool) {
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
@@ -145,7 +147,8 @@ func (o Origin) Place(f *File, step, offset, end int) Place {
 		return f.PlaceOf(o.Node)
 	case o.text:
 		text := o.Node.Value
-		return Place{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1, Length: utf8.RuneCountInString(text[offset:end])}
+		return Place{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1,
+			Length: utf8.RuneCountInString(text[offset:end])}
 	}
 	return f.Within(o.Node, offset, end)
 }

@@ -33,8 +33,8 @@ func NewLoader() *Loader {
 	return &Loader{configs: map[string]string{}, names: map[string]string{}}
 }
 
-// Finish gives what was declared and everything that was found, in the order of the files and of the places in them.
-// What a resource declares wrongly is left out of it.
+// Finish gives what was declared and everything that was found, in the order of the files and of the places
+// in them. What a resource declares wrongly is left out of it.
 func (l *Loader) Finish() ([]*Resource, []Finding) {
 	Sort(l.findings)
 	return l.resources, l.findings
@@ -42,7 +42,8 @@ func (l *Loader) Finish() ([]*Resource, []Finding) {
 
 // Unreadable records a source that cannot be read.
 func (l *Loader) Unreadable(name string, err error) {
-	l.report(l.file(name, "").Finding(CodeFile, Place{}, "the file cannot be read: "+err.Error(), "give the path of a file that exists and is readable"))
+	l.report(l.file(name, "").Finding(CodeFile, Place{}, "the file cannot be read: "+err.Error(),
+		"give the path of a file that exists and is readable"))
 }
 
 // file makes the next file.
@@ -93,7 +94,8 @@ func (l *Loader) Add(name string, data []byte) {
 		(&decoding{Loader: l, file: f}).document(document.Content[0])
 	}
 	if documents == 0 {
-		l.report(f.Finding(CodeEmpty, Place{}, "the file holds no "+Kind, "begin with apiVersion: "+APIVersion+" and kind: "+Kind))
+		l.report(f.Finding(CodeEmpty, Place{}, "the file holds no "+Kind, "begin with apiVersion: "+
+			APIVersion+" and kind: "+Kind))
 	}
 }
 
@@ -104,8 +106,8 @@ func withoutMarks(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
 }
 
-// surrogatePair is how JSON, unlike YAML, writes a character beyond the first 65536. What comes before it are the other
-// escapes, whose backslashes do not begin it.
+// surrogatePair is how JSON, unlike YAML, writes a character beyond the first 65536. What comes before it are
+// the other escapes, whose backslashes do not begin it.
 var surrogatePair = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)`)
 
 // withoutSurrogates writes the surrogate pairs of a JSON document as YAML does.
@@ -139,7 +141,8 @@ func validPrefix(data []byte) int {
 // Sort puts findings in the order of the files and of the places in them.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 }
 

@@ -33,7 +33,8 @@ var synonyms = map[string]string{
 	"float": "number", "float64": "number", "double": "number", "decimal": "number",
 	"timestamp": "time", "datetime": "time", "date-time": "time", "text": "string", "version": "semver",
 	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "default": "missing", "fallbacks": "paths",
-	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references", "indices": "indexes",
+	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references",
+	"indices": "indexes",
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -63,8 +63,11 @@ func (d *decoding) metadataOnly(r *Resource, index *Index) {
 	metadata := jsonpath.FromSegments("metadata").Steps()
 	for _, read := range index.reads() {
 		first := read.steps
-		if len(first) == 0 || first[0].Recursive || !above(metadata, first) || first[0].Selectors[0].Kind != jsonpath.SelectName {
-			d.fail(CodeContradict, read.place(d.file), "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
+		if len(first) == 0 || first[0].Recursive || !above(metadata, first) ||
+			first[0].Selectors[0].Kind != jsonpath.SelectName {
+			d.fail(CodeContradict, read.place(d.file),
+				"the index reads more than metadata, and storage mode metadata keeps no more",
+				"use another storage mode, or an index over metadata")
 			return
 		}
 	}
@@ -76,7 +79,8 @@ func (d *decoding) keptByIndex(r *Resource, index *Index) {
 		return
 	}
 	if removed, by, ok := r.Prune.touches(index); ok {
-		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which is to be pruned",
+			removed), "it stays in the objects, or the index could not be computed; drop one of the two")
 	}
 }
 
@@ -96,7 +100,8 @@ func (p Prune) touches(index *Index) (*jsonpath.Path, reading, bool) {
 // reading is a path that an index follows, from the object on.
 type reading struct {
 	steps []jsonpath.Step
-	// at is the expression that it is in. operand are the bytes of it in a condition; both are 0 for a whole path.
+	// at is the expression that it is in. operand are the bytes of it in a condition; both are 0 for a whole
+	// path.
 	at      Origin
 	operand [2]int
 }
@@ -172,8 +177,9 @@ func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
 	return append(a[:len(a):len(a)], b...)
 }
 
-// above reports whether something that removed leads to may be at or above what read leads to. What is removed
-// below does not matter: whether a map is there, which is all that is asked of one, does not depend on it.
+// above reports whether something that removed leads to may be at or above what read leads to. What is
+// removed below does not matter: whether a map is there, which is all that is asked of one, does not depend
+// on it.
 func above(removed, read []jsonpath.Step) bool {
 	for i := range removed {
 		if i == len(read) {

@@ -32,7 +32,8 @@ type TargetType struct{ Group, Resource, Kind string }
 // IsFixed reports whether the type is known without looking at an object.
 func (t TargetType) IsFixed() bool { return t != TargetType{} }
 
-// ReferencePrefix is what the names of the indexes of references begin with. No index of a config has such a name.
+// ReferencePrefix is what the names of the indexes of references begin with. No index of a config has such a
+// name.
 const ReferencePrefix = "references/"
 
 // The parts of the index of a reference, in order: all of them where fields say the type, else the last two.
@@ -68,10 +69,12 @@ func Owners() *Reference {
 	}
 	group := part(PartGroup, "apiVersion")
 	group.Transforms = []Transform{groupOf}
-	namespace := Part{Name: PartNamespace, Sources: []Source{ownNamespace()}, Missing: Missing{Kind: MissingValue}}
+	namespace := Part{Name: PartNamespace, Sources: []Source{ownNamespace()},
+		Missing: Missing{Kind: MissingValue}}
 	uid := part(PartUID, "uid")
 	uid.Missing = Missing{Kind: MissingValue}
-	index := newReferenceIndex(OwnersName, group, part(PartKind, "kind"), part(PartName, "name"), namespace, uid)
+	index := newReferenceIndex(OwnersName, group, part(PartKind, "kind"), part(PartName, "name"),
+		namespace, uid)
 	index.Each = jsonpath.MustCompile(".metadata.ownerReferences[*]")
 	return &Reference{Name: OwnersName, Index: index}
 }
@@ -80,7 +83,8 @@ func Owners() *Reference {
 func newReferenceIndex(name string, parts ...Part) *Index {
 	index := &Index{
 		Name: ReferencePrefix + name, Parts: parts,
-		MaxValues: boundsOf(tagOf[limitsForm]("maxValues")).most, MaxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).most,
+		MaxValues:     boundsOf(tagOf[limitsForm]("maxValues")).most,
+		MaxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).most,
 	}
 	for _, p := range parts {
 		index.Keys = append(index.Keys, p.Name)

@@ -23,8 +23,8 @@ const (
 	DefaultMaxValueBytes = 1024
 )
 
-// Resource is a resource of a config as it is declared, with the places of what is said about it. The fields mean what
-// those of indexers.Resource do.
+// Resource is a resource of a config as it is declared, with the places of what is said about it. The fields
+// mean what those of indexers.Resource do.
 type Resource struct {
 	Config, Name string
 	Match        Match
@@ -90,7 +90,8 @@ func (m Match) Matches(group, resource, kind string) bool {
 	return pattern.Match(m.Group, group) && pattern.Match(m.Resource, resource)
 }
 
-// Matches reports whether a namespace is among those that are meant. What is excluded is so however it is included.
+// Matches reports whether a namespace is among those that are meant. What is excluded is so however it is
+// included.
 func (n Namespaces) Matches(namespace string) bool {
 	included := len(n.Include) == 0
 	for _, p := range n.Include {

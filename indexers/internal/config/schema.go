@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types that
-// the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of names
-// that are taken, and of most fields that do not go together.
+// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types
+// that the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of
+// names that are taken, and of most fields that do not go together.
 func Schema() []byte {
 	s := schemaOf(reflect.TypeFor[configForm](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -52,7 +52,8 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[valueForm]():
 		return schemaMap{"type": []any{"string", "number", "boolean"}}
 	case reflect.TypeFor[fixedOrFieldForm]():
-		return oneOf(scalarSchema(reflect.TypeFor[textField](), reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
+		return oneOf(scalarSchema(reflect.TypeFor[textField](),
+			reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
 			objectSchema(reflect.TypeFor[fieldForm]()))
 	case reflect.TypeFor[targetNamespaceForm]():
 		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}

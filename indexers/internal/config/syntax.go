@@ -25,7 +25,8 @@ func (f *File) syntaxError(err error) Finding {
 		for i, line := range f.lines {
 			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
 				at := Place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
-				return f.Finding(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]), "write the value out, or quote it when it is text")
+				return f.Finding(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]),
+					"write the value out, or quote it when it is text")
 			}
 		}
 	}
@@ -45,7 +46,8 @@ func (f *File) syntaxError(err error) Finding {
 	}
 	line := f.line(at.Line)
 	at.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
-	return f.Finding(CodeYAML, at, "this is not YAML: "+text, "look at the indentation, the quotes and the brackets on and above this line")
+	return f.Finding(CodeYAML, at, "this is not YAML: "+text,
+		"look at the indentation, the quotes and the brackets on and above this line")
 }
 
 // slip is a mistake that is easily made.
@@ -66,8 +68,10 @@ var slips = []slip{
 		"this path needs quotes around it", "write it between single quotes, as in path: '.spec.hosts[*]'", 0,
 	},
 	{regexp.MustCompile(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by one", 1},
-	{regexp.MustCompile(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon", "write name: value", 1},
-	{regexp.MustCompile(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash", "write - name: value", 1},
+	{regexp.MustCompile(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
+		"write name: value", 1},
+	{regexp.MustCompile(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
+		"write - name: value", 1},
 }
 
 // find looks for the slip in a line.
@@ -77,7 +81,8 @@ func (s slip) find(f *File, number int) (Place, bool) {
 	if m == nil {
 		return Place{}, false
 	}
-	return Place{number, utf8.RuneCountInString(line[:m[2]]) + 1, utf8.RuneCountInString(line[m[2]:m[3]])}, true
+	return Place{number, utf8.RuneCountInString(line[:m[2]]) + 1,
+		utf8.RuneCountInString(line[m[2]:m[3]])}, true
 }
 
 // control gives the place of the first character that YAML does not allow.
@@ -102,10 +107,12 @@ func (f *File) lineOf(err error) int {
 		line, _ := strconv.Atoi(yamlPlace.FindStringSubmatch(err.Error())[1])
 		return line
 	}
-	low, high := 0, len(f.lines) // with high lines there is the error; with low ones, there is none or another
+	low, high := 0, len(
+		f.lines) // with high lines there is the error; with low ones, there is none or another
 	for low+1 < high {
 		middle := (low + high) / 2
-		if e := parseError(strings.Join(f.lines[:middle], "\n") + "\n"); e != nil && e.Error() == err.Error() {
+		if e := parseError(strings.Join(f.lines[:middle], "\n") + "\n"); e != nil &&
+			e.Error() == err.Error() {
 			high = middle
 		} else {
 			low = middle

@@ -41,7 +41,8 @@ func (d *decoding) transform(f *transformForm) Transform {
 			return d.regex(&f.Regex)
 		}
 	case n.Kind == yaml.ScalarNode && n.Value == "regex":
-		d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
+		d.failAt(CodeWrongType, n, "regex needs an expression",
+			`write {regex: {match: '^https?://([^/]+)', group: 1}}`)
 	default:
 		const hint = "write lower, upper, trim or {regex: {match: ...}}"
 		name, _ := d.choiceOr(hint, n, "a transform", "lower", "upper", "trim")

@@ -10,7 +10,8 @@ import (
 // MaxInput is the number of bytes of the longest text that an index function matches.
 const MaxInput = 64 << 10
 
-// maxSize is the number of steps of the largest program. A match takes at most this number of steps for each character.
+// maxSize is the number of steps of the largest program. A match takes at most this number of steps for each
+// character.
 const maxSize = 2000
 
 // TooLargeError is returned for an expression whose repetitions make too large a program.
@@ -21,11 +22,13 @@ type TooLargeError struct {
 
 // Error gives the size, the limit and the remedy.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the regular expression has %d steps, at most %d are allowed; shorten repetitions such as {1000}",
+	return fmt.Sprintf(
+		"the regular expression has %d steps, at most %d are allowed; shorten repetitions such as {1000}",
 		e.Size, maxSize)
 }
 
-// Compile is [regexp.Compile] for expressions of a bounded size. The error is a [*syntax.Error] or a [*TooLargeError].
+// Compile is [regexp.Compile] for expressions of a bounded size. The error is a [*syntax.Error] or a
+// [*TooLargeError].
 func Compile(text string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 func TestCompileBoundsTheProgram(t *testing.T) {
 	for _, text := range []string{
-		`^https?://([^/]+)`, `^[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?$`, `(?i)\p{L}+`, `^(?P<host>[^/]+)(:[0-9]{1,5})?$`, ``,
+		`^https?://([^/]+)`, `^[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?$`, `(?i)\p{L}+`,
+		`^(?P<host>[^/]+)(:[0-9]{1,5})?$`, ``,
 		`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`,
 	} {
 		if _, err := regex.Compile(text); err != nil {
@@ -19,7 +20,8 @@ func TestCompileBoundsTheProgram(t *testing.T) {
 		}
 	}
 	var large *regex.TooLargeError
-	for _, text := range []string{`(?:a?){1000}b{1000}`, `(?:(?:a?b?){30}){30}`, `[a-z]{1000}`, strings.Repeat("abc", 1000)} {
+	for _, text := range []string{`(?:a?){1000}b{1000}`, `(?:(?:a?b?){30}){30}`, `[a-z]{1000}`,
+		strings.Repeat("abc", 1000)} {
 		if _, err := regex.Compile(text); !errors.As(err, &large) {
 			t.Errorf("%.40s: %v", text, err)
 		}

@@ -2,7 +2,8 @@ package sortkey
 
 import "net/netip"
 
-// The keys of addresses and ranges of addresses begin with the length of an address, so that those of IPv4 come first.
+// The keys of addresses and ranges of addresses begin with the length of an address, so that those of IPv4
+// come first.
 
 func addressKey(a netip.Addr) string {
 	b := a.Unmap().AsSlice()
@@ -29,7 +30,8 @@ func addressOfKey(key string) (netip.Addr, bool) {
 	return netip.AddrFromSlice([]byte(key[1:]))
 }
 
-// ParseRange reads a range of addresses. What an address has behind the prefix is dropped: 10.1.2.3/8 is 10.0.0.0/8.
+// ParseRange reads a range of addresses. What an address has behind the prefix is dropped: 10.1.2.3/8 is
+// 10.0.0.0/8.
 func ParseRange(text string) (netip.Prefix, bool) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -64,9 +66,9 @@ func decodeCIDR(key string) (string, bool) {
 	return p.String(), p.IsValid() && p == p.Masked()
 }
 
-// Within gives the stretch of the keys of what is in a range of addresses, from low on and before high: of the
-// addresses in it, for IP, or of the ranges that it has whole, itself among them, for CIDR. Other types have nothing in
-// it.
+// Within gives the stretch of the keys of what is in a range of addresses, from low on and before high: of
+// the addresses in it, for IP, or of the ranges that it has whole, itself among them, for CIDR. Other types
+// have nothing in it.
 func (t Type) Within(p netip.Prefix) (low, high string) {
 	first := p.Masked().Addr()
 	last := first.AsSlice()
@@ -78,7 +80,8 @@ func (t Type) Within(p netip.Prefix) (low, high string) {
 	case IP:
 		return addressKey(first), addressKey(end) + "\x00"
 	case CIDR:
-		// Ranges that are larger and begin with the same address come before it; those that begin within it are smaller.
+		// Ranges that are larger and begin with the same address come before it; those that begin within it
+		// are smaller.
 		return addressKey(first) + string([]byte{byte(p.Bits())}), addressKey(end) + "\xff"
 	}
 	return "", ""

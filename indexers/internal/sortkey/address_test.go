@@ -10,8 +10,10 @@ import (
 
 // What is within a range is what net/netip says.
 func TestWithin(t *testing.T) {
-	addresses := []string{"0.0.0.0", "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "11.0.0.0", "255.255.255.255", "::", "::1", "2001:db8::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
-	ranges := []string{"0.0.0.0/0", "10.0.0.0/7", "10.0.0.0/8", "10.0.0.0/9", "10.128.0.0/9", "10.0.0.1/32", "11.0.0.0/8", "::/0", "::/127", "2001:db8::/32", "2001:db8::1/128"}
+	addresses := []string{"0.0.0.0", "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "11.0.0.0",
+		"255.255.255.255", "::", "::1", "2001:db8::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
+	ranges := []string{"0.0.0.0/0", "10.0.0.0/7", "10.0.0.0/8", "10.0.0.0/9", "10.128.0.0/9", "10.0.0.1/32",
+		"11.0.0.0/8", "::/0", "::/127", "2001:db8::/32", "2001:db8::1/128"}
 	for _, text := range ranges {
 		p, ok := sortkey.ParseRange(text)
 		if !ok {
@@ -54,7 +56,8 @@ func FuzzDuration(f *testing.F) {
 				t.Errorf("%q is shown as %v", text, got)
 			}
 		}
-		if longer, more := sortkey.ParseDuration("1d" + text); more && ok && text[0] != '-' && text[0] != '+' && text != "0" && longer != got+24*time.Hour {
+		if longer, more := sortkey.ParseDuration("1d" + text); more && ok && text[0] != '-' &&
+			text[0] != '+' && text != "0" && longer != got+24*time.Hour {
 			t.Errorf("1d%s is %v", text, longer)
 		}
 	})

@@ -52,8 +52,8 @@ func parseDecimal(text string) (decimal, bool) {
 	return newDecimal(negative, digits, len(whole)+exponent)
 }
 
-// key is a byte for the sign, the exponent and the digits. Of negative numbers all of it is inverted, and ended,
-// so that more digits come first there.
+// key is a byte for the sign, the exponent and the digits. Of negative numbers all of it is inverted, and
+// ended, so that more digits come first there.
 func (d decimal) key() string {
 	if d.digits == "" {
 		return "\x02"
@@ -146,8 +146,8 @@ func encodeQuantity(text string) (string, bool) {
 	return d.key(), ok
 }
 
-// tractable refuses what apimachinery would compute for minutes: it writes all digits out, and 1e-40000000 has
-// forty million.
+// tractable refuses what apimachinery would compute for minutes: it writes all digits out, and 1e-40000000
+// has forty million.
 func tractable(text string) bool {
 	if len(text) > 2*mostExponent {
 		return false

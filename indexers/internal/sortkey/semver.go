@@ -56,7 +56,8 @@ func encodeSemVer(text string) (string, bool) {
 // identifiers reports whether s is a list of identifiers between dots.
 func identifiers(s string) bool {
 	for id := range strings.SplitSeq(s, ".") {
-		if id == "" || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
+		if id == "" || strings.Trim(id,
+			"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
 			return false
 		}
 	}

@@ -13,17 +13,25 @@ import (
 
 // ordered lists values of each type from least to greatest, each in its canonical form.
 var ordered = map[sortkey.Type][]string{
-	sortkey.Any:      {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
-	sortkey.Int:      {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993", "9223372036854775807"},
-	sortkey.Number:   {"-1e50", "-100", "-12", "-11.51", "-11.5", "-0.1", "-0.01", "-0.001", "0", "0.001", "0.01", "0.1", "0.11", "1", "1.5", "10", "10.01", "9007199254740992", "9007199254740993", "1e50", "1.5e50"},
+	sortkey.Any: {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
+	sortkey.Int: {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993",
+		"9223372036854775807"},
+	sortkey.Number: {"-1e50", "-100", "-12", "-11.51", "-11.5", "-0.1", "-0.01", "-0.001", "0", "0.001",
+		"0.01", "0.1", "0.11", "1", "1.5", "10", "10.01", "9007199254740992", "9007199254740993",
+		"1e50", "1.5e50"},
 	sortkey.Bool:     {"false", "true"},
 	sortkey.Quantity: {"-1", "0", "0.1", "0.5", "1", "1000", "1024", "1073741824"},
 	sortkey.Duration: {"-1h0m0s", "0s", "1ns", "1s", "1m0s", "2160h0m0s"},
-	sortkey.Time:     {"0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:01Z", "9999-12-31T00:00:00Z"},
-	sortkey.IP:       {"0.0.0.0", "10.0.0.2", "10.0.0.10", "192.0.2.1", "::", "::1", "2001:db8::1"},
-	sortkey.Date:     {"0000-01-01", "1969-12-31", "1970-01-01", "2026-01-31", "2026-02-01", "9999-12-31"},
-	sortkey.CIDR:     {"0.0.0.0/0", "9.255.255.255/32", "10.0.0.0/7", "10.0.0.0/8", "10.0.0.0/32", "10.0.0.1/32", "10.64.0.0/10", "11.0.0.0/8", "::/0", "::/128", "2001:db8::/32"},
-	sortkey.SemVer:   {"0.9.10", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2.0.0", "10.0.0"},
+	sortkey.Time: {"0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z",
+		"2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.5Z",
+		"2026-01-01T00:00:01Z", "9999-12-31T00:00:00Z"},
+	sortkey.IP:   {"0.0.0.0", "10.0.0.2", "10.0.0.10", "192.0.2.1", "::", "::1", "2001:db8::1"},
+	sortkey.Date: {"0000-01-01", "1969-12-31", "1970-01-01", "2026-01-31", "2026-02-01", "9999-12-31"},
+	sortkey.CIDR: {"0.0.0.0/0", "9.255.255.255/32", "10.0.0.0/7", "10.0.0.0/8", "10.0.0.0/32",
+		"10.0.0.1/32", "10.64.0.0/10", "11.0.0.0/8", "::/0", "::/128", "2001:db8::/32"},
+	sortkey.SemVer: {"0.9.10", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-alpha", "1.0.0-alpha.1",
+		"1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1",
+		"1.2.0", "1.10.0", "2.0.0", "10.0.0"},
 }
 
 func TestOrder(t *testing.T) {
@@ -58,14 +66,23 @@ func TestCanonical(t *testing.T) {
 		text, want string
 	}{
 		{sortkey.String, "1.10", "1.10"},
-		{sortkey.Int, "007", "7"}, {sortkey.Int, "+3", "3"}, {sortkey.Int, "3.0", "3"}, {sortkey.Int, "1e3", "1000"}, {sortkey.Int, "-0", "0"},
-		{sortkey.Number, "2.50", "2.5"}, {sortkey.Number, "1E3", "1000"}, {sortkey.Number, "-0.0", "0"}, {sortkey.Number, ".5", "0.5"}, {sortkey.Number, "1e-30", "1e-30"},
-		{sortkey.Quantity, "1Gi", "1073741824"}, {sortkey.Quantity, "100m", "0.1"}, {sortkey.Quantity, "1k", "1000"}, {sortkey.Quantity, "1e3", "1000"}, {sortkey.Quantity, "-500m", "-0.5"},
-		{sortkey.Duration, "90m", "1h30m0s"}, {sortkey.Duration, "1d", "24h0m0s"}, {sortkey.Duration, "-1w2d1.5h", "-217h30m0s"}, {sortkey.Duration, "1y", "8760h0m0s"}, {sortkey.Duration, "+.5d", "12h0m0s"},
-		{sortkey.CIDR, "10.1.2.3/8", "10.0.0.0/8"}, {sortkey.CIDR, "::ffff:10.0.0.0/104", "10.0.0.0/8"}, {sortkey.CIDR, "2001:DB8::1/32", "2001:db8::/32"},
-		{sortkey.Time, "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01", "2026-01-01T00:00:00Z"},
+		{sortkey.Int, "007", "7"}, {sortkey.Int, "+3", "3"}, {sortkey.Int, "3.0", "3"}, {sortkey.Int, "1e3",
+			"1000"}, {sortkey.Int, "-0", "0"},
+		{sortkey.Number, "2.50", "2.5"}, {sortkey.Number, "1E3", "1000"}, {sortkey.Number, "-0.0",
+			"0"}, {sortkey.Number, ".5", "0.5"}, {sortkey.Number, "1e-30", "1e-30"},
+		{sortkey.Quantity, "1Gi", "1073741824"}, {sortkey.Quantity, "100m", "0.1"}, {sortkey.Quantity, "1k",
+			"1000"}, {sortkey.Quantity, "1e3", "1000"}, {sortkey.Quantity, "-500m", "-0.5"},
+		{sortkey.Duration, "90m", "1h30m0s"}, {sortkey.Duration, "1d", "24h0m0s"}, {sortkey.Duration,
+			"-1w2d1.5h", "-217h30m0s"}, {sortkey.Duration, "1y", "8760h0m0s"},
+		{sortkey.Duration, "+.5d", "12h0m0s"},
+		{sortkey.CIDR, "10.1.2.3/8", "10.0.0.0/8"}, {sortkey.CIDR, "::ffff:10.0.0.0/104",
+			"10.0.0.0/8"}, {sortkey.CIDR, "2001:DB8::1/32", "2001:db8::/32"},
+		{sortkey.Time, "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"}, {sortkey.Time,
+			"2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z"},
+		{sortkey.Time, "2026-01-01", "2026-01-01T00:00:00Z"},
 		{sortkey.IP, "::ffff:10.0.0.1", "10.0.0.1"}, {sortkey.IP, "2001:DB8:0::1", "2001:db8::1"},
-		{sortkey.SemVer, "v1.30", "1.30.0"}, {sortkey.SemVer, "1.2.3+build.7", "1.2.3"}, {sortkey.SemVer, "v2-rc.1", "2.0.0-rc.1"},
+		{sortkey.SemVer, "v1.30", "1.30.0"}, {sortkey.SemVer, "1.2.3+build.7", "1.2.3"}, {sortkey.SemVer,
+			"v2-rc.1", "2.0.0-rc.1"},
 	} {
 		if got, ok := test.typ.Canonical(test.text); got != test.want || !ok {
 			t.Errorf("%v: %q is %q, %v; want %q", test.typ, test.text, got, ok, test.want)
@@ -79,12 +96,14 @@ func TestRefused(t *testing.T) {
 		sortkey.Number:   {"", "x", "NaN", "Inf", "-", ".", "1e", "1e99999", "1.2.3", "--1", "-+1", "1_000"},
 		sortkey.Bool:     {"", "yes", "True"},
 		sortkey.Quantity: {"", "1 Gi", "Gi", "1gi"},
-		sortkey.Duration: {"", "1", "-", "d", "1d1", "1day", "1D", "1d-1h", "1d 2h", "300y", "1..d", "107000d107000d"},
-		sortkey.Date:     {"", "2026-1-31", "2026-02-30", "2026-01-31T00:00:00Z", "20260131", "10000-01-01"},
-		sortkey.CIDR:     {"", "10.0.0.1", "10.0.0.0/33", "10.0/8", "10.0.0.0/-1", "fe80::%eth0/64", "host/8"},
-		sortkey.Time:     {"", "2026-02-30", "2026-1-1", "now", "2026-13-01T00:00:00Z"},
-		sortkey.IP:       {"", "10.0.0", "10.0.0.0/8", "fe80::1%eth0", "host"},
-		sortkey.SemVer:   {"", "1.2.3.4", "1.02", "v", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "latest", "1.x"},
+		sortkey.Duration: {"", "1", "-", "d", "1d1", "1day", "1D", "1d-1h", "1d 2h", "300y", "1..d",
+			"107000d107000d"},
+		sortkey.Date: {"", "2026-1-31", "2026-02-30", "2026-01-31T00:00:00Z", "20260131", "10000-01-01"},
+		sortkey.CIDR: {"", "10.0.0.1", "10.0.0.0/33", "10.0/8", "10.0.0.0/-1",
+			"fe80::%eth0/64", "host/8"},
+		sortkey.Time:   {"", "2026-02-30", "2026-1-1", "now", "2026-13-01T00:00:00Z"},
+		sortkey.IP:     {"", "10.0.0", "10.0.0.0/8", "fe80::1%eth0", "host"},
+		sortkey.SemVer: {"", "1.2.3.4", "1.02", "v", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "latest", "1.x"},
 	} {
 		for _, text := range texts {
 			if key, ok := typ.Key(text); ok {
@@ -135,7 +154,8 @@ func TestTuples(t *testing.T) {
 		if within := encode(b) >= prefix && encode(b) < sortkey.After(prefix); within != (a[0] == b[0]) {
 			t.Fatalf("%q within %q: %v", b, a[:1], within)
 		}
-		if open := string(sortkey.AppendOpenPart(nil, a[0])); strings.HasPrefix(encode(b), open) != strings.HasPrefix(b[0], a[0]) {
+		if open := string(sortkey.AppendOpenPart(nil, a[0])); strings.HasPrefix(encode(b),
+			open) != strings.HasPrefix(b[0], a[0]) {
 			t.Fatalf("%q begins with %q", b, open)
 		}
 	}
@@ -160,7 +180,8 @@ func TestHugeNumbers(t *testing.T) {
 }
 
 func TestAfter(t *testing.T) {
-	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "", "a\x00": "a\x01"} {
+	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "",
+		"a\x00": "a\x01"} {
 		if got := sortkey.After(prefix); got != want {
 			t.Errorf("after %q: %q, want %q", prefix, got, want)
 		}

@@ -10,8 +10,8 @@ import (
 // longUnits are units of durations beside those of Go, in hours.
 var longUnits = map[byte]time.Duration{'d': 24, 'w': 7 * 24, 'y': 365 * 24}
 
-// ParseDuration reads a length of time as Go does, and with days, weeks and years, of 24 hours, 7 days and 365 days:
-// 90d, 1w2d12h.
+// ParseDuration reads a length of time as Go does, and with days, weeks and years, of 24 hours, 7 days and
+// 365 days: 90d, 1w2d12h.
 func ParseDuration(text string) (time.Duration, bool) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return d, true
@@ -86,8 +86,8 @@ func decodeDate(key string) (string, bool) {
 	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), true
 }
 
-// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first. A date is its
-// midnight in UTC.
+// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first. A
+// date is its midnight in UTC.
 func encodeTime(text string) (string, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -2,8 +2,8 @@ package sortkey
 
 import "strings"
 
-// In a tuple a part ends with 0 1, and a 0 within a part is followed by 255. So the end of a part comes before
-// anything that a longer part could hold.
+// In a tuple a part ends with 0 1, and a 0 within a part is followed by 255. So the end of a part comes
+// before anything that a longer part could hold.
 const (
 	partEnd     = "\x00\x01"
 	escapedZero = "\x00\xff"

@@ -21,7 +21,8 @@ const (
 	Bool
 	// Quantity is a number with a unit of Kubernetes: 100m, 1Gi.
 	Quantity
-	// Duration is a length of time as Go writes it, 2160h0m0s, or with days, weeks and years of 365 days: 90d.
+	// Duration is a length of time as Go writes it, 2160h0m0s, or with days, weeks and years of 365 days:
+	// 90d.
 	Duration
 	// Time is a moment as RFC 3339 writes it.
 	Time
@@ -35,7 +36,8 @@ const (
 	CIDR
 )
 
-var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver", "date", "cidr"}
+var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
+	"date", "cidr"}
 
 // Names are what a config calls the types, without Any, which has no name.
 func Names() []string { return slices.Clone(names[1:]) }

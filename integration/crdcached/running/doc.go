@@ -1,4 +1,5 @@
-// Package running gives tests a crdcached over the sandbox, as a process of its own, and users that both know.
+// Package running gives tests a crdcached over the sandbox, as a process of its own, and users that both
+// know.
 //
 // # Usage
 //
@@ -12,5 +13,6 @@
 //		…
 //	}
 //
-// A server reads with the rights of a service account, which are those that docs/serving.md names, and ends with its test.
+// A server reads with the rights of a service account, which are those that docs/serving.md names, and ends
+// with its test.
 package running

@@ -36,8 +36,8 @@ type Server struct {
 	err     error
 }
 
-// Start runs a server with a config, which is the text of the file but for apiVersion and kind, and further flags. It waits
-// until the server is ready. The server is stopped when the test ends.
+// Start runs a server with a config, which is the text of the file but for apiVersion and kind, and further
+// flags. It waits until the server is ready. The server is stopped when the test ends.
 func Start(t testing.TB, config string, flags ...string) *Server {
 	t.Helper()
 	return StartIn(t, Kubeconfig(t), config, flags...)
@@ -51,7 +51,8 @@ func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1", "--secure-port=0"}, flags...)
+	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1",
+		"--secure-port=0"}, flags...)
 	s := &Server{command: exec.Command(harness.Crdcached(t), flags...), ended: make(chan struct{})}
 	said, err := s.command.StderrPipe()
 	if err != nil {
@@ -109,7 +110,8 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
-// Stop ends the server as Kubernetes does, and returns why it did not end well. It may be called again, and after Kill.
+// Stop ends the server as Kubernetes does, and returns why it did not end well. It may be called again, and
+// after Kill.
 func (s *Server) Stop() error {
 	_ = s.command.Process.Signal(syscall.SIGTERM) // it may have ended
 	<-s.ended
@@ -148,7 +150,8 @@ func (s *Server) AwaitReady(t testing.TB) {
 func (s *Server) As(user *rest.Config) *rest.Config {
 	config := rest.CopyConfig(user)
 	config.Host, config.QPS = s.URL, -1
-	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = s.CA, "", false
+	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = s.CA,
+		"", false
 	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
@@ -165,24 +168,27 @@ func certificateOf(t testing.TB, address string) (authorities []byte) {
 		defer c.Close()
 		authorities = nil
 		for _, certificate := range c.(*tls.Conn).ConnectionState().PeerCertificates {
-			authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
+			authorities = append(authorities,
+				pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
 		}
 		return nil
 	})
 	return authorities
 }
 
-// Kubeconfig is a file by which crdcached reads the sandbox, as a service account with no more rights than it needs to keep
-// any type but secrets.
+// Kubeconfig is a file by which crdcached reads the sandbox, as a service account with no more rights than it
+// needs to keep any type but secrets.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	account := NewUser(t, "crdcached")
-	account.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	account.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
+		Verbs: []string{"get", "list", "watch"}})
 	account.bind(t, "", "ClusterRole", "system:auth-delegator")
 	account.bind(t, "kube-system", "Role", "extension-apiserver-authentication-reader")
 	config := account.Config(t)
 	file := clientcmdapi.NewConfig()
-	file.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}
+	file.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: config.CAFile,
+		CertificateAuthorityData: config.CAData}
 	file.AuthInfos["crdcached"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
 	file.Contexts["crdcached"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "crdcached"}
 	file.CurrentContext = "crdcached"

@@ -34,22 +34,27 @@ func NewUser(t testing.TB, name string) *User {
 		t.Fatal(err)
 	}
 	account, err := admin.CoreV1().ServiceAccounts(accountNamespace).Create(t.Context(),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: name +
+			"-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := admin.CoreV1().ServiceAccounts(accountNamespace).Delete(context.Background(), account.Name, metav1.DeleteOptions{}); err != nil {
+		if err := admin.CoreV1().ServiceAccounts(accountNamespace).Delete(context.Background(), account.Name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
-	return &User{Name: account.Name, Username: fmt.Sprintf("system:serviceaccount:%s:%s", accountNamespace, account.Name), admin: admin}
+	return &User{Name: account.Name, Username: fmt.Sprintf("system:serviceaccount:%s:%s", accountNamespace,
+		account.Name), admin: admin}
 }
 
-// Config returns a configuration for the API server as the user, with a token of its own that is good for an hour.
+// Config returns a configuration for the API server as the user, with a token of its own that is good for an
+// hour.
 func (u *User) Config(t testing.TB) *rest.Config {
 	t.Helper()
-	request, err := u.admin.CoreV1().ServiceAccounts(accountNamespace).CreateToken(t.Context(), u.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := u.admin.CoreV1().ServiceAccounts(accountNamespace).CreateToken(t.Context(), u.Name,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,18 +63,20 @@ func (u *User) Config(t testing.TB) *rest.Config {
 	return config
 }
 
-// Grant gives rights, in a namespace or in all (""), until the test ends or revoke is called. Both wait until the API server
-// knows.
+// Grant gives rights, in a namespace or in all (""), until the test ends or revoke is called. Both wait until
+// the API server knows.
 func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
 	rbac, ctx := u.admin.RbacV1(), context.Background()
 	if namespace == "" {
-		role, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		role, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta,
+			Rules: rules}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}) }) // revoke may have done it
+		// revoke may have done it
+		t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}) })
 		u.bind(t, "", "ClusterRole", role.Name)
 		u.await(t, namespace, rules, true)
 		return func() {
@@ -80,11 +87,13 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 			u.await(t, namespace, rules, false)
 		}
 	}
-	role, err := rbac.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	role, err := rbac.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}) }) // revoke may have done it
+	// revoke may have done it
+	t.Cleanup(func() { _ = rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}) })
 	u.bind(t, namespace, "Role", role.Name)
 	u.await(t, namespace, rules, true)
 	return func() {
@@ -104,14 +113,18 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountNamespace, Name: u.Name}}
 	rbac, ctx := u.admin.RbacV1(), context.Background()
 	if namespace == "" {
-		made, err := rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+		made, err := rbac.ClusterRoleBindings().Create(t.Context(),
+			&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref,
+				Subjects: subjects}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, made.Name, metav1.DeleteOptions{}) }) // its namespace may be gone
+		// its namespace may be gone
+		t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 		return
 	}
-	made, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	made, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
+		RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,23 +137,27 @@ func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, 
 	for _, rule := range rules {
 		spec := authorizationv1.SubjectAccessReviewSpec{User: u.Username}
 		if len(rule.NonResourceURLs) > 0 {
-			spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
+			spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0],
+				Verb: rule.Verbs[0]}
 		} else {
 			resource, subresource := splitResource(rule.Resources[0])
 			spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
+				Subresource: subresource,
 			}
 			if len(rule.ResourceNames) > 0 {
 				spec.ResourceAttributes.Name = rule.ResourceNames[0]
 			}
 		}
 		harness.Eventually(t, func(ctx context.Context) error {
-			review, err := u.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+			review, err := u.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+				&authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 			if err != nil {
 				return err
 			}
 			if review.Status.Allowed != given {
-				return fmt.Errorf("that %s may %v is %v, want %v", u.Username, rule, review.Status.Allowed, given)
+				return fmt.Errorf("that %s may %v is %v, want %v", u.Username, rule,
+					review.Status.Allowed, given)
 			}
 			return nil
 		})

@@ -66,8 +66,8 @@ var (
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)
 )
 
-// Comparable returns a body without what two servers cannot have in common: how far they are, where they are, and the time of
-// day.
+// Comparable returns a body without what two servers cannot have in common: how far they are, where they are,
+// and the time of day.
 func Comparable(body string) any {
 	body = current.ReplaceAllString(moments.ReplaceAllString(body, `"AGE"`), "current: N")
 	body = addresses.ReplaceAllString(body, `"serverAddress":"HERE"`)

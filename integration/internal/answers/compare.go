@@ -38,15 +38,18 @@ type Difference struct {
 
 func (d Difference) is(q Question) bool {
 	path, query, _ := strings.Cut(q.Path, "?")
-	return d.Writes == q.Writes() && d.Path.MatchString(path) && (d.Query == nil || d.Query.MatchString(query))
+	return d.Writes == q.Writes() && d.Path.MatchString(path) &&
+		(d.Query == nil || d.Query.MatchString(query))
 }
 
-// FutureWatches is the difference of caches for a watch from a version that the API server has not reached: the API server
-// accepts it and sends nothing.
+// FutureWatches is the difference of caches for a watch from a version that the API server has not reached:
+// the API server accepts it and sends nothing.
 var FutureWatches = Difference{
-	Why: "a watch from a version that is lost with a restored backup has to list again", Code: http.StatusGone,
-	Path: regexp.MustCompile("/workloads$"), Query: regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),
-	Says: "it was restored from an older backup",
+	Why:   "a watch from a version that is lost with a restored backup has to list again",
+	Code:  http.StatusGone,
+	Path:  regexp.MustCompile("/workloads$"),
+	Query: regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),
+	Says:  "it was restored from an older backup",
 }
 
 // problem says what of an answer is not as it should be.
@@ -76,7 +79,8 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 		}
 		for i, s := range servers {
 			if found := s.problems(t, q, want, got[i]); found != "" {
-				problems = append(problems, fmt.Sprintf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path, q.Accept, found))
+				problems = append(problems, fmt.Sprintf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path,
+					q.Accept, found))
 			}
 		}
 		return problems
@@ -115,8 +119,9 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 	}
 }
 
-// tries is how often a watch is compared by itself that has differed while others were asked for. It lasts for a second, after which
-// a server on a busy machine may not have told everything. What is wrong stays wrong.
+// tries is how often a watch is compared by itself that has differed while others were asked for. It lasts
+// for a second, after which a server on a busy machine may not have told everything. What is wrong stays
+// wrong.
 const tries = 5
 
 // ends reports whether a question is for what a server tells in a second.
@@ -180,8 +185,10 @@ func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
 	return strings.NewReplacer("NOW", list.Metadata.ResourceVersion, "TOKEN", list.Metadata.Continue)
 }
 
-// protobuf is what readapi doesn't serve, and so doesn't list among what it does. What a cache passes on lists it.
-var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "", ", application/vnd.kubernetes.protobuf", "")
+// protobuf is what readapi doesn't serve, and so doesn't list among what it does. What a cache passes on
+// lists it.
+var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "",
+	", application/vnd.kubernetes.protobuf", "")
 
 func differences(t *testing.T, want, got Answer) string {
 	t.Helper()
@@ -192,7 +199,8 @@ func differences(t *testing.T, want, got Answer) string {
 		}
 	}
 	note("code", cmp.Diff(want.Code, got.Code))
-	for _, name := range []string{"Content-Type", "Retry-After", "Warning", "Cache-Control", "X-Content-Type-Options"} {
+	for _, name := range []string{"Content-Type", "Retry-After", "Warning", "Cache-Control",
+		"X-Content-Type-Options"} {
 		note(name, cmp.Diff(want.Header.Get(name), got.Header.Get(name)))
 	}
 	var err error
@@ -206,7 +214,8 @@ func differences(t *testing.T, want, got Answer) string {
 	if strings.HasPrefix(want.Body, event) || strings.HasPrefix(got.Body, event) {
 		note("events", cmp.Diff(Events(t, want.Body), Events(t, got.Body)))
 	} else {
-		note("body", cmp.Diff(Comparable(protobuf.Replace(want.Body)), Comparable(protobuf.Replace(got.Body))))
+		note("body", cmp.Diff(Comparable(protobuf.Replace(want.Body)),
+			Comparable(protobuf.Replace(got.Body))))
 	}
 	return strings.Join(problems, "\n")
 }

@@ -14,7 +14,8 @@ const (
 // latestToken continues after edge/dns with what is there now.
 const latestToken = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2VkZ2UvZG5zXHUwMDAwIn0"
 
-// listParameters asks for all combinations of the parameters that say which state a list is of, and its pages.
+// listParameters asks for all combinations of the parameters that say which state a list is of, and its
+// pages.
 func listParameters() (all []Question) {
 	combinations(
 		[]string{"resourceVersion", "resourceVersionMatch", "limit", "continue", "sendInitialEvents"},
@@ -23,7 +24,8 @@ func listParameters() (all []Question) {
 			{"", "2", "-1"}, {"", "TOKEN", latestToken, "abc"}, {"", "true", "false"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, base + "workloads?" + query(pairs...), "application/json"})
+			all = append(all, Question{http.MethodGet, base + "workloads?" + query(pairs...),
+				"application/json"})
 		})
 	return all
 }
@@ -31,13 +33,15 @@ func listParameters() (all []Question) {
 // watchParameters asks for all combinations of those that say what a watch begins with.
 func watchParameters() (all []Question) {
 	combinations(
-		[]string{"watch", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "allowWatchBookmarks", "limit", "continue"},
+		[]string{"watch", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
+			"allowWatchBookmarks", "limit", "continue"},
 		[][]string{
 			{"true"}, {"1"}, {"", "0", "NOW", "abc", "-1", "00"}, {"", "Exact", "NotOlderThan", "Foo"},
 			{"", "true", "false", "x"}, {"", "true"}, {"", "2"}, {"", "TOKEN"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, base + "environments?" + query(pairs...), "application/json"})
+			all = append(all, Question{http.MethodGet, base + "environments?" + query(pairs...),
+				"application/json"})
 		})
 	return all
 }
@@ -47,19 +51,31 @@ func watchParameters() (all []Question) {
 func acceptHeaders() (all []Question) {
 	const meta = ";g=meta.k8s.io"
 	accepts := []string{
-		"", "*/*", "application/*", "text/*", "text/html", "text/plain", "garbage", "APPLICATION/JSON", "application/json", "application/yaml", "application/cbor",
-		"application/json;q=0", "application/json;q=x", "application/json;q=0.5,application/yaml", ", application/json", "application/json;;", "application/json;charset=utf-8",
-		"application/json;stream=watch", "application/json;pretty=1", "application/json;profile=nominal", "application/json;v=v1",
-		"application/json;as=Table", "application/json;as=Table;v=v2" + meta, "application/json;as=Table;v=v1;g=foo", "application/json;as=Status;v=v1;g=",
+		"", "*/*", "application/*", "text/*", "text/html", "text/plain", "garbage", "APPLICATION/JSON",
+		"application/json", "application/yaml", "application/cbor",
+		"application/json;q=0", "application/json;q=x", "application/json;q=0.5,application/yaml",
+		", application/json", "application/json;;", "application/json;charset=utf-8",
+		"application/json;stream=watch", "application/json;pretty=1", "application/json;profile=nominal",
+		"application/json;v=v1",
+		"application/json;as=Table", "application/json;as=Table;v=v2" +
+			meta, "application/json;as=Table;v=v1;g=foo", "application/json;as=Status;v=v1;g=",
 		asTable, "application/json;as=Table;v=v1beta1" + meta, "application/yaml;as=Table;v=v1" + meta,
-		asTable + ",application/json;as=Table;v=v1beta1" + meta + ",application/json", "application/json;as=Foo;v=v1" + meta + ",application/json",
-		asPartial, "application/json;as=PartialObjectMetadata;v=v1beta1" + meta, "application/yaml;as=PartialObjectMetadata;v=v1" + meta, "*/*;as=PartialObjectMetadata;v=v1" + meta,
-		asPartialList, "application/json;as=PartialObjectMetadataList;v=v1beta1" + meta, "application/yaml;as=PartialObjectMetadataList;v=v1" + meta,
+		asTable + ",application/json;as=Table;v=v1beta1" + meta +
+			",application/json", "application/json;as=Foo;v=v1" + meta + ",application/json",
+		asPartial, "application/json;as=PartialObjectMetadata;v=v1beta1" +
+			meta, "application/yaml;as=PartialObjectMetadata;v=v1" +
+			meta, "*/*;as=PartialObjectMetadata;v=v1" + meta,
+		asPartialList, "application/json;as=PartialObjectMetadataList;v=v1beta1" +
+			meta, "application/yaml;as=PartialObjectMetadataList;v=v1" + meta,
 	}
 	paths := []string{
-		base + "environments", base + "environments?limit=-1", base + "environments?limit=abc", base + "environments?includeObject=x",
-		base + "environments/production-eu", base + "environments/none", base + "environments/production-eu/status", base + "nope",
-		base + "environments?watch=true&timeoutSeconds=1", base + "environments?watch=true&resourceVersion=abc", base + "environments?watch=true&fieldSelector=x%3Dy",
+		base + "environments", base + "environments?limit=-1", base + "environments?limit=abc", base +
+			"environments?includeObject=x",
+		base + "environments/production-eu", base + "environments/none", base +
+			"environments/production-eu/status", base + "nope",
+		base + "environments?watch=true&timeoutSeconds=1", base +
+			"environments?watch=true&resourceVersion=abc", base +
+			"environments?watch=true&fieldSelector=x%3Dy",
 		"/apis/" + Group, "/apis/nope", "/api/v2", "/api/v1/nope", "/nope", "/healthz",
 	}
 	for _, accept := range accepts {
@@ -72,15 +88,18 @@ func acceptHeaders() (all []Question) {
 	return all
 }
 
-// methods sends what is no question. A kube-apiserver answers any method with most of discovery; readapi doesn't.
+// methods sends what is no question. A kube-apiserver answers any method with most of discovery; readapi
+// doesn't.
 func methods() (all []Question) {
 	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodTrace, "FOO"} {
 		for _, path := range []string{"", "/production-eu", "/none", "?limit=abc"} {
 			all = append(all, Question{method, base + "environments" + path, "application/json"})
 		}
-		all = append(all, Question{method, "/nope", ""}, Question{method, base + "nope", ""}, Question{method, "/healthz", ""})
+		all = append(all, Question{method, "/nope", ""}, Question{method, base + "nope", ""},
+			Question{method, "/healthz", ""})
 	}
-	for _, method := range []string{http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, "FOO"} {
+	for _, method := range []string{http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, "FOO"} {
 		for _, path := range []string{"/version", "/api", "/api/v1"} {
 			all = append(all, Question{method, path, "application/json"})
 		}

@@ -13,8 +13,8 @@ const (
 	base  = "/apis/" + Group + "/v1/"
 )
 
-// Question is a request for several servers. In its path, NOW stands for the version of a list of workloads on that
-// server, and TOKEN for what continues one there.
+// Question is a request for several servers. In its path, NOW stands for the version of a list of workloads
+// on that server, and TOKEN for what continues one there.
 type Question struct{ Method, Path, Accept string }
 
 // Writes reports whether a question asks for anything but to read.
@@ -29,7 +29,8 @@ type Suite struct {
 // Suites returns all of them, some 3,600 questions.
 func Suites() []Suite {
 	return []Suite{
-		{"list parameters", listParameters()}, {"watch parameters", watchParameters()}, {"parameter values", parameterValues()},
+		{"list parameters", listParameters()}, {"watch parameters", watchParameters()}, {"parameter values",
+			parameterValues()},
 		{"accept headers", acceptHeaders()}, {"methods", methods()}, {"paths", paths()},
 		{"label selectors", labelSelectors()}, {"field selectors", fieldSelectors()},
 	}

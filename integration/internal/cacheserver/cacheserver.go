@@ -39,7 +39,8 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 	ctx, cancel := context.WithCancel(context.Background())
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by stop
-	s := &Server{Server: server, factory: factory, gvrs: slices.Clone(gvrs), stop: func() { cancel(); <-tracked }}
+	s := &Server{Server: server, factory: factory, gvrs: slices.Clone(gvrs),
+		stop: func() { cancel(); <-tracked }}
 	for _, gvr := range gvrs {
 		informer, keepErr := factory.ForResource(gvr)
 		if keepErr == nil {

@@ -21,8 +21,8 @@ func WriteSection(path, name, content string) error {
 	return os.WriteFile(path, []byte(updated), 0o644)
 }
 
-// replaceSection puts the content of a section between the comments that mark it, or appends the section to the
-// document with a heading of that name.
+// replaceSection puts the content of a section between the comments that mark it, or appends the section to
+// the document with a heading of that name.
 func replaceSection(document, name, content string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "\n<>") {
 		return "", fmt.Errorf("%q cannot be a heading", name)

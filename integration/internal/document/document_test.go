@@ -13,11 +13,14 @@ func TestWriteSection(t *testing.T) {
 	for _, c := range []struct{ name, before, section, content, want, wantError string }{
 		{name: "a new section", before: "# Title\n", section: "One", content: "new\n",
 			want: "# Title\n\n### One\n\n<!-- begin One -->\nnew\n<!-- end One -->\n"},
-		{name: "one that is there", before: "a\n<!-- begin One -->\nold\n<!-- end One -->\nb\n", section: "One", content: "new\n",
+		{name: "one that is there", before: "a\n<!-- begin One -->\nold\n<!-- end One -->\nb\n",
+			section: "One", content: "new\n",
 			want: "a\n<!-- begin One -->\nnew\n<!-- end One -->\nb\n"},
 		{name: "one without an end", before: "<!-- begin One -->\nold\n", section: "One", content: "new\n",
-			want: "<!-- begin One -->\nold\n", wantError: path + ": the end of the section One is not marked"},
-		{name: "no heading", before: "a\n", section: "a -->", content: "new\n", want: "a\n", wantError: path + `: "a -->" cannot be a heading`},
+			want: "<!-- begin One -->\nold\n", wantError: path +
+				": the end of the section One is not marked"},
+		{name: "no heading", before: "a\n", section: "a -->", content: "new\n", want: "a\n",
+			wantError: path + `: "a -->" cannot be a heading`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.before), 0o600); err != nil {

@@ -43,7 +43,8 @@ func (p Proxy) Cut(t testing.TB) (restore func()) {
 // Redirect closes all connections and has others lead to another address.
 func (p Proxy) Redirect(t testing.TB, upstream string) {
 	t.Helper()
-	if err := p.proxy.Update(&toxiproxy.Proxy{Listen: p.proxy.Listen, Upstream: upstream, Enabled: true}); err != nil {
+	if err := p.proxy.Update(&toxiproxy.Proxy{Listen: p.proxy.Listen, Upstream: upstream,
+		Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // remembered is how much of what was told of a key is kept, for complaints.
 const remembered = 10
 
-// Witness is an event handler that checks what it is told of custom resources with a number in spec.value, and that can
-// be made to wait. It is safe for concurrent use.
+// Witness is an event handler that checks what it is told of custom resources with a number in spec.value,
+// and that can be made to wait. It is safe for concurrent use.
 type Witness struct {
 	name string
 	// generation numbers the generation of the informer.
@@ -62,7 +62,8 @@ type Counts struct {
 
 var _ cache.ResourceEventHandler = (*Witness)(nil)
 
-// New returns a witness of an informer whose generations generation numbers. A nil func is for informers without.
+// New returns a witness of an informer whose generations generation numbers. A nil func is for informers
+// without.
 func New(name string, generation func() int) *Witness {
 	if generation == nil {
 		generation = func() int { return 0 }
@@ -112,13 +113,15 @@ func (w *Witness) note(verb, key string, before, obj any) {
 		complaint = err.Error()
 	}
 	if complaint != "" {
-		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s after\n\t%s", w.name, verb, key, now.UID, version,
+		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s after\n\t%s",
+			w.name, verb, key, now.UID, version,
 			complaint, strings.Join(w.mu.trail[key], "\n\t")))
 	}
 	if verb == "update" && w.mu.live[key] == now {
 		w.mu.counts.Repeats++
 	}
-	trail := append(w.mu.trail[key], fmt.Sprintf("%s %s=%d @%d %s", verb, now.UID, now.Value, version, time.Now().Format("05.000")))
+	trail := append(w.mu.trail[key], fmt.Sprintf("%s %s=%d @%d %s", verb, now.UID, now.Value, version,
+		time.Now().Format("05.000")))
 	w.mu.trail[key] = trail[max(0, len(trail)-remembered):]
 	w.mu.last[now.UID] = now
 	switch verb {
@@ -133,11 +136,11 @@ func (w *Witness) note(verb, key string, before, obj any) {
 	}
 }
 
-// complaint tells what makes no sense in an event: an object is added when it is not there, and updated or deleted only
-// while it is, under the UID that it was added with; an update comes with the object as it was told of before; what
-// has been deleted never comes back; and no version is older than the last. What ended with its type may come back with
-// the next generation: a handler can be told of objects of a new definition before it is told that the definition is
-// another one.
+// complaint tells what makes no sense in an event: an object is added when it is not there, and updated or
+// deleted only while it is, under the UID that it was added with; an update comes with the object as it was
+// told of before; what has been deleted never comes back; and no version is older than the last. What ended
+// with its type may come back with the next generation: a handler can be told of objects of a new definition
+// before it is told that the definition is another one.
 func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now told) string {
 	was, live := w.mu.live[key]
 	last, known := w.mu.last[now.UID]
@@ -149,8 +152,10 @@ func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstru
 		return fmt.Sprintf("comes although that it is there is %v", live)
 	case live && was.UID != now.UID:
 		return fmt.Sprintf("brings another UID than %s", was.UID)
-	case verb == "update" && before.(*unstructured.Unstructured).GetResourceVersion() != strconv.FormatUint(was.version, 10):
-		return fmt.Sprintf("comes with version %s as the one before, which was %d", before.(*unstructured.Unstructured).GetResourceVersion(), was.version)
+	case verb == "update" && before.(*unstructured.Unstructured).GetResourceVersion() != strconv.
+		FormatUint(was.version, 10):
+		return fmt.Sprintf("comes with version %s as the one before, which was %d",
+			before.(*unstructured.Unstructured).GetResourceVersion(), was.version)
 	case verb == "add" && known && (lost == 0 || lost >= w.generation()):
 		return "comes again after its end"
 	case now.version < last.version:
@@ -206,7 +211,8 @@ func (w *Witness) Live() map[string]Object {
 	return live
 }
 
-// Last returns the latest of each object that the witness was told of since Forget, also of those that are gone.
+// Last returns the latest of each object that the witness was told of since Forget, also of those that are
+// gone.
 func (w *Witness) Last() map[types.UID]int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +239,8 @@ func (w *Witness) Nonsense() []string {
 	return nonsense
 }
 
-// Forget drops what is known of objects that are gone, and how it came to what there is, so that a witness needs no more memory the longer it lives.
+// Forget drops what is known of objects that are gone, and how it came to what there is, so that a witness
+// needs no more memory the longer it lives.
 func (w *Witness) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,22 +25,48 @@ func TestWitness(t *testing.T) {
 		tell func(*Witness)
 		want string // of the complaint; empty: there is none
 	}{
-		{name: "a life", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, two); w.OnDelete(two); w.OnAdd(another, false) }},
+		{name: "a life", tell: func(w *Witness) {
+			w.OnAdd(one, true)
+			w.OnUpdate(one,
+				two)
+			w.OnDelete(two)
+			w.OnAdd(another, false)
+		}},
 		{name: "a repeat", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, one) }},
 		{name: "two generations", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
-		{name: "added twice", tell: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) }, want: "although that it is there is true"},
-		{name: "updated before it is added", tell: func(w *Witness) { w.OnUpdate(one, two) }, want: "although that it is there is false"},
-		{name: "another UID", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, another) }, want: "another UID"},
-		{name: "a gap", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(two, object("a", "12", 3)) }, want: "version 10 as the one before"},
-		{name: "backwards", tell: func(w *Witness) { w.OnAdd(two, true); w.OnUpdate(two, one) }, want: "after version 10"},
-		{name: "back from the dead", tell: func(w *Witness) { w.OnAdd(one, true); w.OnDelete(two); w.OnAdd(two, false) }, want: "again after its end"},
-		{name: "lost and back in one generation", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true); lose(w); w.OnAdd(one, true) },
+		{name: "added twice", tell: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) },
+			want: "although that it is there is true"},
+		{name: "updated before it is added", tell: func(w *Witness) { w.OnUpdate(one, two) },
+			want: "although that it is there is false"},
+		{name: "another UID", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, another) },
+			want: "another UID"},
+		{name: "a gap", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(two, object("a", "12", 3)) },
+			want: "version 10 as the one before"},
+		{name: "backwards", tell: func(w *Witness) { w.OnAdd(two, true); w.OnUpdate(two, one) },
+			want: "after version 10"},
+		{name: "back from the dead",
+			tell: func(w *Witness) {
+				w.OnAdd(one, true)
+				w.OnDelete(two)
+				w.OnAdd(two,
+					false)
+			}, want: "again after its end"},
+		{name: "lost and back in one generation",
+			tell: func(w *Witness) {
+				w.OnAdd(one, true)
+				lose(w)
+				w.OnAdd(one,
+					true)
+				lose(w)
+				w.OnAdd(one, true)
+			},
 			want: "again after its end"},
 		{name: "another key", tell: func(w *Witness) {
 			w.OnAdd(one, true)
 			w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/x", Obj: one})
 		}, want: "brings n/o"},
-		{name: "no version", tell: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) }, want: "invalid syntax"},
+		{name: "no version", tell: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) },
+			want: "invalid syntax"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := New("w", func() int { return 2 })

@@ -1,6 +1,6 @@
-// Command platforms type-checks the packages of the module in the working directory, tests included, for the platforms
-// that are named as GOOS/GOARCH. It finds what does not compile there without compiling anything, dependencies above
-// all, which takes many times longer.
+// Command platforms type-checks the packages of the module in the working directory, tests included, for the
+// platforms that are named as GOOS/GOARCH. It finds what does not compile there without compiling anything,
+// dependencies above all, which takes many times longer.
 package main
 
 import (
@@ -37,7 +37,8 @@ func check(platform string) ([]string, error) {
 		return nil, fmt.Errorf("not a platform: want GOOS/GOARCH")
 	}
 	loaded, err := packages.Load(&packages.Config{
-		Mode:  packages.NeedName | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps |
+			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
 		Env:   append(os.Environ(), "GOOS="+system, "GOARCH="+architecture, "CGO_ENABLED=0"),
 		Tests: true,
 	}, "./...")

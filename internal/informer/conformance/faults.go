@@ -133,8 +133,8 @@ func (f *Faults) Bookmark(resourceVersion string) {
 	f.each(func(s *stream) { s.inject(part{text: frame("BOOKMARK", object)}) })
 }
 
-// Requests returns the number of requests of a verb: list (or get), check (a list of one object), watch, watch-list or
-// write.
+// Requests returns the number of requests of a verb: list (or get), check (a list of one object), watch,
+// watch-list or write.
 func (f *Faults) Requests(verb string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,8 +230,8 @@ func verbOf(r *http.Request) string {
 	}
 }
 
-// admit counts a request and says what becomes of it: it waits at the gate, and has an answer already if status is
-// not zero.
+// admit counts a request and says what becomes of it: it waits at the gate, and has an answer already if
+// status is not zero.
 func (f *Faults) admit(verb string) (gate chan struct{}, status int, retryAfter string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

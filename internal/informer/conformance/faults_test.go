@@ -109,7 +109,8 @@ func TestFaults(t *testing.T) {
 		t.Error("a watch-list was let through")
 	}
 	b.faults.Fail(1, http.StatusInternalServerError)
-	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "injected") {
+	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); !apierrors.IsInternalError(err) &&
+		!strings.Contains(fmt.Sprint(err), "injected") {
 		t.Errorf("the failed list ends with %v", err)
 	}
 

@@ -114,7 +114,10 @@ func listKilled(s *Stage) (meanwhile, afterwards func()) {
 	s.Run()
 	meanwhile = func() {
 		release()
-		s.await("another try", func() bool { return s.Faults.Requests("list")+s.Faults.Requests("watch-list") > 1 })
+		s.await("another try", func() bool {
+			return s.Faults.Requests("list")+
+				s.Faults.Requests("watch-list") > 1
+		})
 		s.Note("meanwhile: synced %v", s.Informer.HasSynced())
 	}
 	return meanwhile, func() {

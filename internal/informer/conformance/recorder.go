@@ -108,7 +108,8 @@ func (r *recorder) record(u *unstructured.Unstructured, event string) {
 }
 
 // await waits until the trace satisfies a condition.
-func (r *recorder) await(ctx context.Context, done func(traces map[string][]string, sentinel int) bool) error {
+func (r *recorder) await(ctx context.Context, done func(traces map[string][]string,
+	sentinel int) bool) error {
 	for {
 		r.mu.Lock()
 		ok, changed := done(r.mu.traces, r.mu.sentinel), r.mu.changed

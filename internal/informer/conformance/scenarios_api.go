@@ -63,18 +63,22 @@ func bare(keys []string) []string {
 	return names
 }
 
-// resyncPeriods checks which requests are granted: each handler's period shows in whether it is resynced while
-// another one is.
+// resyncPeriods checks which requests are granted: each handler's period shows in whether it is resynced
+// while another one is.
 func resyncPeriods(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Hour, nil)
 	short, hour := 10*time.Millisecond, time.Hour
-	raised, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short}) // raised to a second, which all check then
+	// raised to a second, which all check then
+	raised, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short})
 	slow, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &hour})
 	s.Run()
 	s.Settle()
 	late, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short})
-	resynced := func(traces map[string][]string, _ int) bool { return slices.Contains(traces["a"], "resync 1") }
+	resynced := func(traces map[string][]string,
+		_ int) bool {
+		return slices.Contains(traces["a"], "resync 1")
+	}
 	s.must(raised.await(s.ctx, resynced))
 	s.must(late.await(s.ctx, resynced))
 	s.Settle()
@@ -87,7 +91,8 @@ func refusals(s *Stage) {
 	s.Start()
 	s.Note("transform: %v", s.Informer.SetTransform(markTransformed))
 	s.Note("watch error handler: %v", s.Informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}))
-	s.Note("watch error handler: %v", s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
+	s.Note("watch error handler: %v",
+		s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
 	s.Note("foreign handle: %v", s.Informer.RemoveEventHandler(nil) != nil)
 	s.Note("stopped: %v", s.Informer.IsStopped())
 	again := make(chan struct{})
@@ -104,7 +109,8 @@ func refusals(s *Stage) {
 	s.Note("indexers: %v", s.Informer.AddIndexers(cache.Indexers{"x": byValue}))
 	s.Note("transform: %v", s.Informer.SetTransform(nil))
 	s.Note("synced: %v, controller: %v", s.Informer.HasSynced(), s.Informer.GetController().HasSynced())
-	s.Note("version: %v", version == s.Informer.LastSyncResourceVersion() && version == s.Informer.GetController().LastSyncResourceVersion())
+	s.Note("version: %v", version == s.Informer.LastSyncResourceVersion() &&
+		version == s.Informer.GetController().LastSyncResourceVersion())
 }
 
 // storeWrites writes past the informer, as tests of listers do.

@@ -52,8 +52,8 @@ func watchInterrupted(s *Stage, interrupt func()) {
 
 func bookmark(s *Stage) {
 	r := s.Start()
-	// Something else moves the server's version on; the informer learns it from a bookmark alone: this one, or one
-	// that the server sends when it sees fit.
+	// Something else moves the server's version on; the informer learns it from a bookmark alone: this one,
+	// or one that the server sends when it sees fit.
 	version := s.moveOn()
 	s.Faults.Bookmark(version)
 	s.awaitVersion(version)
@@ -112,7 +112,10 @@ func firstRequestsFail(s *Stage) {
 	s.Make(0, nil)
 	r := s.Handle()
 	errors := &counter{}
-	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) { errors.add() }))
+	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector,
+		error) {
+		errors.add()
+	}))
 	s.Faults.Fail(4, http.StatusInternalServerError)
 	s.Run()
 	s.Settle()

@@ -13,7 +13,8 @@ func initialList(s *Stage) {
 	s.Put("b", "1")
 	s.Make(0, nil)
 	r, handle := s.HandleWith(cache.HandlerOptions{})
-	s.Note("before: %v %v %q", s.Informer.HasSynced(), handle.HasSynced(), s.Informer.LastSyncResourceVersion())
+	s.Note("before: %v %v %q", s.Informer.HasSynced(), handle.HasSynced(),
+		s.Informer.LastSyncResourceVersion())
 	s.Run()
 	if !cache.WaitFor(s.ctx, "", s.Informer.HasSyncedChecker(), handle.HasSyncedChecker()) {
 		s.t.Fatal("never synced")
@@ -94,7 +95,8 @@ func removedHandler(s *Stage) {
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Settle()
-	s.await("the handler to be synced", handle.HasSynced) // client-go's stays unsynced when it is removed before
+	// client-go's stays unsynced when it is removed before
+	s.await("the handler to be synced", handle.HasSynced)
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(cache.ShutDownEventHandler(s.Informer, handle))
@@ -158,8 +160,8 @@ func transformRelist(s *Stage) {
 	s.NoteStore()
 }
 
-// markTransformed shows how often an object went through it: twice on a watch-list, once otherwise. Idempotent
-// transforms cannot tell, but conformance should.
+// markTransformed shows how often an object went through it: twice on a watch-list, once otherwise.
+// Idempotent transforms cannot tell, but conformance should.
 func markTransformed(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

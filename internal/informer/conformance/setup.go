@@ -45,7 +45,8 @@ type Subject struct {
 
 // Reference makes client-go's own informer on its own dynamic client.
 func Reference(t testing.TB, setup Setup) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(setup.ListWatch(t, DefaultClient), &unstructured.Unstructured{}, setup.Resync, setup.Indexers)
+	return cache.NewSharedIndexInformer(setup.ListWatch(t, DefaultClient), &unstructured.Unstructured{},
+		setup.Resync, setup.Indexers)
 }
 
 // DefaultClient makes client-go's dynamic client.

@@ -66,7 +66,8 @@ func newStage(t testing.TB, config *rest.Config, build New, verb string, patienc
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct, Faults: NewFaults(nil)}
+	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct,
+		Faults: NewFaults(nil)}
 	if verb == "list" {
 		s.Faults.RefuseWatchList()
 	}
@@ -121,9 +122,10 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.Informer = s.new(s.t, setup)
 }
 
-// Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise an
-// object might be missing from a list and come with the watch, as it pleases. It writes a ConfigMap that is not of the suite
-// and waits for that one: a list's resource version counts what happens to other types, too, of which a cache may never hear.
+// Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise
+// an object might be missing from a list and come with the watch, as it pleases. It writes a ConfigMap that
+// is not of the suite and waits for that one: a list's resource version counts what happens to other types,
+// too, of which a cache may never hear.
 func (s *Stage) Fresh() {
 	s.t.Helper()
 	own := s.direct.Resource(configMaps).Namespace(s.namespace) // the cache is one for all namespaces

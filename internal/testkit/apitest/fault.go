@@ -50,8 +50,8 @@ func (f Fault) effect() faults.Effect {
 	return effect
 }
 
-// Close answers 200 and ends the answer after the first line, which is an event, that has this text, as if all were well: a
-// watch that is closed. Without a text nothing comes before the end.
+// Close answers 200 and ends the answer after the first line, which is an event, that has this text, as if
+// all were well: a watch that is closed. Without a text nothing comes before the end.
 func Close(after string) faults.Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if after == "" {

@@ -41,7 +41,8 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case m.conns <- server:
 		return client, nil
 	case <-m.closed:
-		return nil, &net.OpError{Op: "dial", Net: "memory", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		return nil, &net.OpError{Op: "dial", Net: "memory",
+			Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Behind returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which passes on at once
-// what it gets. wrap is put around the proxy: it sees each request, and can change what becomes of the answer.
+// Behind returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which
+// passes on at once what it gets. wrap is put around the proxy: it sees each request, and can change what
+// becomes of the answer.
 func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
 	t.Helper()
 	target, err := url.Parse(s.URL)
@@ -23,7 +24,10 @@ func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *htt
 		Transport:     s.HTTPClient(t).Transport,
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // watches break off as tests have them
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request,
+			_ error) {
+			w.WriteHeader(http.StatusBadGateway)
+		},
 	}
 	listener := newMemory()
 	front := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}

@@ -47,8 +47,8 @@ func New(t testing.TB, types ...Type) *Server {
 	return s
 }
 
-// newServer returns a server that keeps its history until Compact, and sends bookmarks only where a watch-list or a watch
-// ends, so that nothing happens which no test has caused.
+// newServer returns a server that keeps its history until Compact, and sends bookmarks only where a
+// watch-list or a watch ends, so that nothing happens which no test has caused.
 func newServer(t testing.TB, types []Type) *Server {
 	t.Helper()
 	s := &Server{types: types}
@@ -70,8 +70,9 @@ func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
 
 func (s *Server) cluster() *testcluster.Cluster { return s.running.Load() }
 
-// Backup copies all objects. restore has the server go on from them, as after a restore of etcd: with their resource
-// versions, and without faults. Requests that are under way go on with what was before; see CloseClientConnections.
+// Backup copies all objects. restore has the server go on from them, as after a restore of etcd: with their
+// resource versions, and without faults. Requests that are under way go on with what was before; see
+// CloseClientConnections.
 func (s *Server) Backup(t testing.TB) (restore func()) {
 	t.Helper()
 	var objects []unstructured.Unstructured
@@ -84,7 +85,8 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 		objects = append(objects, list.Items...)
 	}
 	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(len(a.GetResourceVersion()), len(b.GetResourceVersion())), cmp.Compare(a.GetResourceVersion(), b.GetResourceVersion()))
+		return cmp.Or(cmp.Compare(len(a.GetResourceVersion()), len(b.GetResourceVersion())),
+			cmp.Compare(a.GetResourceVersion(), b.GetResourceVersion()))
 	})
 	return func() {
 		t.Helper()
@@ -140,7 +142,8 @@ func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...
 }
 
 // Update puts objects in the place of those with their names, whatever their resource version.
-func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
+func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource,
+	objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, obj := range objects {
 		client := s.resource(t, gvr, obj.GetNamespace())
@@ -164,7 +167,8 @@ func (s *Server) Delete(t testing.TB, gvr schema.GroupVersionResource, namespace
 	}
 }
 
-func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource,
+	namespace string) dynamic.ResourceInterface {
 	t.Helper()
 	client := s.Client(t).Resource(gvr)
 	if namespace == "" {

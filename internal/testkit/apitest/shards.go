@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// Sharding is an API server that leaves out what is not in the shard that is asked for, as kube-apiserver does with its feature
-// ShardedListAndWatch, in front of one that does not.
+// Sharding is an API server that leaves out what is not in the shard that is asked for, as kube-apiserver
+// does with its feature ShardedListAndWatch, in front of one that does not.
 type Sharding struct {
 	http.Handler
-	// Off has requests passed on as they are, Silent has lists not say that they are of a shard, as those of custom resources.
+	// Off has requests passed on as they are, Silent has lists not say that they are of a shard, as those of
+	// custom resources.
 	Off, Silent atomic.Bool
 	// Sent counts the objects that have been passed on, Watches the watches that are open.
 	Sent, Watches atomic.Int64
@@ -123,7 +124,8 @@ func (w *shardedWatch) Write(data []byte) (int, error) {
 			Object json.RawMessage `json:"object"`
 		}
 		_ = json.Unmarshal(line, &event)
-		if event.Type == "BOOKMARK" || event.Type == "ERROR" || event.Type == "" || w.sharding.passes(w.selector, event.Object) {
+		if event.Type == "BOOKMARK" || event.Type == "ERROR" || event.Type == "" ||
+			w.sharding.passes(w.selector, event.Object) {
 			if _, err := w.ResponseWriter.Write(line); err != nil {
 				return 0, err
 			}
@@ -147,7 +149,8 @@ func parseSelector(text string) (sharding.Selector, error) {
 	}
 	var all []sharding.ShardRangeRequirement
 	for _, match := range ranges.FindAllStringSubmatch(text, -1) {
-		all = append(all, sharding.ShardRangeRequirement{Key: "object." + match[1], Start: match[2], End: match[3]})
+		all = append(all, sharding.ShardRangeRequirement{Key: "object." + match[1], Start: match[2],
+			End: match[3]})
 	}
 	return sharding.NewSelector(all...), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Type is a type that a server serves. Several of one group and resource are its versions: the same objects, with
-// another apiVersion.
+// Type is a type that a server serves. Several of one group and resource are its versions: the same objects,
+// with another apiVersion.
 type Type struct {
 	GVR                    schema.GroupVersionResource
 	Kind                   string
@@ -21,23 +21,28 @@ type Type struct {
 
 // Types of the core group that tests ask for.
 var (
-	ConfigMaps = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	Namespaces = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"}
+	ConfigMaps = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		Kind: "ConfigMap", Namespaced: true}
+	Namespaces = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+		Kind: "Namespace"}
 )
 
-// definitions returns the types as a cluster serves them, each with its versions in the order in which they are given.
+// definitions returns the types as a cluster serves them, each with its versions in the order in which they
+// are given.
 func definitions(types []Type) []readapi.Type {
 	var all []readapi.Type
 	for _, t := range types {
 		version := readapi.Version{Name: t.GVR.Version}
-		at := slices.IndexFunc(all, func(d readapi.Type) bool { return d.GroupResource() == t.GVR.GroupResource() })
+		at := slices.IndexFunc(all,
+			func(d readapi.Type) bool { return d.GroupResource() == t.GVR.GroupResource() })
 		if at >= 0 {
 			all[at].Versions = append(all[at].Versions, version)
 			continue
 		}
 		all = append(all, readapi.Type{
 			Group: t.GVR.Group, Namespaced: t.Namespaced, Versions: []readapi.Version{version},
-			Names: crd.Names{Plural: t.GVR.Resource, Singular: t.Singular, Kind: t.Kind, ShortNames: t.ShortNames, Categories: t.Categories},
+			Names: crd.Names{Plural: t.GVR.Resource, Singular: t.Singular, Kind: t.Kind,
+				ShortNames: t.ShortNames, Categories: t.Categories},
 		})
 	}
 	return all

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package cputime measures the processor time of this process, for benchmarks: unlike elapsed time it does not depend
-// on what else runs.
+// Package cputime measures the processor time of this process, for benchmarks: unlike elapsed time it does
+// not depend on what else runs.
 package cputime
 
 import (

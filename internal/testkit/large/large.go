@@ -54,7 +54,8 @@ func (s source) uid() string {
 }
 
 func (s source) time() string {
-	return fmt.Sprintf("2026-%02d-%02dT%02d:%02d:%02dZ", 1+s.IntN(11), 1+s.IntN(28), s.IntN(24), s.IntN(60), s.IntN(60))
+	return fmt.Sprintf("2026-%02d-%02dT%02d:%02d:%02dZ", 1+s.IntN(11), 1+s.IntN(28), s.IntN(24),
+		s.IntN(60), s.IntN(60))
 }
 
 func (s source) word() string { return words[s.IntN(len(words))] }
@@ -76,10 +77,13 @@ func managed(manager, apiVersion, subresource, at, fields string) string {
 	if subresource != "" {
 		subresource = fmt.Sprintf(`,"subresource":%q`, subresource)
 	}
-	return fmt.Sprintf(`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
+	return fmt.
+		Sprintf(
+			`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
 }
 
 // keys is the part of managedFields for these keys.
 func keys(names ...string) string {
-	return `{".":{},` + joined(len(names), func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
+	return `{".":{},` + joined(len(names),
+		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
 }

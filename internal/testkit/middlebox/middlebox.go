@@ -22,8 +22,8 @@ func (p passing) Write(data []byte) (int, error) { return p.write(data) }
 // Flush implements http.Flusher.
 func (p passing) Flush() { p.flush() }
 
-// Buffer is a proxy that passes answers on in pieces of 4 KiB, however long it takes for one to come together. The first
-// is passed on with the head of the answer, or behind it.
+// Buffer is a proxy that passes answers on in pieces of 4 KiB, however long it takes for one to come
+// together. The first is passed on with the head of the answer, or behind it.
 func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,8 @@ func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	}
 }
 
-// Compress returns a proxy that compresses answers: those to requests that take that, or, unasked, all of them.
+// Compress returns a proxy that compresses answers: those to requests that take that, or, unasked, all of
+// them.
 func Compress(unasked bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +78,8 @@ func (g gzipped) WriteHeader(status int) {
 	g.ResponseWriter.WriteHeader(status)
 }
 
-// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even the one at the end of a watch-list.
+// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even the one at the end of
+// a watch-list.
 func DropBookmarks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Screen gives the lines that a terminal of so many columns shows after output, without spaces at their ends. Of
-// control sequences it knows those that begin a line anew, empty the rest of it, and change colours, which it drops;
-// any other one is an error.
+// Screen gives the lines that a terminal of so many columns shows after output, without spaces at their ends.
+// Of control sequences it knows those that begin a line anew, empty the rest of it, and change colours, which
+// it drops; any other one is an error.
 func Screen(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
 	at := 0
@@ -36,7 +36,8 @@ func Screen(output string, columns int) ([]string, error) {
 				lines, at = append(lines, []rune{}), 0
 				line = &lines[len(lines)-1]
 			}
-			*line = append((*line)[:min(at, len(*line))], append([]rune{r}, (*line)[min(at+1, len(*line)):]...)...)
+			*line = append((*line)[:min(at, len(*line))],
+				append([]rune{r}, (*line)[min(at+1, len(*line)):]...)...)
 			at++
 		}
 	}

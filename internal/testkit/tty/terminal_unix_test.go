@@ -16,7 +16,8 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprint(terminal.File, "a\nb\x1b[1m")
-	if err := terminal.Await(t.Context(), func(output string) bool { return strings.HasSuffix(output, "m") }); err != nil {
+	if err := terminal.Await(t.Context(),
+		func(output string) bool { return strings.HasSuffix(output, "m") }); err != nil {
 		t.Error(err)
 	}
 	if err := terminal.Resize(20); err != nil {

@@ -36,7 +36,8 @@ type supervisorReport struct {
 
 // startDetached starts a sandbox under a supervisor that outlives this process,
 // and prints the kubeconfig's path. If prepare fails, the sandbox is stopped.
-func startDetached(ctx context.Context, config controlplane.Config, prepare func(kubeconfig string) error) error {
+func startDetached(ctx context.Context, config controlplane.Config,
+	prepare func(kubeconfig string) error) error {
 	layout, err := controlplane.NewLayout(config.Dir)
 	if err != nil {
 		return err

@@ -100,13 +100,15 @@ func runWithKubeconfig(cp *controlplane.ControlPlane, path string, command []str
 		"KUBECONFIG="+cp.Layout().Kubeconfig(),
 		"SANDBOX_DIR="+cp.Layout().Dir)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return exitExecFailed, err
 	}
 	// The watchdog sends SIGTERM to the command if this process dies.
-	if err := os.WriteFile(cp.Layout().CommandPID(), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {
+	if err := os.WriteFile(cp.Layout().CommandPID(), []byte(strconv.Itoa(cmd.Process.Pid)),
+		0o600); err != nil {
 		_ = cmd.Process.Kill()
 		return exitExecFailed, errors.Join(err, cmd.Wait())
 	}

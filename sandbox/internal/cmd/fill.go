@@ -24,7 +24,8 @@ type serverOptions struct {
 
 func (o *serverOptions) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&o.dir, "dir", "", "directory of the sandbox to write to")
-	c.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "write to the API server of a kubeconfig's current context instead")
+	c.Flags().StringVar(&o.kubeconfig, "kubeconfig", "",
+		"write to the API server of a kubeconfig's current context instead")
 	c.MarkFlagsOneRequired("dir", "kubeconfig")
 	c.MarkFlagsMutuallyExclusive("dir", "kubeconfig")
 }
@@ -78,10 +79,12 @@ have stored them; with --kubeconfig, or --via api, they go through the API.`,
 	o.serverOptions.addFlags(c)
 	c.Flags().StringVar(&o.Type, "type", "", "name of the CRD, like certificates.cert-manager.io (required)")
 	c.Flags().IntVar(&o.Count, "count", 1000, "number of objects")
-	c.Flags().IntVar(&o.Namespaces, "namespaces", 10, "number of namespaces to spread them over: team-000, team-001, …")
+	c.Flags().IntVar(&o.Namespaces, "namespaces", 10,
+		"number of namespaces to spread them over: team-000, team-001, …")
 	c.Flags().StringVar(&o.size, "size", string(filler.Small), "small or large")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "determines names and contents")
-	c.Flags().StringVar(&o.via, "via", "", "etcd or api; the default is etcd with --dir, and api with --kubeconfig")
+	c.Flags().StringVar(&o.via, "via", "",
+		"etcd or api; the default is etcd with --dir, and api with --kubeconfig")
 	if err := c.MarkFlagRequired("type"); err != nil {
 		panic(err) // the flag was added above
 	}

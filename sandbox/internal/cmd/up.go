@@ -38,7 +38,8 @@ A directory can be used again after "sandbox down": its data is still there.`,
 	}
 	addDirFlag(c, &o.config.Dir)
 	o.addFlags(c.Flags())
-	c.Flags().BoolVar(&o.wait, "wait", false, "stay in the foreground until interrupted, then stop everything")
+	c.Flags().BoolVar(&o.wait, "wait", false,
+		"stay in the foreground until interrupted, then stop everything")
 	return c
 }
 

@@ -43,15 +43,15 @@ func (c Component) program() string {
 }
 
 const (
-	// stopGrace is how long a component may take to end after SIGTERM. With clients connected neither ends soon: the
-	// API server waits for open watches, etcd for open streams. SIGKILL costs them no data.
+	// stopGrace is how long a component may take to end after SIGTERM. With clients connected neither ends
+	// soon: the API server waits for open watches, etcd for open streams. SIGKILL costs them no data.
 	stopGrace = time.Second
 	pollReady = 40 * time.Millisecond
 	pollGone  = 5 * time.Millisecond
 )
 
-// component runs one program through envtest. envtest hides the process: the process ID comes from the file that
-// the launcher writes.
+// component runs one program through envtest. envtest hides the process: the process ID comes from the file
+// that the launcher writes.
 type component struct {
 	name     Component
 	layout   Layout
@@ -140,8 +140,8 @@ func (c *component) pid() int {
 
 func (c *component) pidFile() string { return c.layout.pidFile(string(c.name)) }
 
-// alive reports whether the process exists. It is no zombie, because envtest waits for it. It leads a process group,
-// which another process with a reused ID hardly does.
+// alive reports whether the process exists. It is no zombie, because envtest waits for it. It leads a process
+// group, which another process with a reused ID hardly does.
 func (c *component) alive() bool {
 	if _, err := os.Stat(c.pidFile()); err != nil {
 		return false
@@ -173,7 +173,8 @@ func (c *component) stop() {
 	_ = os.Remove(c.pidFile())
 }
 
-// appendFlags passes on "name=value" or "name", with or without leading dashes. The last value of a flag wins.
+// appendFlags passes on "name=value" or "name", with or without leading dashes. The last value of a flag
+// wins.
 func appendFlags(to *envtest.Arguments, flags []string) {
 	for _, flag := range flags {
 		name, value, found := strings.Cut(strings.TrimLeft(flag, "-"), "=")

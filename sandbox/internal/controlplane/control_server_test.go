@@ -7,7 +7,10 @@ import (
 )
 
 func TestControlNeedsTheToken(t *testing.T) {
-	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	next := http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	handler := requireToken("secret", next)
 	for header, want := range map[string]int{
 		"":              http.StatusUnauthorized,

@@ -67,7 +67,8 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	}
 	lock, err := lockFile(layout.lock())
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("%s: %w by the sandbox of process %d", layout.Dir, ErrInUse, lockHolder(layout.lock()))
+		return nil, fmt.Errorf("%s: %w by the sandbox of process %d", layout.Dir, ErrInUse,
+			lockHolder(layout.lock()))
 	}
 	if err != nil {
 		return nil, err

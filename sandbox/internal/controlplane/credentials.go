@@ -31,12 +31,13 @@ type credentials struct {
 	unprivilegedToken string
 }
 
-// loadTokens returns the tokens of a directory, which the first call makes: kubeconfigs stay valid when a sandbox is
-// started again.
+// loadTokens returns the tokens of a directory, which the first call makes: kubeconfigs stay valid when a
+// sandbox is started again.
 func loadTokens(l Layout) (credentials, error) {
 	text, err := os.ReadFile(l.tokens())
 	if errors.Is(err, os.ErrNotExist) {
-		text = fmt.Appendf(nil, "%s,%s,1,system:masters\n%s,%s,2\n", rand.Text(), adminUser, rand.Text(), unprivilegedUser)
+		text = fmt.Appendf(nil, "%s,%s,1,system:masters\n%s,%s,2\n", rand.Text(), adminUser, rand.Text(),
+			unprivilegedUser)
 		err = writeFile(l.tokens(), text)
 	}
 	if err != nil {
@@ -51,8 +52,9 @@ func loadTokens(l Layout) (credentials, error) {
 	return credentials{adminToken: admin, unprivilegedToken: unprivileged}, nil
 }
 
-// loadCA returns the authority that signed the API server's certificate in an earlier run. Without one, or where the
-// certificate ends soon, it empties the folder and returns nil: envtest then makes new certificates.
+// loadCA returns the authority that signed the API server's certificate in an earlier run. Without one, or
+// where the certificate ends soon, it empties the folder and returns nil: envtest then makes new
+// certificates.
 func loadCA(l Layout) ([]byte, error) {
 	info, err := os.Stat(l.caCert())
 	if err == nil && time.Since(info.ModTime()) < renewal {
@@ -61,8 +63,8 @@ func loadCA(l Layout) ([]byte, error) {
 	return nil, errors.Join(os.RemoveAll(l.pki()), os.MkdirAll(l.pki(), 0o700))
 }
 
-// tokensOnly is an envtest.Authn that issues no client certificates. A server ignores the token of a request with a
-// certificate, and tests choose the authority for client certificates themselves.
+// tokensOnly is an envtest.Authn that issues no client certificates. A server ignores the token of a request
+// with a certificate, and tests choose the authority for client certificates themselves.
 type tokensOnly struct{}
 
 var _ envtest.Authn = tokensOnly{}
@@ -84,7 +86,8 @@ func (tokensOnly) Stop() error { return nil }
 // writeKubeconfig writes both users; the admin's context is the current one.
 func writeKubeconfig(path, serverURL string, creds credentials) error {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: serverURL, CertificateAuthorityData: creds.caPEM}
+	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: serverURL,
+		CertificateAuthorityData: creds.caPEM}
 	for user, token := range map[string]string{
 		adminUser:        creds.adminToken,
 		unprivilegedUser: creds.unprivilegedToken,

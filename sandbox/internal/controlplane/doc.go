@@ -1,6 +1,6 @@
-// Package controlplane runs a real etcd and a real kube-apiserver on loopback. controller-runtime's envtest knows
-// their flags and starts them; this package adds a folder with data, logs and a lock, ports that stay reserved,
-// restarts, and an end for both when the supervisor dies.
+// Package controlplane runs a real etcd and a real kube-apiserver on loopback. controller-runtime's envtest
+// knows their flags and starts them; this package adds a folder with data, logs and a lock, ports that stay
+// reserved, restarts, and an end for both when the supervisor dies.
 //
 // # Usage
 //

@@ -21,8 +21,10 @@ func TestExcerpt(t *testing.T) {
 	}{
 		"short":                      {"a\nb\n", 0, []string{"  a\n  b"}, []string{"…"}},
 		"earlier lives are left out": {"old\nnew\n", 4, []string{"  new"}, []string{"old"}},
-		"both ends of a long one":    {long.String(), 0, []string{"line 0\n", "…", "line 99"}, []string{"line 50"}},
-		"long lines are cut":         {strings.Repeat("x", 5000), 0, []string{"x…"}, []string{strings.Repeat("x", excerptWidth+1)}},
+		"both ends of a long one": {long.String(), 0, []string{"line 0\n", "…", "line 99"},
+			[]string{"line 50"}},
+		"long lines are cut": {strings.Repeat("x", 5000), 0, []string{"x…"},
+			[]string{strings.Repeat("x", excerptWidth+1)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,10 @@ import (
 	"syscall"
 )
 
-// launcherScript runs a component's program. envtest asks for the help text to find flags of versions older than
-// the supported ones: an empty answer saves a run of the program. etcd would take ETCD_ variables for configuration.
-// A launcher whose supervisor died before the process ID was written ends itself; the watchdog kills all others.
+// launcherScript runs a component's program. envtest asks for the help text to find flags of versions older
+// than the supported ones: an empty answer saves a run of the program. etcd would take ETCD_ variables for
+// configuration. A launcher whose supervisor died before the process ID was written ends itself; the watchdog
+// kills all others.
 const launcherScript = `#!/bin/sh
 if [ "$1" = --help ]; then exit; fi
 unset $(env | sed -n 's/^\(ETCD_[A-Z_]*\)=.*/\1/p')
@@ -41,9 +42,9 @@ func writeLauncher(l Layout, c Component, folder string) (string, error) {
 
 func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// watchdogScript waits for a line. At the end of its input without one, the supervisor has died: the script kills
-// the processes of the sandbox and removes the folder in $2, if any. A component may still write to the folder when
-// it is removed first. The command of "sandbox exec" may have to clean up, so it gets SIGTERM.
+// watchdogScript waits for a line. At the end of its input without one, the supervisor has died: the script
+// kills the processes of the sandbox and removes the folder in $2, if any. A component may still write to the
+// folder when it is removed first. The command of "sandbox exec" may have to clean up, so it gets SIGTERM.
 const watchdogScript = `read -r _ && exit
 for f in "$1"/*.pid; do
   case $f in
@@ -56,8 +57,8 @@ if [ -n "$2" ]; then
 fi
 `
 
-// watchdog is a process that ends the components of a supervisor that died. It holds the lock of the sandbox's
-// directory until it is done.
+// watchdog is a process that ends the components of a supervisor that died. It holds the lock of the
+// sandbox's directory until it is done.
 type watchdog struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser

@@ -49,7 +49,8 @@ func leasePort(wanted int) (*portLease, error) {
 		}
 		lastErr = err
 	}
-	return nil, fmt.Errorf("no free port between %d and %d after %d attempts: %w", firstPort, lastPort, attempts, lastErr)
+	return nil, fmt.Errorf("no free port between %d and %d after %d attempts: %w", firstPort, lastPort,
+		attempts, lastErr)
 }
 
 func tryPort(dir string, port int) (*portLease, error) {

@@ -41,7 +41,8 @@ func etcdServer(l Layout, config Config, port int) (*envtest.Etcd, error) {
 		Path: launcher, DataDir: l.etcdData(), StartTimeout: readyTimeout, StopTimeout: stopGrace,
 		URL: &url.URL{Scheme: "http", Host: loopback + ":" + strconv.Itoa(port)},
 	}
-	// Data survives a killed process, not a killed machine: that is all a sandbox needs, and it is many times faster.
+	// Data survives a killed process, not a killed machine: that is all a sandbox needs, and it is many times
+	// faster.
 	server.Configure().Set("unsafe-no-fsync", "true").
 		Set("quota-backend-bytes", "8589934592").
 		Set("log-level", "info")

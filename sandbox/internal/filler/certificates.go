@@ -53,7 +53,8 @@ func (g certificates) annotations(id identity, application string) map[string]an
 	if g.size == Large {
 		for i := range 14 {
 			key := fmt.Sprintf("platform.example.com/note-%02d", i)
-			annotations[key] = fmt.Sprintf("%s owner=%s tier=%d contact=oncall@%s.example.com runbook=https://wiki.example.com/%s/certificates#rotation",
+			annotations[key] = fmt.Sprintf(
+				"%s owner=%s tier=%d contact=oncall@%s.example.com runbook=https://wiki.example.com/%s/certificates#rotation",
 				application, id.namespace, id.rng.IntN(4), id.namespace, application)
 		}
 	}

@@ -39,7 +39,8 @@ func buildObject(t target, id identity, c content) *unstructured.Unstructured {
 
 // createThroughAPI creates an object, and its status if it has one, with the
 // two requests that a tool and a controller would make.
-func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target, object *unstructured.Unstructured) error {
+func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target,
+	object *unstructured.Unstructured) error {
 	client := t.client(dyn, object.GetNamespace())
 	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: specManager})
 	if err != nil {
@@ -50,7 +51,8 @@ func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target, obje
 		return nil
 	}
 	created.Object["status"] = status
-	if _, err := client.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: statusManager}); err != nil {
+	if _, err := client.UpdateStatus(ctx, created,
+		metav1.UpdateOptions{FieldManager: statusManager}); err != nil {
 		return fmt.Errorf("update status of %s: %w", object.GetName(), err)
 	}
 	return nil

@@ -51,7 +51,8 @@ type writeFunc func(ctx context.Context, id identity, c content) (int, error)
 
 // Fill writes objects through etcd, or through the API server if etcd is nil.
 // It returns when the API server serves all of them.
-func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client, o FillOptions) (FillResult, error) {
+func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client,
+	o FillOptions) (FillResult, error) {
 	if o.Count < 1 || o.Namespaces < 1 {
 		return FillResult{}, errors.New("count and namespaces must be at least 1")
 	}

@@ -53,7 +53,8 @@ type generator interface {
 
 // newGenerator picks the generator for a type. For a schema without a generator
 // of its own it asks the server, by a dry run, how much it accepts.
-func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Size, namespace string) (generator, error) {
+func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Size,
+	namespace string) (generator, error) {
 	if t.gvr.Group == "cert-manager.io" && t.gvr.Resource == "certificates" {
 		return certificates{size: size}, nil
 	}
@@ -70,7 +71,9 @@ func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Siz
 			return nil, rejection
 		}
 	}
-	return nil, fmt.Errorf("what can be made up from the schema is not valid, only certificates.cert-manager.io has a generator of its own: %w", rejection)
+	return nil, fmt.
+		Errorf(
+			"what can be made up from the schema is not valid, only certificates.cert-manager.io has a generator of its own: %w", rejection)
 }
 
 func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, namespace string) error {
@@ -78,7 +81,8 @@ func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, n
 	id.namespace = namespace
 	id.name = "dry-run-" + id.uid
 	object := buildObject(t, id, g.content(id))
-	_, err := t.client(dyn, namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := t.client(dyn, namespace).Create(ctx, object,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
@@ -95,15 +99,17 @@ type identity struct {
 var firstCreation = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 
 var (
-	applications = []string{"checkout", "payments", "catalog", "search", "identity", "billing", "gateway", "inventory"}
-	roles        = []string{"api", "web", "worker", "admin", "internal", "edge"}
+	applications = []string{"checkout", "payments", "catalog", "search", "identity", "billing",
+		"gateway", "inventory"}
+	roles = []string{"api", "web", "worker", "admin", "internal", "edge"}
 )
 
 // newIdentity derives the identity of object i of a seed.
 func newIdentity(seed uint64, i, namespaces int) identity {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	return identity{
-		name:      fmt.Sprintf("%s-%s-%06x-%05d", pick(rng, applications), pick(rng, roles), seed&0xffffff, i),
+		name: fmt.Sprintf("%s-%s-%06x-%05d", pick(rng, applications), pick(rng, roles),
+			seed&0xffffff, i),
 		namespace: namespaceName(i % namespaces),
 		uid:       newUID(rng),
 		created:   firstCreation.Add(time.Duration(rng.IntN(90*24*3600)) * time.Second),

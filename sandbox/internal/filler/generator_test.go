@@ -74,7 +74,8 @@ func TestOneShapeHasOneSetOfFields(t *testing.T) {
 		for i := range 500 {
 			id := newIdentity(3, i, 4)
 			c := certificates{size: size}.content(id)
-			got := fields("", map[string]any{"a": c.annotations, "l": c.labels, "b": c.body}, map[string]bool{})
+			got := fields("", map[string]any{"a": c.annotations, "l": c.labels, "b": c.body},
+				map[string]bool{})
 			if want, known := byShape[c.shape]; known {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("%s, shape %s:\n%s", size, c.shape, diff)
@@ -112,11 +113,15 @@ func TestEncodeKeepsWhatTheServerAdded(t *testing.T) {
 			"name": id.name, "namespace": id.namespace, "uid": id.uid, "generation": 1.0,
 			"creationTimestamp": timestamp(id.created),
 			"managedFields": []any{
-				map[string]any{"manager": "helm", "operation": "Update", "time": timestamp(id.created), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}},
-				map[string]any{"manager": "controller", "operation": "Update", "subresource": "status", "time": timestamp(id.created.Add(7e9)), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:status": map[string]any{}}},
+				map[string]any{"manager": "helm", "operation": "Update", "time": timestamp(id.created),
+					"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}},
+				map[string]any{"manager": "controller", "operation": "Update", "subresource": "status",
+					"time": timestamp(id.created.Add(7e9)), "fieldsType": "FieldsV1",
+					"fieldsV1": map[string]any{"f:status": map[string]any{}}},
 			},
 		},
-		"spec": map[string]any{"secretName": "mine", "privateKey": map[string]any{"encoding": "PKCS1", "size": 2048.0}},
+		"spec": map[string]any{"secretName": "mine", "privateKey": map[string]any{"encoding": "PKCS1",
+			"size": 2048.0}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -32,7 +32,9 @@ func newSchemaGenerator(openAPI map[string]any, size Size, optionalDepth int) (s
 	g := schemaGenerator{size: size, fields: fields, optionalDepth: optionalDepth}
 	for name, property := range fields {
 		if path := ungeneratable(property, name); path != "" {
-			return g, fmt.Errorf("cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
+			return g, fmt.
+				Errorf(
+					"cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
 		}
 	}
 	return g, nil
@@ -94,7 +96,8 @@ func (g schemaGenerator) value(id identity, schema map[string]any, name string, 
 	}
 }
 
-func (g schemaGenerator) objectValue(id identity, schema map[string]any, depth int, fixed bool) map[string]any {
+func (g schemaGenerator) objectValue(id identity, schema map[string]any, depth int,
+	fixed bool) map[string]any {
 	object := map[string]any{}
 	fields := properties(schema)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -111,7 +114,8 @@ func (g schemaGenerator) objectValue(id identity, schema map[string]any, depth i
 	return object
 }
 
-func (g schemaGenerator) arrayValue(id identity, schema map[string]any, name string, depth int, fixed bool) []any {
+func (g schemaGenerator) arrayValue(id identity, schema map[string]any, name string, depth int,
+	fixed bool) []any {
 	element, _ := schema["items"].(map[string]any)
 	kind := schema["x-kubernetes-list-type"]
 	fixed = fixed || kind == "map" || kind == "set"

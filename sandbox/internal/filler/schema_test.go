@@ -43,7 +43,8 @@ properties:
 		depth int
 		want  map[string]any
 	}{
-		"rich":    {richDepth, map[string]any{"mode": "fast", "size": int64(7), "items": item, "optional": "x"}},
+		"rich": {richDepth, map[string]any{"mode": "fast", "size": int64(7), "items": item,
+			"optional": "x"}},
 		"minimal": {0, map[string]any{"mode": "fast", "size": int64(7), "items": item}},
 	}
 	for name, test := range tests {
@@ -84,10 +85,11 @@ func TestStringValue(t *testing.T) {
 		schema map[string]any
 		check  func(string) bool
 	}{
-		"at least":  {map[string]any{"minLength": int64(40)}, func(s string) bool { return len(s) >= 40 }},
-		"at most":   {map[string]any{"maxLength": int64(3)}, func(s string) bool { return len(s) == 3 }},
-		"date-time": {map[string]any{"format": "date-time"}, func(s string) bool { return s == timestamp(id.created) }},
-		"plain":     {nil, func(s string) bool { return strings.HasPrefix(s, "name-") }},
+		"at least": {map[string]any{"minLength": int64(40)}, func(s string) bool { return len(s) >= 40 }},
+		"at most":  {map[string]any{"maxLength": int64(3)}, func(s string) bool { return len(s) == 3 }},
+		"date-time": {map[string]any{"format": "date-time"},
+			func(s string) bool { return s == timestamp(id.created) }},
+		"plain": {nil, func(s string) bool { return strings.HasPrefix(s, "name-") }},
 	}
 	for name, test := range tests {
 		if got := stringValue(id, test.schema, "name", false); !test.check(got) {

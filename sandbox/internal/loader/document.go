@@ -181,7 +181,8 @@ func expand(object *unstructured.Unstructured) ([]*unstructured.Unstructured, er
 	// YAML reads an unquoted n, y, on or 1 as something else than a string.
 	for _, field := range []string{"name", "namespace"} {
 		if _, _, err := unstructured.NestedString(object.Object, "metadata", field); err != nil {
-			return nil, fmt.Errorf("%s: metadata.%s is not a string, quote it: %w", object.GetKind(), field, err)
+			return nil, fmt.Errorf("%s: metadata.%s is not a string, quote it: %w",
+				object.GetKind(), field, err)
 		}
 	}
 	if object.GetName() == "" {

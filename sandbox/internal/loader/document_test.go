@@ -55,7 +55,8 @@ func TestParse(t *testing.T) {
 			reason: "one broken document hides neither the others nor the next error",
 			data:   "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\nx: [\n---\nkind: A\n---\napiVersion: v1\nkind: A\n---\njust text\n",
 			want:   []string{"document 1 (A a)"},
-			errs:   []string{"document 2: ", "document 3: apiVersion and kind are required", "document 4: A: metadata.name is required", "document 5: not an object"},
+			errs: []string{"document 2: ", "document 3: apiVersion and kind are required",
+				"document 4: A: metadata.name is required", "document 5: not an object"},
 		},
 		"template": {
 			reason: "the usual mistake deserves a hint",
@@ -65,7 +66,8 @@ func TestParse(t *testing.T) {
 		"name that YAML takes for something else": {
 			reason: "an object must not land in another namespace in silence",
 			data:   "apiVersion: v1\nkind: A\nmetadata: {name: a, namespace: n}\n---\napiVersion: v1\nkind: A\nmetadata: {name: 12}\n",
-			errs:   []string{"document 1: A: metadata.namespace is not a string", "document 2: A: metadata.name is not a string"},
+			errs: []string{"document 1: A: metadata.namespace is not a string",
+				"document 2: A: metadata.name is not a string"},
 		},
 		"broken json": {
 			reason: "nothing after a syntax error can be trusted",
@@ -87,7 +89,8 @@ func TestParse(t *testing.T) {
 				t.Fatalf("error %v, want some: %v", err, test.errs != nil)
 			}
 			for _, want := range test.errs {
-				if !strings.Contains(err.Error(), test.file+": "+want) && !strings.Contains(err.Error(), want) {
+				if !strings.Contains(err.Error(), test.file+": "+want) &&
+					!strings.Contains(err.Error(), want) {
 					t.Errorf("%s: error lacks %q: %v", test.reason, want, err)
 				}
 			}
@@ -96,7 +99,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestNumbersStayIntegers(t *testing.T) {
-	docs, err := parse("f.yaml", []byte("apiVersion: v1\nkind: A\nmetadata: {name: a}\ncount: 9007199254740993\n"))
+	docs, err := parse("f.yaml",
+		[]byte("apiVersion: v1\nkind: A\nmetadata: {name: a}\ncount: 9007199254740993\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,8 @@ func TestReadPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"document 1 (A x)", "document 1 (B x)", "document 1 (C x)"}, summary(docs)); diff != "" {
+	if diff := cmp.Diff([]string{"document 1 (A x)", "document 1 (B x)", "document 1 (C x)"},
+		summary(docs)); diff != "" {
 		t.Error(diff)
 	}
 	// A file that is named counts whatever its ending.
@@ -164,8 +169,10 @@ status: {x: 1}
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "---\n---\n", "a: {{ x }}", "apiVersion: v1\nkind: List\nitems: [null, 1, {}]\n",
-		"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n# c\n", `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
-		"apiVersion: v1\nkind: A\nmetadata: 3\n", "kind: List\napiVersion: v1\nitems: 3\n", "a: &a [*a]", "? [x]\n: y",
+		"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n# c\n",
+		`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
+		"apiVersion: v1\nkind: A\nmetadata: 3\n", "kind: List\napiVersion: v1\nitems: 3\n",
+		"a: &a [*a]", "? [x]\n: y",
 	} {
 		f.Add(seed)
 	}
@@ -173,7 +180,8 @@ func FuzzParse(f *testing.F) {
 		for _, file := range []string{"f.yaml", "f.json"} {
 			docs, _ := parse(file, []byte(data))
 			for _, doc := range docs {
-				if doc.Object.GetName() == "" || doc.Object.GetKind() == "" || doc.Object.GetAPIVersion() == "" || doc.Number < 1 {
+				if doc.Object.GetName() == "" || doc.Object.GetKind() == "" ||
+					doc.Object.GetAPIVersion() == "" || doc.Number < 1 {
 					t.Fatalf("incomplete document %v", doc)
 				}
 				desired(doc.Object)

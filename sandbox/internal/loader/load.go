@@ -110,7 +110,8 @@ func (l *loader) apply(ctx context.Context, resources resourceIndex, doc Documen
 	gvk := doc.Object.GroupVersionKind()
 	resource, ok := resources[gvk]
 	if !ok {
-		return fmt.Errorf("the server has no resource for kind %s in %s (is its CRD loaded?)", gvk.Kind, gvk.GroupVersion())
+		return fmt.Errorf("the server has no resource for kind %s in %s (is its CRD loaded?)", gvk.Kind,
+			gvk.GroupVersion())
 	}
 	object := desired(doc.Object)
 	var client dynamic.ResourceInterface = l.dynamic.Resource(resource.gvr)

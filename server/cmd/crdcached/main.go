@@ -1,4 +1,5 @@
-// Command crdcached keeps types of a cluster in memory and serves them, as the Kubernetes API, to whom may read them.
+// Command crdcached keeps types of a cluster in memory and serves them, as the Kubernetes API, to whom may
+// read them.
 package main
 
 import (
@@ -69,8 +70,9 @@ func run(ctx context.Context, args []string) error {
 
 // printHelp prints the flags in sections.
 func printHelp(w io.Writer, sections flag.NamedFlagSets) {
-	fmt.Fprint(w, "crdcached keeps types of a cluster in memory, and serves them as the Kubernetes API to whom may read them.\n\n"+
-		"  crdcached --config crdcached.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key\n"+
-		"  crdcached --kubeconfig ~/.kube/config --type '*.example.com' --bind-address 127.0.0.1\n")
+	fmt.Fprint(
+		w, "crdcached keeps types of a cluster in memory, and serves them as the Kubernetes API to whom may read them.\n\n"+
+			"  crdcached --config crdcached.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key\n"+
+			"  crdcached --kubeconfig ~/.kube/config --type '*.example.com' --bind-address 127.0.0.1\n")
 	flag.PrintSections(w, sections, 0) // lines are not wrapped
 }

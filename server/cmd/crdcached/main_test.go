@@ -13,7 +13,8 @@ func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	printHelp(&out, server.NewOptions().Flags())
 	place := -1
-	for _, text := range []string{"crdcached keeps types", "Crdcached flags:", "--config string", "Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
+	for _, text := range []string{"crdcached keeps types", "Crdcached flags:", "--config string",
+		"Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
 		at := strings.Index(out.String(), text)
 		if at <= place {
 			t.Errorf("%q is at %d, after %d:\n%s", text, at, place, out.String())
@@ -24,7 +25,8 @@ func TestHelp(t *testing.T) {
 
 // TestUnknownFlag: the error says where the flags are told.
 func TestUnknownFlag(t *testing.T) {
-	if err := run(t.Context(), []string{"--typ", "a"}); err == nil || err.Error() != "unknown flag: --typ; see crdcached --help" {
+	if err := run(t.Context(), []string{"--typ", "a"}); err == nil ||
+		err.Error() != "unknown flag: --typ; see crdcached --help" {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -44,8 +44,8 @@ func dictionariesPay(t *testing.T, train Train) {
 	}
 }
 
-// roundTrips trains with samples of many kinds, good for a dictionary or not, and compresses what is like them and what is
-// not.
+// roundTrips trains with samples of many kinds, good for a dictionary or not, and compresses what is like
+// them and what is not.
 func roundTrips(t *testing.T, train Train) {
 	noise := func(size int) []byte {
 		r := rand.New(rand.NewPCG(uint64(size), 1))
@@ -67,7 +67,8 @@ func roundTrips(t *testing.T, train Train) {
 	}
 	objects := map[string][]byte{
 		"like": Certificate(1000), "empty": {}, "brace": []byte("{}"), "noise": noise(3000),
-		"large": bytes.Repeat(Certificate(7), 1000), "noise after": append(bytes.Repeat(Certificate(8), 60), noise(70_000)...),
+		"large": bytes.Repeat(Certificate(7), 1000), "noise after": append(bytes.Repeat(Certificate(8), 60),
+			noise(70_000)...),
 	}
 	for training, samples := range trainings {
 		c := train(t, samples)
@@ -114,7 +115,8 @@ func concurrentUse(t *testing.T, train Train) {
 func damage(t *testing.T, train Train) {
 	c := train(t, Certificates(0, 200))
 	small := c.Compress(nil, Certificate(1000))
-	for name, data := range map[string][]byte{"cut": small[:len(small)/2], "empty": {}, "letter": []byte("x")} {
+	for name, data := range map[string][]byte{"cut": small[:len(small)/2], "empty": {},
+		"letter": []byte("x")} {
 		if back, err := c.Decompress(nil, data); err == nil && len(data) > 0 {
 			t.Errorf("%s: %d bytes, and no error", name, len(back))
 		}

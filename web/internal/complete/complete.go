@@ -35,7 +35,8 @@ const operator = `(?:!=|==|=~|\^=|<=|>=|=|<|>)`
 
 var (
 	// condition is an index, an operator and the beginning of a value at the end of a text.
-	condition = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator + `|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
+	condition = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator +
+		`|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
 	// more is a value behind others in a list of values.
 	more = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
 	// behind is an index and blanks, with an operator or the beginning of one.
@@ -78,9 +79,11 @@ type Choice struct{ Text, Note string }
 
 // Operators are those of an index.
 func Operators(sorted bool) []Choice {
-	all := []Choice{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"}, {"contains ", "has a text in it"}, {"=~", "fits a regular expression"}}
+	all := []Choice{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
+		{"contains ", "has a text in it"}, {"=~", "fits a regular expression"}}
 	if sorted {
-		all = append(all, Choice{"^=", "begins with"}, Choice{"<", "before"}, Choice{"<=", "up to"}, Choice{">", "after"}, Choice{">=", "from"}, Choice{"in [", "a range"})
+		all = append(all, Choice{"^=", "begins with"}, Choice{"<", "before"}, Choice{"<=", "up to"},
+			Choice{">", "after"}, Choice{">=", "from"}, Choice{"in [", "a range"})
 	}
 	return all
 }

@@ -15,10 +15,11 @@ import (
 
 // Field is a field that has changed.
 type Field struct {
-	// Path is where the field is, with numbers for elements of lists: as in an outline of the object after the change, or,
-	// of a field that is gone, before it.
+	// Path is where the field is, with numbers for elements of lists: as in an outline of the object after
+	// the change, or, of a field that is gone, before it.
 	Path string `json:"path"`
-	// Label is the same for people: [type=Ready] stands for an element of a list that is told apart by its type.
+	// Label is the same for people: [type=Ready] stands for an element of a list that is told apart by its
+	// type.
 	Label string `json:"label"`
 	// Op is added, removed or changed.
 	Op string `json:"op"`
@@ -39,12 +40,14 @@ const (
 	maxDepth = 60
 )
 
-// identities are the fields that tell elements of a list apart, by preference: listType=map of most types uses one.
-var identities = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey", "devicePath", "mountPath"}
+// identities are the fields that tell elements of a list apart, by preference: listType=map of most types
+// uses one.
+var identities = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
+	"devicePath", "mountPath"}
 
-// Fields compares two states of an object. More is how many changes are left out. What every write changes, managedFields
-// and the resource version, is left out, too. An object that comes or goes, for which one of the two is nil, changes in
-// nothing.
+// Fields compares two states of an object. More is how many changes are left out. What every write changes,
+// managedFields and the resource version, is left out, too. An object that comes or goes, for which one of
+// the two is nil, changes in nothing.
 func Fields(before, after map[string]any) (fields []Field, more int) {
 	if before == nil || after == nil {
 		return nil, 0
@@ -58,8 +61,8 @@ func Fields(before, after map[string]any) (fields []Field, more int) {
 	return c.fields, c.more
 }
 
-// step is one step of a path: a key, or an element of a list, which is at an index and, as an object, may be known by one
-// of its fields.
+// step is one step of a path: a key, or an element of a list, which is at an index and, as an object, may be
+// known by one of its fields.
 type step struct {
 	key      string
 	index    int // of an element; -1 for a key
@@ -158,11 +161,13 @@ func (c *comparison) sets(at []step, key string, before, after []any) {
 		id := element.(map[string]any)[key]
 		old, was := olds[id]
 		delete(olds, id)
-		c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), old, element, was, true)
+		c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), old,
+			element, was, true)
 	}
 	for i, element := range before {
 		if _, gone := olds[element.(map[string]any)[key]]; gone {
-			c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), element, nil, true, false)
+			c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), element,
+				nil, true, false)
 		}
 	}
 }

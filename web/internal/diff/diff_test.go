@@ -26,7 +26,8 @@ func told(before, after map[string]any) string {
 		for _, m := range f.By {
 			by = append(by, strings.TrimSuffix(m.Name+"/"+m.Subresource, "/"))
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s → %s %s", f.Op, f.Label, f.Before, f.After, strings.Join(by, ","))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s → %s %s", f.Op, f.Label, f.Before,
+			f.After, strings.Join(by, ","))))
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more", more))
@@ -36,19 +37,21 @@ func told(before, after map[string]any) string {
 
 func TestFields(t *testing.T) {
 	tests := map[string]struct{ before, after, want string }{
-		"same":      {`{a: 1}`, `{a: 1}`, ""},
-		"versions":  {`{metadata: {resourceVersion: "1", managedFields: []}}`, `{metadata: {resourceVersion: "2"}}`, ""},
+		"same": {`{a: 1}`, `{a: 1}`, ""},
+		"versions": {`{metadata: {resourceVersion: "1", managedFields: []}}`,
+			`{metadata: {resourceVersion: "2"}}`, ""},
 		"changed":   {`{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, "changed .spec.replicas 1 → 2"},
 		"other key": {`{spec: {"a.b/c": x}}`, `{spec: {"a.b/c": z}}`, `changed .spec["a.b/c"] x → z`},
 		"added":     {`{}`, `{spec: {a: [1]}}`, `added .spec  → {"a":[1]}`},
 		"removed":   {`{spec: {a: x, b: y}}`, `{spec: {b: y}}`, "removed .spec.a x →"},
 		"kind":      {`{a: [1]}`, `{a: {b: 1}}`, `changed .a [1] → {"b":1}`},
 		"null":      {`{a: null}`, `{}`, "removed .a null →"},
-		"condition": {`{s: [{type: A, ok: "1"}, {type: B, ok: "1"}]}`, `{s: [{type: B, ok: "2"}, {type: A, ok: "1"}]}`, `changed .s[type=B].ok "1" → "2"`},
-		"came":      {`{s: [{name: a}]}`, `{s: [{name: b}, {name: a}]}`, `added .s[name=b]  → {"name":"b"}`},
-		"went":      {`{s: [{name: a}, {name: b}]}`, `{s: [{name: b}]}`, `removed .s[name=a] {"name":"a"} →`},
-		"twice":     {`{s: [{name: a}, {name: a}]}`, `{s: [{name: a}]}`, `removed .s[1] {"name":"a"} →`},
-		"plain":     {`{s: [x, u]}`, `{s: [x, z, w]}`, "changed .s[1] u → z\nadded .s[2]  → w"},
+		"condition": {`{s: [{type: A, ok: "1"}, {type: B, ok: "1"}]}`,
+			`{s: [{type: B, ok: "2"}, {type: A, ok: "1"}]}`, `changed .s[type=B].ok "1" → "2"`},
+		"came":  {`{s: [{name: a}]}`, `{s: [{name: b}, {name: a}]}`, `added .s[name=b]  → {"name":"b"}`},
+		"went":  {`{s: [{name: a}, {name: b}]}`, `{s: [{name: b}]}`, `removed .s[name=a] {"name":"a"} →`},
+		"twice": {`{s: [{name: a}, {name: a}]}`, `{s: [{name: a}]}`, `removed .s[1] {"name":"a"} →`},
+		"plain": {`{s: [x, u]}`, `{s: [x, z, w]}`, "changed .s[1] u → z\nadded .s[2]  → w"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,17 +84,23 @@ const managedFields = `
 func TestManagers(t *testing.T) {
 	state := func(at, rest string) map[string]any {
 		o := object(t, rest)
-		o["metadata"] = map[string]any{"managedFields": object(t, "x:"+fmt.Sprintf(managedFields, at))["x"], "generation": int64(len(at))}
+		o["metadata"] = map[string]any{"managedFields": object(t, "x:"+fmt.Sprintf(managedFields, at))["x"],
+			"generation": int64(len(at))}
 		return o
 	}
 	tests := map[string]struct{ before, after, want string }{
-		"condition": {`{status: {conditions: [{type: Ready, status: "False"}]}}`, `{status: {conditions: [{type: Ready, status: "True"}]}}`,
+		"condition": {`{status: {conditions: [{type: Ready, status: "False"}]}}`,
+			`{status: {conditions: [{type: Ready, status: "True"}]}}`,
 			`changed .status.conditions[type=Ready].status "False" → "True" operator/status`},
-		"as a whole": {`{status: {whole: {deep: {a: x}}}}`, `{status: {whole: {deep: {a: z}}}}`, "changed .status.whole.deep.a x → z operator/status"},
-		"removed":    {`{status: {whole: {a: x}}}`, `{status: {}}`, `removed .status.whole {"a":"x"} →  operator/status`},
-		"other":      {`{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, "changed .spec.replicas 1 → 2 kubectl"},
-		"nobody's":   {`{spec: {free: 1}}`, `{spec: {free: 2}}`, "changed .spec.free 1 → 2 operator/status"},
-		"element":    {`{spec: {list: [{name: a, x: 1}]}}`, `{spec: {list: [{name: a, x: 2}]}}`, "changed .spec.list[name=a].x 1 → 2 kubectl"},
+		"as a whole": {`{status: {whole: {deep: {a: x}}}}`, `{status: {whole: {deep: {a: z}}}}`,
+			"changed .status.whole.deep.a x → z operator/status"},
+		"removed": {`{status: {whole: {a: x}}}`, `{status: {}}`,
+			`removed .status.whole {"a":"x"} →  operator/status`},
+		"other": {`{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`,
+			"changed .spec.replicas 1 → 2 kubectl"},
+		"nobody's": {`{spec: {free: 1}}`, `{spec: {free: 2}}`, "changed .spec.free 1 → 2 operator/status"},
+		"element": {`{spec: {list: [{name: a, x: 1}]}}`, `{spec: {list: [{name: a, x: 2}]}}`,
+			"changed .spec.list[name=a].x 1 → 2 kubectl"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

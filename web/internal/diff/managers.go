@@ -57,16 +57,18 @@ func entries(object map[string]any) managers {
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if name := text("manager"); name != "" {
 			all = append(all, managed{
-				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"), Time: text("time")},
-				fields:  fields,
+				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
+					Time: text("time")},
+				fields: fields,
 			})
 		}
 	}
 	return all
 }
 
-// of returns who changed a field: those who wrote and own it, or owned it before. An entry has its time to the second, so
-// that the second of two quick writes may look as if nobody had made it; then it is the owner who wrote last.
+// of returns who changed a field: those who wrote and own it, or owned it before. An entry has its time to
+// the second, so that the second of two quick writes may look as if nobody had made it; then it is the owner
+// who wrote last.
 func (m managers) of(f Field) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
@@ -90,7 +92,8 @@ func (m managers) of(f Field) []Manager {
 			writers = append(writers, entry.Manager)
 		}
 	}
-	if len(writers) == 1 { // a field that the server sets, and nobody owns, changes with a write: the generation, for example
+	// a field that the server sets, and nobody owns, changes with a write: the generation, for example
+	if len(writers) == 1 {
 		return writers
 	}
 	return nil

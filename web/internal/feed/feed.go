@@ -1,5 +1,5 @@
-// Package feed hands what changes in informers, and what becomes of their types, to any number of readers, each with bounded
-// queues.
+// Package feed hands what changes in informers, and what becomes of their types, to any number of readers,
+// each with bounded queues.
 package feed
 
 import (
@@ -58,10 +58,11 @@ type Reader struct {
 	}
 }
 
-// Read returns a reader of the objects for which wants returns true. Many goroutines call wants; no lock is held. The
-// reader receives nothing before Follow. When changes or states wait, it sends to ready, unless the buffer of ready is
-// full; several readers may share one channel.
-func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer, key string) bool) *Reader {
+// Read returns a reader of the objects for which wants returns true. Many goroutines call wants; no lock is
+// held. The reader receives nothing before Follow. When changes or states wait, it sends to ready, unless the
+// buffer of ready is full; several readers may share one channel.
+func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
+	key string) bool) *Reader {
 	return &Reader{feed: f, wants: wants, ready: ready}
 }
 
@@ -76,7 +77,8 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 			continue
 		}
 		// What is there already is told as well, and passed over; nothing is decoded for that.
-		registration, err := informer.AddEventHandler(dynamicinformer.Named("web", dynamicinformer.MetadataOnly(&handler{f, informer})))
+		registration, err := informer.AddEventHandler(dynamicinformer.Named("web",
+			dynamicinformer.MetadataOnly(&handler{f, informer})))
 		if err != nil {
 			return err
 		}

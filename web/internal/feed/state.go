@@ -23,13 +23,14 @@ type State struct {
 
 const opBack = "back"
 
-// opOf says in a word what differs between two states of a type. It is empty where that is nothing to tell of: what is there
-// from the beginning, and reasons that no longer hold.
+// opOf says in a word what differs between two states of a type. It is empty where that is nothing to tell
+// of: what is there from the beginning, and reasons that no longer hold.
 func opOf(before, after status.Status) string {
 	switch {
 	case before.State == "":
 		return ""
-	case after.State != before.State && after.State == status.Synced && (before.State == status.Degraded || after.Generation > 1):
+	case after.State != before.State && after.State == status.Synced && (before.State == status.Degraded ||
+		after.Generation > 1):
 		return opBack
 	case after.State != before.State:
 		return strings.ToLower(string(after.State))
@@ -50,11 +51,13 @@ func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(dynamicinformer.Listener{
 		StateChanged: func(before, after status.Status) {
 			if op := opOf(before, after); op != "" {
-				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op, Reason: string(after.Reason), Message: after.Message})
+				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op,
+					Reason: string(after.Reason), Message: after.Message})
 			}
 		},
 		Relisted: func(g status.Generation, reason status.RelistReason) {
-			r.putState(State{Time: time.Now(), GVR: g.GVR, View: g.View, Op: "relisted", Reason: string(reason)})
+			r.putState(State{Time: time.Now(), GVR: g.GVR, View: g.View, Op: "relisted",
+				Reason: string(reason)})
 		},
 	})
 	if err != nil {
@@ -64,8 +67,8 @@ func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	return nil
 }
 
-// TakeStates returns the states that wait, and how many had to make way before that. They wait apart from the changes of
-// objects, so that a storm of these pushes out none.
+// TakeStates returns the states that wait, and how many had to make way before that. They wait apart from the
+// changes of objects, so that a storm of these pushes out none.
 func (r *Reader) TakeStates() (states []State, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package gate lets only the person in front of the machine see the page: it checks Host and Origin, exchanges a one-time
-// token for a cookie, and sets the headers that keep a browser from loading or sending anything elsewhere.
+// Package gate lets only the person in front of the machine see the page: it checks Host and Origin,
+// exchanges a one-time token for a cookie, and sets the headers that keep a browser from loading or sending
+// anything elsewhere.
 package gate
 
 import (
@@ -14,8 +15,8 @@ import (
 	"time"
 )
 
-// policy is the Content-Security-Policy: nothing but files of the page itself, nothing inline, and no way to make a script
-// of text.
+// policy is the Content-Security-Policy: nothing but files of the page itself, nothing inline, and no way to
+// make a script of text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -27,15 +28,18 @@ type Gate struct {
 	refused func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// New returns a gate before a handler, with links and cookies. Hosts are what the Host of a request may be, each a name with or without a port;
-// without any, it has to be a loopback address or localhost, with any port. What is refused is answered by refused.
-func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int, err error)) *Gate {
+// New returns a gate before a handler, with links and cookies. Hosts are what the Host of a request may be,
+// each a name with or without a port; without any, it has to be a loopback address or localhost, with any
+// port. What is refused is answered by refused.
+func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int,
+	err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, tokens: NewTokens(time.Now), refused: refused}
 }
 
-// NewAuthenticated returns a gate like New for requests that the caller has authenticated: it needs no link and no cookie,
-// keeps no state, and serves equally behind each of several replicas.
-func NewAuthenticated(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int, err error)) *Gate {
+// NewAuthenticated returns a gate like New for requests that the caller has authenticated: it needs no link
+// and no cookie, keeps no state, and serves equally behind each of several replicas.
+func NewAuthenticated(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request,
+	status int, err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, refused: refused}
 }
 
@@ -66,7 +70,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !g.tokens.Admits(r) {
-		g.refused(w, r, http.StatusUnauthorized, errors.New("this browser has not been let in: open the link that crdcache printed, or ask it for another one"))
+		g.refused(w, r, http.StatusUnauthorized,
+			errors.
+				New(
+					"this browser has not been let in: open the link that crdcache printed, or ask it for another one"))
 		return
 	}
 	g.next.ServeHTTP(w, r)
@@ -80,7 +87,8 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, ok := g.tokens.Exchange(r.URL.Query().Get("token"))
 	if !ok && !g.tokens.Admits(r) {
-		g.refused(w, r, http.StatusUnauthorized, errors.New("this link has been used, or is too old: each lets one browser in, once"))
+		g.refused(w, r, http.StatusUnauthorized,
+			errors.New("this link has been used, or is too old: each lets one browser in, once"))
 		return
 	}
 	if ok {
@@ -122,12 +130,14 @@ func (g *Gate) known(host string) bool {
 	return err == nil && address.IsLoopback() && address.Zone() == ""
 }
 
-// ownOrigin reports whether a request is made by the page itself, or by a person who opens it. Navigation from another
-// site may open the page, which sends no cookie then and shows nothing, but may not fetch anything.
+// ownOrigin reports whether a request is made by the page itself, or by a person who opens it. Navigation
+// from another site may open the page, which sends no cookie then and shows nothing, but may not fetch
+// anything.
 func ownOrigin(r *http.Request) bool {
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])
-		if len(origin) > 1 || err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Path != "" || !strings.EqualFold(u.Host, r.Host) {
+		if len(origin) > 1 || err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Path != "" ||
+			!strings.EqualFold(u.Host, r.Host) {
 			return false
 		}
 	}

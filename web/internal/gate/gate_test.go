@@ -9,14 +9,18 @@ import (
 )
 
 func newGate(hosts ...string) *Gate {
-	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("inside")) })
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = w.Write([]byte("inside"))
+	})
 	return New(next, hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 		http.Error(w, err.Error(), status)
 	})
 }
 
 // ask sends a request and returns the answer; headers are names and values in turn.
-func ask(g *Gate, method, host, target string, cookies []*http.Cookie, headers ...string) *httptest.ResponseRecorder {
+func ask(g *Gate, method, host, target string, cookies []*http.Cookie,
+	headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://placeholder"+target, nil)
 	r.Host = host
 	for _, c := range cookies {
@@ -36,11 +40,16 @@ func TestHosts(t *testing.T) {
 		hosts []string
 		want  int
 	}{
-		{"127.0.0.1:8080", nil, 401}, {"localhost:1", nil, 401}, {"LOCALHOST", nil, 401}, {"[::1]:8080", nil, 401}, {"127.8.9.1", nil, 401},
-		{"evil.example:8080", nil, 421}, {"localhost.evil.example", nil, 421}, {"127.0.0.1.evil.example:80", nil, 421}, {"", nil, 421},
-		{"0.0.0.0:8080", nil, 421}, {"10.0.0.1:8080", nil, 421}, {"[::]:80", nil, 421}, {"[::1%25lo]:80", nil, 421}, {"localhost:80@evil", nil, 421},
-		{"127.0.0.1:8080 ", nil, 421}, {"2130706433", nil, 421}, {"127.1", nil, 421}, {"localhost.", nil, 421}, {"::1", nil, 401},
-		{"page.example:443", []string{"page.example:443"}, 401}, {"localhost:443", []string{"page.example:443"}, 421}, {"page.example:80", []string{"page.example:443"}, 421},
+		{"127.0.0.1:8080", nil, 401}, {"localhost:1", nil, 401}, {"LOCALHOST", nil, 401}, {"[::1]:8080", nil,
+			401}, {"127.8.9.1", nil, 401},
+		{"evil.example:8080", nil, 421}, {"localhost.evil.example", nil, 421}, {"127.0.0.1.evil.example:80",
+			nil, 421}, {"", nil, 421},
+		{"0.0.0.0:8080", nil, 421}, {"10.0.0.1:8080", nil, 421}, {"[::]:80", nil, 421}, {"[::1%25lo]:80", nil,
+			421}, {"localhost:80@evil", nil, 421},
+		{"127.0.0.1:8080 ", nil, 421}, {"2130706433", nil, 421}, {"127.1", nil, 421}, {"localhost.", nil,
+			421}, {"::1", nil, 401},
+		{"page.example:443", []string{"page.example:443"}, 401}, {"localhost:443",
+			[]string{"page.example:443"}, 421}, {"page.example:80", []string{"page.example:443"}, 421},
 	}
 	for _, tt := range tests {
 		if got := ask(newGate(tt.hosts...), "GET", tt.host, "/", nil).Code; got != tt.want {
@@ -55,9 +64,10 @@ func TestOrigins(t *testing.T) {
 		headers []string
 		want    int
 	}{
-		"typed":                {nil, 200},
-		"own":                  {[]string{"Origin", "http://" + host, "Sec-Fetch-Site", "same-origin"}, 200},
-		"link opened":          {[]string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"typed": {nil, 200},
+		"own":   {[]string{"Origin", "http://" + host, "Sec-Fetch-Site", "same-origin"}, 200},
+		"link opened": {[]string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "document"}, 200},
 		"another site":         {[]string{"Origin", "http://evil.example"}, 403},
 		"another port":         {[]string{"Origin", "http://127.0.0.1:9090"}, 403},
 		"another scheme":       {[]string{"Origin", "file://" + host}, 403},
@@ -66,10 +76,14 @@ func TestOrigins(t *testing.T) {
 		"two":                  {[]string{"Origin", "http://" + host, "Origin", "http://evil.example"}, 403},
 		"with a path":          {[]string{"Origin", "http://" + host + "/x"}, 403},
 		"user before the host": {[]string{"Origin", "http://" + host + "@evil.example"}, 403},
-		"fetched elsewhere":    {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, 403},
-		"another port, image":  {[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
-		"framed":               {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
-		"followed from a chat": {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"fetched elsewhere": {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors",
+			"Sec-Fetch-Dest", "script"}, 403},
+		"another port, image": {[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors",
+			"Sec-Fetch-Dest", "image"}, 403},
+		"framed": {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "iframe"}, 403},
+		"followed from a chat": {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "document"}, 200},
 	}
 	g := newGate()
 	cookies := ask(g, "GET", host, g.Login(), nil).Result().Cookies()
@@ -111,8 +125,10 @@ func TestTokenIsGoodOnce(t *testing.T) {
 	if got := ask(g, "GET", host, "/", cookies).Code; got != 200 {
 		t.Errorf("with the cookie: %d, want 200", got)
 	}
-	for name, value := range map[string]string{"forged": "x", "empty": "", "the token itself": strings.TrimPrefix(link, "/login?token="), "long": strings.Repeat("x", 4000)} {
-		if got := ask(g, "GET", host, "/", []*http.Cookie{{Name: cookies[0].Name, Value: value}}).Code; got != 401 {
+	for name, value := range map[string]string{"forged": "x", "empty": "",
+		"the token itself": strings.TrimPrefix(link, "/login?token="), "long": strings.Repeat("x", 4000)} {
+		if got := ask(g, "GET", host, "/",
+			[]*http.Cookie{{Name: cookies[0].Name, Value: value}}).Code; got != 401 {
 			t.Errorf("%s cookie: %d, want 401", name, got)
 		}
 	}
@@ -173,10 +189,12 @@ func TestTokensAreBounded(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	w := ask(newGate(), "GET", "evil.example", "/", nil)
 	got := w.Header().Get("Content-Security-Policy")
-	if strings.Contains(got, "unsafe") || strings.Contains(got, "*") || strings.Contains(got, "http") || !strings.Contains(got, "default-src 'none'") {
+	if strings.Contains(got, "unsafe") || strings.Contains(got, "*") || strings.Contains(got, "http") ||
+		!strings.Contains(got, "default-src 'none'") {
 		t.Errorf("Content-Security-Policy: %s", got)
 	}
-	if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Cache-Control") != "no-store" {
+	if w.Header().Get("X-Content-Type-Options") != "nosniff" ||
+		w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("headers are %v", w.Header())
 	}
 }
@@ -197,7 +215,8 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// TestAuthenticated has a caller that authenticates requests: no cookie is needed, and other sites are refused.
+// TestAuthenticated has a caller that authenticates requests: no cookie is needed, and other sites are
+// refused.
 func TestAuthenticated(t *testing.T) {
 	g := newGate()
 	g = NewAuthenticated(g.next, nil, g.refused)
@@ -214,7 +233,8 @@ func TestAuthenticated(t *testing.T) {
 	} {
 		w := ask(g, "GET", tt.host, "/", nil, tt.headers...)
 		if w.Code != tt.want || len(w.Result().Cookies()) > 0 {
-			t.Errorf("%s with %v: %d with %d cookies, want %d", tt.host, tt.headers, w.Code, len(w.Result().Cookies()), tt.want)
+			t.Errorf("%s with %v: %d with %d cookies, want %d", tt.host, tt.headers, w.Code,
+				len(w.Result().Cookies()), tt.want)
 		}
 	}
 }

@@ -22,15 +22,17 @@ const (
 	maxSecret = 128
 )
 
-// digest is what is kept of a secret. Looking a digest up in a map takes a time that says nothing about the secret.
+// digest is what is kept of a secret. Looking a digest up in a map takes a time that says nothing about the
+// secret.
 type digest = [sha256.Size]byte
 
-// Tokens are the links that have been given out, and what lets browsers in: a cookie that says until when, sealed by a key of the
-// process, so that there may be any number of them. They are safe for concurrent use, and made by NewTokens.
+// Tokens are the links that have been given out, and what lets browsers in: a cookie that says until when,
+// sealed by a key of the process, so that there may be any number of them. They are safe for concurrent use,
+// and made by NewTokens.
 type Tokens struct {
 	now func() time.Time
-	// name is that of the cookie. Browsers do not tell the ports of a host apart, so that several pages of one machine
-	// would otherwise overwrite each other's.
+	// name is that of the cookie. Browsers do not tell the ports of a host apart, so that several pages of
+	// one machine would otherwise overwrite each other's.
 	name string
 	key  []byte
 	mu   struct {
@@ -76,7 +78,8 @@ func (t *Tokens) session() *http.Cookie {
 	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLife).Unix()))
 	value = t.seal(value)
 	return &http.Cookie{
-		Name: t.name, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/", MaxAge: int(sessionLife / time.Second),
+		Name: t.name, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/",
+		MaxAge:   int(sessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }

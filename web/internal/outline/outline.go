@@ -12,7 +12,8 @@ import (
 
 // Line is a line of the document.
 type Line struct {
-	// Depth is how far the line is indented, in steps of two blanks. The dash of an element counts with its depth.
+	// Depth is how far the line is indented, in steps of two blanks. The dash of an element counts with its
+	// depth.
 	Depth int `json:"d"`
 	// Dash is set for the first line of an element of a list.
 	Dash bool `json:"l,omitempty"`
@@ -20,8 +21,8 @@ type Line struct {
 	Key string `json:"k,omitempty"`
 	// Text is the scalar, as YAML has it; empty where lines below have the value.
 	Text string `json:"t,omitempty"`
-	// Kind is s, n, b or z for texts, numbers, booleans and null, and c for a map, a list or a text over several lines,
-	// whose lines follow deeper.
+	// Kind is s, n, b or z for texts, numbers, booleans and null, and c for a map, a list or a text over
+	// several lines, whose lines follow deeper.
 	Kind string `json:"c"`
 	// Fold is how many lines follow that belong to this one.
 	Fold int `json:"f,omitempty"`
@@ -35,8 +36,8 @@ const MaxDepth = 100
 // first are the fields that come before the others at the top, as in kubectl's output.
 var first = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
-// Lines lays an object out. The values are what decoding JSON gives for unstructured objects. A key of more than a thousand
-// characters is written as others are, although YAML reads none of that length.
+// Lines lays an object out. The values are what decoding JSON gives for unstructured objects. A key of more
+// than a thousand characters is written as others are, although YAML reads none of that length.
 func Lines(object map[string]any) []Line {
 	w := &writer{}
 	keys := slices.Sorted(maps.Keys(object))

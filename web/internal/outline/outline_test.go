@@ -124,7 +124,8 @@ func FuzzLines(f *testing.F) {
 
 func TestLayout(t *testing.T) {
 	object := map[string]any{
-		"status": map[string]any{"ok": true}, "kind": "X", "apiVersion": "v1", "spec": map[string]any{"ports": []any{map[string]any{"name": "web", "port": int64(80)}, "x"}},
+		"status": map[string]any{"ok": true}, "kind": "X", "apiVersion": "v1",
+		"spec":     map[string]any{"ports": []any{map[string]any{"name": "web", "port": int64(80)}, "x"}},
 		"metadata": map[string]any{"name": "a"},
 	}
 	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
@@ -136,7 +137,8 @@ func TestLayout(t *testing.T) {
 	for _, line := range lines {
 		paths = append(paths, line.Path)
 	}
-	if got := strings.Join(paths, " "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
+	if got := strings.Join(paths,
+		" "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
 		t.Errorf("paths are %s", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// plain are texts that YAML reads as themselves without quotes, in any of its versions, unless other says that they are
-// something else. It leaves out more than it must.
+// plain are texts that YAML reads as themselves without quotes, in any of its versions, unless other says
+// that they are something else. It leaves out more than it must.
 var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
 // other are words that some YAML reader takes for booleans, numbers or null.
@@ -18,7 +18,8 @@ var other = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|
 
 // Scalar writes a text as a YAML scalar on one line: plain where that is safe, and else in double quotes.
 func Scalar(text string) string {
-	if plain.MatchString(text) && !other.MatchString(text) && !strings.Contains(text, ": ") && !strings.HasSuffix(text, ":") {
+	if plain.MatchString(text) && !other.MatchString(text) && !strings.Contains(text, ": ") &&
+		!strings.HasSuffix(text, ":") {
 		return text
 	}
 	var quoted strings.Builder
@@ -30,7 +31,8 @@ func Scalar(text string) string {
 	return escape(strings.TrimSuffix(quoted.String(), "\n"))
 }
 
-// escape writes what JSON leaves as it is and nobody sees, or YAML takes for a line break, as escape sequences.
+// escape writes what JSON leaves as it is and nobody sees, or YAML takes for a line break, as escape
+// sequences.
 func escape(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
@@ -49,8 +51,9 @@ func escape(text string) string {
 	return out.String()
 }
 
-// blockLines splits a text that reads better as a literal block, and can be one: with several lines of printable
-// characters, at most one newline at the end, and no blanks that a reader of the page could not see.
+// blockLines splits a text that reads better as a literal block, and can be one: with several lines of
+// printable characters, at most one newline at the end, and no blanks that a reader of the page could not
+// see.
 func blockLines(text string) ([]string, bool) {
 	body := strings.TrimSuffix(text, "\n")
 	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || !utf8.ValidString(text) {
@@ -70,5 +73,6 @@ func blockLines(text string) ([]string, bool) {
 
 // hidden reports whether a character is not allowed in a block, or turns the text around it.
 func hidden(r rune) bool {
-	return r != '\t' && !unicode.IsGraphic(r) || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+	return r != '\t' && !unicode.IsGraphic(r) || r == '\u0085' || r == '\u2028' ||
+		r == '\u2029' || r == '\ufeff'
 }

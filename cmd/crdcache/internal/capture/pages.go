@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// mostObjects and fewestObjects are how many objects are asked for at a time, and pageBytes what a page should have:
-	// a page is in memory.
+	// mostObjects and fewestObjects are how many objects are asked for at a time, and pageBytes what a page
+	// should have: a page is in memory.
 	mostObjects, fewestObjects = 500, 10
 	pageBytes                  = 4 << 20
-	// acceptTable asks for objects with the rows that the server prints, and takes a list of a server that prints none.
+	// acceptTable asks for objects with the rows that the server prints, and takes a list of a server that
+	// prints none.
 	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	acceptList  = "application/json"
 )
@@ -66,8 +67,9 @@ type list struct {
 	} `json:"rows"`
 }
 
-// Pages lists a type, with rows if printed is set, until the first error. All pages are of the same moment: when the server
-// cannot go on with the list the error is that it is gone (410), and what came is no part of any other list.
+// Pages lists a type, with rows if printed is set, until the first error. All pages are of the same moment:
+// when the server cannot go on with the list the error is that it is gone (410), and what came is no part of
+// any other list.
 func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		next, limit, version := "", fewestObjects, ""
@@ -84,14 +86,16 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 			}
 			page, err := read.page()
 			if err == nil && version != "" && page.Version != version {
-				err = apierrors.NewResourceExpired(fmt.Sprintf("the list of %s went on at another resource version", of.GVR.GroupResource()))
+				err = apierrors.NewResourceExpired(
+					fmt.Sprintf("the list of %s went on at another resource version", of.GVR.GroupResource()))
 			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			if next == "" && read.Metadata.Continue != "" && limit < mostObjects && !page.ordered() {
-				limit = mostObjects // the server prints a page in an order of its own, which should be that of all
+				// the server prints a page in an order of its own, which should be that of all
+				limit = mostObjects
 				continue
 			}
 			version = page.Version
@@ -111,9 +115,11 @@ func (r *Reader) request(of discovery.Resource, printed bool, limit int, next st
 	if of.GVR.Group != "" {
 		path = []string{"apis", of.GVR.Group, of.GVR.Version}
 	}
-	request := r.Client.Get().AbsPath(path...).Param("limit", strconv.Itoa(limit)).SetHeader("Accept", acceptList)
+	request := r.Client.Get().AbsPath(path...).Param("limit", strconv.Itoa(limit)).SetHeader("Accept",
+		acceptList)
 	if printed {
-		request = request.SetHeader("Accept", acceptTable).Param("includeObject", string(metav1.IncludeObject))
+		request = request.SetHeader("Accept", acceptTable).Param("includeObject",
+			string(metav1.IncludeObject))
 	}
 	if r.Namespace != "" && of.Scope == discovery.Namespaced {
 		request = request.Namespace(r.Namespace)
@@ -148,7 +154,8 @@ func (l *list) page() (*Page, error) {
 			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
 		}
 		key := about.Namespace + "/" + about.Name
-		page.Items = append(page.Items, Item{Object: row.Object, Cells: row.Cells, key: key, created: about.CreationTimestamp.Time})
+		page.Items = append(page.Items, Item{Object: row.Object, Cells: row.Cells, key: key,
+			created: about.CreationTimestamp.Time})
 	}
 	return page, nil
 }

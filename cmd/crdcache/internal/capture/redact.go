@@ -49,7 +49,8 @@ func ParseRedactions(text []byte) ([]Redaction, error) {
 
 // prune leaves out the paths, and the annotation in which kubectl keeps a copy of the whole object.
 func (r Redaction) prune() dynamicinformer.Prune {
-	return dynamicinformer.Prune{Paths: r.paths(), Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
+	return dynamicinformer.Prune{Paths: r.paths(),
+		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
 }
 
 // managedFields names the items of lists and sets by their values, and would tell what is left out of them.
@@ -85,8 +86,8 @@ func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	}
 }
 
-// shows reports whether what the server prints of a type may be kept: a column may show what is left out. Those of Secrets
-// show how many values there are.
+// shows reports whether what the server prints of a type may be kept: a column may show what is left out.
+// Those of Secrets show how many values there are.
 func (r *Redactor) shows(of schema.GroupResource) bool {
 	for _, one := range r.types[of] {
 		if one.Type != Secrets.Type {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestRedactLeavesNoCopy: what is left out is also in the annotation of kubectl, and, as the key of a list or the item of a
-// set, in managedFields.
+// TestRedactLeavesNoCopy: what is left out is also in the annotation of kubectl, and, as the key of a list or
+// the item of a set, in managedFields.
 func TestRedactLeavesNoCopy(t *testing.T) {
 	gizmos := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
 	var r Redactor
@@ -31,7 +31,8 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 	}
 }
 
-// TestRedactEvents: events are served by two groups, of which one is named; neither tells what is left out of it.
+// TestRedactEvents: events are served by two groups, of which one is named; neither tells what is left out of
+// it.
 func TestRedactEvents(t *testing.T) {
 	core, group := events[0], events[1]
 	objects := map[schema.GroupResource]string{
@@ -42,14 +43,16 @@ func TestRedactEvents(t *testing.T) {
 		gr    schema.GroupResource
 		paths []string
 	}{
-		{core, []string{".message", ".involvedObject.name"}}, {core, []string{"['message']", ".involvedObject['name']"}},
+		{core, []string{".message", ".involvedObject.name"}}, {core,
+			[]string{"['message']", ".involvedObject['name']"}},
 		{group, []string{".note", ".regarding.name"}},
 	} {
 		var r Redactor
 		r.Add(Redaction{Type: "events", Paths: named.paths}, named.gr)
 		for gr, text := range objects {
 			got, err := r.redact(gr, []byte(text))
-			if err != nil || strings.Contains(string(got), "hunter2") || strings.Contains(string(got), "mallory") || !strings.Contains(string(got), "Pod") {
+			if err != nil || strings.Contains(string(got), "hunter2") ||
+				strings.Contains(string(got), "mallory") || !strings.Contains(string(got), "Pod") {
 				t.Errorf("%v of %s: %s, %v", named.paths, gr, got, err)
 			}
 			if r.shows(gr) {

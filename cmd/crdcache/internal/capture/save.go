@@ -31,7 +31,8 @@ const (
 type Saver struct {
 	Reader
 	Writer *snapshot.Writer
-	// Known are all types of the server, and Types those whose objects are saved, beside the definitions of types.
+	// Known are all types of the server, and Types those whose objects are saved, beside the definitions of
+	// types.
 	Known, Types []discovery.Resource
 	// OneByOne reads one type after another, so that equal content makes equal files.
 	OneByOne bool
@@ -50,9 +51,9 @@ func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.all }
 // apiServices tell which servers answer for groups; what follows types asks for them.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
-// Save saves the types, those that definitions and servers of types are, and of all other types that they were not saved.
-// The error joins those of the types that could not be read, which the file has as well; it has failed as a whole where
-// failed is set.
+// Save saves the types, those that definitions and servers of types are, and of all other types that they
+// were not saved. The error joins those of the types that could not be read, which the file has as well; it
+// has failed as a whole where failed is set.
 func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	s.Writer.SetAbout(func(about *snapshot.About) {
 		about.Server = s.server(ctx)
@@ -104,7 +105,8 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	return len(errs) > 0 && len(errs) == len(asked), errors.Join(errs...)
 }
 
-// plan is what is saved, definitions first, and what of it was asked for. All other types are recorded as not saved.
+// plan is what is saved, definitions first, and what of it was asked for. All other types are recorded as not
+// saved.
 func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersionResource]bool) {
 	asked = map[schema.GroupVersionResource]bool{}
 	for _, of := range s.Types {
@@ -117,7 +119,8 @@ func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersio
 		case !of.Preferred || !of.Watchable():
 		case gr == crd.GVR.GroupResource() || gr == apiServices:
 			types = append(types, of)
-		case !slices.ContainsFunc(s.Types, func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
+		case !slices.ContainsFunc(s.Types,
+			func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
 			s.miss(of, forbidden(fmt.Sprintf("%s: they were not saved in the snapshot", gr)), true)
 		}
 	}
@@ -137,7 +140,8 @@ func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersio
 }
 
 func forbidden(message string) metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden,
+		Reason: metav1.StatusReasonForbidden, Message: message}
 }
 
 var errWriting = errors.New("writing the snapshot")
@@ -230,8 +234,10 @@ func addName(names map[string]bool, object json.RawMessage) map[string]bool {
 // typeOf is a type as files have it.
 func typeOf(r discovery.Resource) snapshot.Type {
 	return snapshot.Type{
-		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind, Singular: r.Singular,
-		ShortNames: r.ShortNames, Categories: r.Categories, Namespaced: r.Scope == discovery.Namespaced, Versions: r.ServedVersions,
+		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
+		Singular:   r.Singular,
+		ShortNames: r.ShortNames, Categories: r.Categories, Namespaced: r.Scope == discovery.Namespaced,
+		Versions: r.ServedVersions,
 	}
 }
 
@@ -239,8 +245,10 @@ func typeOf(r discovery.Resource) snapshot.Type {
 var (
 	events      = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 	eventFields = [][2]string{
-		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"}, {"count", "deprecatedCount"},
-		{"firstTimestamp", "deprecatedFirstTimestamp"}, {"lastTimestamp", "deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
+		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"}, {"count",
+			"deprecatedCount"},
+		{"firstTimestamp", "deprecatedFirstTimestamp"}, {"lastTimestamp",
+			"deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
 	}
 )
 
@@ -268,7 +276,8 @@ func twins(what Redaction, of []schema.GroupResource) (Redaction, []schema.Group
 // firstField is the beginning of a path with the name of a field: .name or ['name'].
 var firstField = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[])`)
 
-// otherEventField is a path of events by the name that its field has in the other group; empty where it has none.
+// otherEventField is a path of events by the name that its field has in the other group; empty where it has
+// none.
 func otherEventField(path string) string {
 	at := firstField.FindStringSubmatchIndex(path)
 	if at == nil {

@@ -25,12 +25,14 @@ func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*sna
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	if err := storage.SetType(readapi.Type{
-		Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Versions: []readapi.Version{{Name: "v1"}},
+		Group: "example.com", Names: crd.Names{Plural: "gizmos",
+			Kind: "Gizmo"}, Versions: []readapi.Version{{Name: "v1"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range gizmos {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gizmo"}}
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
+			"kind": "Gizmo"}}
 		u.SetName(fmt.Sprintf("g-%03d", i))
 		if _, err := storage.Apply(u); err != nil {
 			t.Fatal(err)
@@ -79,7 +81,8 @@ func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Ha
 func status(w http.ResponseWriter, code int, reason string) bool {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"because of %[1]s"}`, reason, code)
+	fmt.Fprintf(
+		w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"because of %[1]s"}`, reason, code)
 	return true
 }
 
@@ -88,7 +91,8 @@ var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos
 // TestPages: a type of several pages is saved as a whole.
 func TestPages(t *testing.T) {
 	var asked atomic.Int32
-	file, err := saved(t, 1234, onGizmos(func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }))
+	file, err := saved(t, 1234,
+		onGizmos(func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +109,8 @@ func TestPages(t *testing.T) {
 func TestExpired(t *testing.T) {
 	var expired atomic.Bool
 	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
-		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) && status(w, http.StatusGone, "Expired")
+		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) &&
+			status(w, http.StatusGone, "Expired")
 	}))
 	if err != nil || !expired.Load() {
 		t.Fatal(err)
@@ -125,7 +130,9 @@ func TestOtherMoment(t *testing.T) {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
+		fmt.
+			Fprint(
+				w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
 		return true
 	}))
 	if err == nil || !strings.Contains(err.Error(), "went on at another resource version") {
@@ -136,22 +143,28 @@ func TestOtherMoment(t *testing.T) {
 	}
 }
 
-// TestRefused: why a type could not be read is told, and in the file in the words of the server; the others are saved.
+// TestRefused: why a type could not be read is told, and in the file in the words of the server; the others
+// are saved.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		code         int
 		reason, want string
 	}{
 		"forbidden": {http.StatusForbidden, "Forbidden", "because of Forbidden"},
-		"broken":    {http.StatusInternalServerError, "InternalError", "gizmos.example.com: they could not be saved in the snapshot: because of InternalError"},
+		"broken": {http.StatusInternalServerError, "InternalError",
+			"gizmos.example.com: they could not be saved in the snapshot: because of InternalError"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool { return status(w, tt.code, tt.reason) }))
+			file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter,
+				_ *http.Request) bool {
+				return status(w, tt.code, tt.reason)
+			}))
 			if err == nil || !strings.Contains(err.Error(), "because of "+tt.reason) {
 				t.Errorf("the error is %v", err)
 			}
-			if missing := file.Objects(gizmos).Saved().Missing; missing == nil || missing.Message != tt.want || missing.Code != http.StatusForbidden {
+			if missing := file.Objects(gizmos).Saved().Missing; missing == nil ||
+				missing.Message != tt.want || missing.Code != http.StatusForbidden {
 				t.Errorf("%+v", missing)
 			}
 			if other := file.Objects(crd.GVR.GroupResource()).Saved(); other.Missing != nil {
@@ -163,7 +176,8 @@ func TestRefused(t *testing.T) {
 
 // TestNoJSON: an answer that is no list is an error.
 func TestNoJSON(t *testing.T) {
-	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`, `{"kind":"Table","rows":[{"object":7}]}`} {
+	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`,
+		`{"kind":"Table","rows":[{"object":7}]}`} {
 		file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, body)

@@ -14,7 +14,8 @@ const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 
 // server is what the cluster says of itself, as far as it does.
 func (s *Saver) server(ctx context.Context) snapshot.Server {
-	server := snapshot.Server{Host: s.Client.Get().AbsPath("/").URL().Host, Documents: map[string]json.RawMessage{}}
+	server := snapshot.Server{Host: s.Client.Get().AbsPath("/").URL().Host,
+		Documents: map[string]json.RawMessage{}}
 	if text, err := s.Client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
 		server.Version = text
 	}
@@ -29,7 +30,8 @@ func (s *Saver) server(ctx context.Context) snapshot.Server {
 		server.Documents = nil // one without the other would hide types
 	}
 	var system metav1.PartialObjectMetadata
-	text, err := s.Client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept", acceptList).DoRaw(ctx)
+	text, err := s.Client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept",
+		acceptList).DoRaw(ctx)
 	if err == nil && json.Unmarshal(text, &system) == nil {
 		server.UID = string(system.UID)
 	}

@@ -23,7 +23,8 @@ import (
 var (
 	gizmos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 	zones  = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "zones"}
-	crds   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crds   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 )
 
 const (
@@ -38,7 +39,8 @@ var young = regexp.MustCompile(`\b\d+s\b`)
 func newCluster(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := apitest.New(t,
-		apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true, ShortNames: []string{"gz"}, Categories: []string{"things"}},
+		apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true,
+			ShortNames: []string{"gz"}, Categories: []string{"things"}},
 		apitest.Type{GVR: zones, Kind: "Zone", Singular: "zone", Categories: []string{"things"}})
 	server.Create(t, crds, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -50,13 +52,15 @@ func newCluster(t *testing.T) *apitest.Server {
 				"name": "v1", "served": true, "storage": true,
 				"additionalPrinterColumns": []any{
 					map[string]any{"name": "Color", "type": "string", "jsonPath": ".spec.color"},
-					map[string]any{"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": int64(1)},
+					map[string]any{"name": "Size", "type": "integer", "jsonPath": ".spec.size",
+						"priority": int64(1)},
 				},
 			}},
 		},
 		"status": map[string]any{
 			"acceptedNames": map[string]any{
-				"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "shortNames": []any{"gz"}, "categories": []any{"things"},
+				"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "shortNames": []any{"gz"},
+				"categories": []any{"things"},
 			},
 			"conditions": []any{
 				map[string]any{"type": "NamesAccepted", "status": "True"},
@@ -108,24 +112,34 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no types":            {[]string{"dump"}, "name at least one type, as in 'crdcache dump "},
-		"unknown command":     {[]string{"dmp"}, `unknown command "dmp" for "crdcache"; did you mean dump?; see 'crdcache --help'`},
-		"unknown flag":        {[]string{"dump", "x", "--nope"}, "unknown flag: --nope; see 'crdcache dump --help'"},
-		"unknown root flag":   {[]string{"--nope"}, "unknown flag: --nope; see 'crdcache --help'"},
-		"flag without value":  {[]string{"dump", "x", "-o"}, "flag needs an argument"},
-		"duration":            {[]string{"dump", "x", "--timeout", "soon"}, "--timeout"},
-		"negative timeout":    {[]string{"dump", "x", "--timeout", "-1s"}, "--timeout is -1s: it must not be negative"},
-		"label selector":      {[]string{"dump", "x", "-l", "a=b=c"}, "--selector (-l): "},
-		"field selector":      {[]string{"dump", "x", "--field-selector", "a"}, "--field-selector: invalid selector"},
-		"template":            {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
-		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
-		"two scopes":          {[]string{"dump", "x", "-A", "-n", "web"}, "--namespace and --all-namespaces exclude each other"},
-		"object":              {[]string{"stats", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
-		"kubectl's verb":      {[]string{"get", "pods"}, `unknown command "get" for "crdcache"; did you mean dump?`},
-		"type beside objects": {[]string{"dump", "zones", "gizmos/a"}, `"zones" is not TYPE/NAME, and another argument is`},
-		"object and watch":    {[]string{"dump", "gizmos/a", "-w"}, "--field-selector metadata.name=a"},
-		"order and watch":     {[]string{"dump", "gizmos", "-w", "--sort-by", ".a"}, "--sort-by and --watch exclude each other"},
-		"order":               {[]string{"dump", "gizmos", "--sort-by", "{.a"}, `--sort-by: "{.a" is not one path`},
+		"no types": {[]string{"dump"}, "name at least one type, as in 'crdcache dump "},
+		"unknown command": {[]string{"dmp"},
+			`unknown command "dmp" for "crdcache"; did you mean dump?; see 'crdcache --help'`},
+		"unknown flag": {[]string{"dump", "x", "--nope"},
+			"unknown flag: --nope; see 'crdcache dump --help'"},
+		"unknown root flag":  {[]string{"--nope"}, "unknown flag: --nope; see 'crdcache --help'"},
+		"flag without value": {[]string{"dump", "x", "-o"}, "flag needs an argument"},
+		"duration":           {[]string{"dump", "x", "--timeout", "soon"}, "--timeout"},
+		"negative timeout": {[]string{"dump", "x", "--timeout", "-1s"},
+			"--timeout is -1s: it must not be negative"},
+		"label selector": {[]string{"dump", "x", "-l", "a=b=c"}, "--selector (-l): "},
+		"field selector": {[]string{"dump", "x", "--field-selector", "a"},
+			"--field-selector: invalid selector"},
+		"template": {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
+		"format": {[]string{"dump", "x", "-o", "xml"},
+			`there is no output format "xml"; use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
+		"two scopes": {[]string{"dump", "x", "-A", "-n", "web"},
+			"--namespace and --all-namespaces exclude each other"},
+		"object": {[]string{"stats", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
+		"kubectl's verb": {[]string{"get", "pods"},
+			`unknown command "get" for "crdcache"; did you mean dump?`},
+		"type beside objects": {[]string{"dump", "zones", "gizmos/a"},
+			`"zones" is not TYPE/NAME, and another argument is`},
+		"object and watch": {[]string{"dump", "gizmos/a", "-w"}, "--field-selector metadata.name=a"},
+		"order and watch": {[]string{"dump", "gizmos", "-w", "--sort-by", ".a"},
+			"--sort-by and --watch exclude each other"},
+		"order": {[]string{"dump", "gizmos", "--sort-by", "{.a"},
+			`--sort-by: "{.a" is not one path`},
 		"object in a list":    {[]string{"dump", "zones,gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
 		"empty type":          {[]string{"dump", "zones,,gizmos"}, `"zones,,gizmos" has an empty type name`},
 		"comma alone":         {[]string{"dump", ","}, `"," has an empty type name`},
@@ -141,7 +155,8 @@ func TestUsageErrors(t *testing.T) {
 				r = crdcache(t, tt.args...)
 			}
 			r.expect(t, exit.Usage, "")
-			if !strings.HasPrefix(r.errOut, "error: ") || !strings.Contains(r.errOut, tt.want) || strings.Count(r.errOut, "\n") != 1 {
+			if !strings.HasPrefix(r.errOut, "error: ") || !strings.Contains(r.errOut, tt.want) ||
+				strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
 			}
 			if asked := server.Requests()[before:]; len(asked) > 0 {
@@ -159,7 +174,8 @@ func TestHelpAsksNobody(t *testing.T) {
 	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{}, {"--help"}, {"help", "dump"}, {"dump", "--help"}, {"dump", "gizmos", "-h"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"help", "dump"}, {"dump", "--help"},
+		{"dump", "gizmos", "-h"}} {
 		if slices.Contains(args, "dump") && args[0] != "help" {
 			args = append(args, "-s", server.URL, "--kubeconfig", garbage)
 		}
@@ -180,7 +196,8 @@ func TestNameOfPlugin(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		code := cli.Main(t.Context(), []string{program, "dump", "--help"}, nil, &out, &errOut)
-		if code != exit.OK || !strings.Contains(out.String(), "Usage:\n  "+want+" dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]\n") {
+		if code != exit.OK || !strings.Contains(out.String(),
+			"Usage:\n  "+want+" dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]\n") {
 			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
 		}
 		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {
@@ -213,9 +230,10 @@ func TestKubeconfig(t *testing.T) {
 		args []string
 		want string
 	}{
-		"missing":         {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
-		"garbage":         {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "reading the kubeconfig: "},
-		"unknown context": {[]string{"--kubeconfig", good, "--context", "none"}, `context "none" does not exist`},
+		"missing": {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
+		"garbage": {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "reading the kubeconfig: "},
+		"unknown context": {[]string{"--kubeconfig", good, "--context", "none"},
+			`context "none" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "gizmos"}, tt.args...)...)
@@ -235,7 +253,8 @@ func TestKubeconfig(t *testing.T) {
 		"all":               {[]string{"-A"}, "gizmo.example.com/b\ngizmo.example.com/a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", good}, tt.args...)...).expect(t, exit.OK, tt.want)
+			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", good},
+				tt.args...)...).expect(t, exit.OK, tt.want)
 		})
 	}
 }
@@ -247,7 +266,8 @@ func TestUnreachable(t *testing.T) {
 	server.Close()
 	r := crdcache(t, "dump", "gizmos", "zones", "-s", url)
 	r.expect(t, exit.Failed, "")
-	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) || strings.Count(r.errOut, "\n") != 1 {
+	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) ||
+		strings.Count(r.errOut, "\n") != 1 {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 }
@@ -262,11 +282,13 @@ func TestInterrupted(t *testing.T) {
 			var out, errOut bytes.Buffer
 			code := make(chan int)
 			go func() { // ended by cancel
-				code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos.example.com", "-A", "-s", server.URL}, nil, &out, &errOut)
+				code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos.example.com", "-A", "-s",
+					server.URL}, nil, &out, &errOut)
 			}()
 			server.AwaitRequest(t, path)
 			cancel()
-			if got := <-code; got != exit.Interrupted || out.String() != "" || errOut.String() != "error: interrupted\n" {
+			if got := <-code; got != exit.Interrupted || out.String() != "" ||
+				errOut.String() != "error: interrupted\n" {
 				t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
 			}
 		})
@@ -291,14 +313,18 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	server := newCluster(t)
 	for _, name := range []string{"a", "b", "c"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"color": strings.Repeat("red", 30_000)}))
+		server.Create(t, gizmos, object("Gizmo", "web", name,
+			map[string]any{"color": strings.Repeat("red", 30_000)}))
 	}
 	for _, format := range []string{"json", "yaml", "name", "table", "wide"} {
 		for _, room := range []int{0, 10} {
 			var errOut bytes.Buffer
-			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s", server.URL}, nil, &fullDisk{room}, &errOut)
-			if code != exit.Failed || !strings.Contains(errOut.String(), errFullDisk.Error()) || strings.Count(errOut.String(), "\n") != 1 {
-				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, room, code, errOut.String())
+			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s",
+				server.URL}, nil, &fullDisk{room}, &errOut)
+			if code != exit.Failed || !strings.Contains(errOut.String(), errFullDisk.Error()) ||
+				strings.Count(errOut.String(), "\n") != 1 {
+				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, room, code,
+					errOut.String())
 			}
 		}
 	}

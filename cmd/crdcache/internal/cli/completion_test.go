@@ -14,11 +14,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no error.
+// TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no
+// error.
 func TestCompletion(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	kubeconfig := write(t, "kubeconfig", `{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
+	kubeconfig := write(t, "kubeconfig",
+		`{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
 	inContext := write(t, "in-context", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config",
 		"clusters":[{"name":"c","cluster":{"server":%q}}],
 		"contexts":[{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`, server.URL))
@@ -30,10 +32,12 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"verbs":     {[]string{"dum"}, "dump\t"},
-		"types":     {[]string{"dump", "-s", server.URL, "gi"}, "gizmos.example.com\n:4"},
-		"second":    {[]string{"dump", "-s", server.URL, "gizmos.example.com", "zo"}, "zones.example.com\n:4"},
-		"list":      {[]string{"dump", "-s", server.URL, "zones.example.com,gi"}, "zones.example.com,gizmos.example.com\n:4"},
+		"verbs": {[]string{"dum"}, "dump\t"},
+		"types": {[]string{"dump", "-s", server.URL, "gi"}, "gizmos.example.com\n:4"},
+		"second": {[]string{"dump", "-s", server.URL, "gizmos.example.com", "zo"},
+			"zones.example.com\n:4"},
+		"list": {[]string{"dump", "-s", server.URL, "zones.example.com,gi"},
+			"zones.example.com,gizmos.example.com\n:4"},
 		"no repeat": {[]string{"dump", "-s", server.URL, "gizmos.example.com,gi"}, ":4"},
 		"no list":   {[]string{"query", "-s", server.URL, "zones.example.com,gi"}, ":4"},
 		"one only":  {[]string{"query", "-s", server.URL, "gizmos.example.com", ""}, ":4"},
@@ -43,15 +47,19 @@ func TestCompletion(t *testing.T) {
 		"objects":   {[]string{"dump", "-s", server.URL, "gz", "-n", "web", ""}, "a\nb\n:4"},
 		"another":   {[]string{"dump", "-s", server.URL, "gizmos", "-n", "web", "a", ""}, "b\n:4"},
 		"slash":     {[]string{"dump", "-s", server.URL, "-n", "db", "gizmos/c", "gizmos/"}, "gizmos/d\n:4"},
-		"resource":  {[]string{"dump", "-s", server.URL, "-n", "db", "--config", config, "things", ""}, "c\nd\n:4"},
+		"resource": {[]string{"dump", "-s", server.URL, "-n", "db", "--config", config, "things", ""},
+			"c\nd\n:4"},
 		"tree":      {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", ""}, "c\nd\n:4"},
 		"tree done": {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", "c", ""}, ":4"},
-		"context":   {[]string{"dump", "--kubeconfig", inContext, "--context", "db", "gizmos", ""}, "c\nd\n:4"},
-		"snapshot":  {[]string{"dump", "--from", saved, "gi"}, "gizmos.example.com\n:4"},
-		"saved":     {[]string{"dump", "--from", saved, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
-		"manifests": {[]string{"tree", "--from", demoData + "/objects", "-n", "edge", "workloads/d"}, "workloads/dns\n:4"},
-		"contexts":  {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
-		"from":      {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"}, "workloads.demo.crdcache.dev\n:4"},
+		"context": {[]string{"dump", "--kubeconfig", inContext, "--context", "db", "gizmos", ""},
+			"c\nd\n:4"},
+		"snapshot": {[]string{"dump", "--from", saved, "gi"}, "gizmos.example.com\n:4"},
+		"saved":    {[]string{"dump", "--from", saved, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
+		"manifests": {[]string{"tree", "--from", demoData + "/objects", "-n", "edge", "workloads/d"},
+			"workloads/dns\n:4"},
+		"contexts": {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
+		"from": {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"},
+			"workloads.demo.crdcache.dev\n:4"},
 		"no server": {[]string{"dump", "-s", "http://127.0.0.1:1", ""}, ":4"},
 		"namespace": {[]string{"dump", "--from", demoData + "/objects", "-n", "pay"}, "payments\n:4"},
 	} {
@@ -67,11 +75,13 @@ func TestCompletion(t *testing.T) {
 		`'crdcache completion bash' takes no arg`:    {"completion", "bash", "x"},
 		`unknown command "tcsh"`:                     {"help", "tcsh"},
 	} {
-		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" || !strings.Contains(r.errOut, want) {
+		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" ||
+			!strings.Contains(r.errOut, want) {
 			t.Errorf("%q: exit code %d, stderr %q; want %q", args, r.code, r.errOut, want)
 		}
 	}
-	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"}, {"completion"}} {
+	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"},
+		{"completion"}} {
 		if r := crdcache(t, args...); r.code != exit.OK || !strings.Contains(r.out, "Usage:") {
 			t.Errorf("%q: exit code %d, stderr %q", args, r.code, r.errOut)
 		}
@@ -83,8 +93,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionReadsMetadata: no more than metadata is read for the names of objects, and a server that does not
-// answer costs a few seconds.
+// TestCompletionReadsMetadata: no more than metadata is read for the names of objects, and a server that does
+// not answer costs a few seconds.
 func TestCompletionReadsMetadata(t *testing.T) {
 	server := newShop(t)
 	behind, err := url.Parse(server.URL)
@@ -94,7 +104,8 @@ func TestCompletionReadsMetadata(t *testing.T) {
 	forward := httputil.NewSingleHostReverseProxy(behind)
 	seen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accept := r.Header.Get("Accept")
-		if strings.HasSuffix(r.URL.Path, "/gizmos") && !strings.Contains(accept, "as=PartialObjectMetadataList") {
+		if strings.HasSuffix(r.URL.Path, "/gizmos") &&
+			!strings.Contains(accept, "as=PartialObjectMetadataList") {
 			t.Errorf("%s was read as %q", r.URL, accept)
 		}
 		forward.ServeHTTP(w, r)

@@ -28,13 +28,15 @@ func broken(t *testing.T) string {
 // TestValidate: a good config is said to be good, and with what it was compared.
 func TestValidate(t *testing.T) {
 	r := crdcache(t, "validate", demoConfig)
-	r.expect(t, exit.OK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
-	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, exit.OK, "valid: 4 resources, 21 indexes; compared with the types in files\n")
+	r.expect(
+		t, exit.OK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
+	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, exit.OK,
+		"valid: 4 resources, 21 indexes; compared with the types in files\n")
 	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, exit.OK, "[]\n")
 }
 
-// TestValidateFindings: findings go to stderr with a mark below the place, or to stdout as JSON; the exit code
-// tells either way.
+// TestValidateFindings: findings go to stderr with a mark below the place, or to stdout as JSON; the exit
+// code tells either way.
 func TestValidateFindings(t *testing.T) {
 	file := broken(t)
 	r := crdcache(t, "validate", file, "--crds", demoCRDs)
@@ -53,7 +55,8 @@ func TestValidateFindings(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &findings); err != nil {
 		t.Fatal(err)
 	}
-	if r.code != exit.Usage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 || findings[0].Severity != "error" {
+	if r.code != exit.Usage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 ||
+		findings[0].Severity != "error" {
 		t.Errorf("exit code %d, findings %+v", r.code, findings)
 	}
 	if r.errOut != "error: the config is invalid: 1 error\n" {
@@ -80,7 +83,8 @@ func TestValidateLive(t *testing.T) {
 		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
 	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)
 	r.expect(t, exit.OK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
-	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") || !strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
+	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") ||
+		!strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
 		t.Errorf("stderr is\n%s", r.errOut)
 	}
 	server.Close()
@@ -97,7 +101,8 @@ func TestSuggest(t *testing.T) {
 	if r.code != exit.OK || r.errOut != "" {
 		t.Fatalf("exit code %d, stderr %q", r.code, r.errOut)
 	}
-	for _, want := range []string{"match: {group: demo.crdcache.dev, version: v1, resource: workloads}", "- name: slo\n", "path: .spec.environment\n", "resource: routes}", "- name: tls\n"} {
+	for _, want := range []string{"match: {group: demo.crdcache.dev, version: v1, resource: workloads}",
+		"- name: slo\n", "path: .spec.environment\n", "resource: routes}", "- name: tls\n"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is missing in\n%s", want, r.out)
 		}
@@ -105,19 +110,23 @@ func TestSuggest(t *testing.T) {
 	if strings.Count(r.out, "path: .spec.environment\n") != 1 {
 		t.Error("a path is indexed twice")
 	}
-	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != exit.OK || v.errOut != "" {
+	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != exit.OK ||
+		v.errOut != "" {
 		t.Errorf("what is proposed is not valid:\n%s", v.errOut)
 	}
 }
 
-// TestSuggestLive: the CRD comes from the cluster; a type without one is reported and does not stop the others.
+// TestSuggestLive: the CRD comes from the cluster; a type without one is reported and does not stop the
+// others.
 func TestSuggestLive(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)
-	if r.code != exit.Failed || !strings.Contains(r.out, "path: .spec.color\n") || !strings.Contains(r.out, "path: .spec.size\n") {
+	if r.code != exit.Failed || !strings.Contains(r.out, "path: .spec.color\n") ||
+		!strings.Contains(r.out, "path: .spec.size\n") {
 		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
 	}
-	if !strings.Contains(r.errOut, "zones") || !strings.Contains(r.errOut, "indexes are proposed from the CRD, and no CRD defines this type") {
+	if !strings.Contains(r.errOut, "zones") ||
+		!strings.Contains(r.errOut, "indexes are proposed from the CRD, and no CRD defines this type") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 }
@@ -129,16 +138,23 @@ func TestConfigUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		"no config":      {[]string{"validate"}, exit.Usage, "name at least one config"},
-		"two sources":    {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, exit.Usage, "--crds and --live exclude each other"},
-		"format":         {[]string{"validate", demoConfig, "-o", "xml"}, exit.Usage, `there is no output format "xml"; use one of text, json`},
-		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, exit.Usage, "cannot be read"},
-		"no CRDs":        {[]string{"validate", demoConfig, "--crds", empty}, exit.Failed, "no CustomResourceDefinition found in " + empty},
-		"empty CRDs":     {[]string{"validate", demoConfig, "--crds", ""}, exit.Usage, "--crds names no file"},
-		"missing CRDs":   {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")}, exit.Failed, "no such file"},
-		"no type":        {[]string{"suggest"}, exit.Usage, "name at least one type"},
-		"unknown type":   {[]string{"suggest", "nope", "--crds", demoCRDs}, exit.Failed, `the files define no type "nope"`},
-		"bad type":       {[]string{"suggest", "a b", "--crds", demoCRDs}, exit.Usage, "a b"},
+		"no config": {[]string{"validate"}, exit.Usage, "name at least one config"},
+		"two sources": {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, exit.Usage,
+			"--crds and --live exclude each other"},
+		"format": {[]string{"validate", demoConfig, "-o", "xml"}, exit.Usage,
+			`there is no output format "xml"; use one of text, json`},
+		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, exit.Usage,
+			"cannot be read"},
+		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, exit.Failed,
+			"no CustomResourceDefinition found in " + empty},
+		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, exit.Usage,
+			"--crds names no file"},
+		"missing CRDs": {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")},
+			exit.Failed, "no such file"},
+		"no type": {[]string{"suggest"}, exit.Usage, "name at least one type"},
+		"unknown type": {[]string{"suggest", "nope", "--crds", demoCRDs}, exit.Failed,
+			`the files define no type "nope"`},
+		"bad type": {[]string{"suggest", "a b", "--crds", demoCRDs}, exit.Usage, "a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, tt.args...)

@@ -59,9 +59,12 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.Add(cmd.Flags())
 	f.reader.AddCache(cmd.Flags())
 	f.style.Add(cmd.Flags())
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After the objects, print each that changes until interrupted.")
-	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")
-	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false, "Say nothing, and end with 0, when named objects, or any at all, are not there.")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false,
+		"After the objects, print each that changes until interrupted.")
+	cmd.Flags().StringVar(&f.sortBy, "sort-by", "",
+		"Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")
+	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false,
+		"Say nothing, and end with 0, when named objects, or any at all, are not there.")
 	f.reader.CompleteNamed(cmd, true)
 	f.style.Complete(cmd)
 	return cmd
@@ -80,7 +83,8 @@ type dumpOptions struct {
 	ignoreNotFound bool
 }
 
-func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*dumpOptions, error) {
+func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*dumpOptions, error) {
 	style, err := f.style.Style()
 	if err != nil {
 		return nil, err
@@ -119,17 +123,20 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	switch {
 	case o.ignoreNotFound:
-		return exit.Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
+		return exit.
+			Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
 	case o.order != nil:
 		return exit.Usagef("--sort-by and --watch exclude each other: what changes comes in its own order")
 	case len(o.named) > 0:
-		return exit.Usagef("--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
+		return exit.
+			Usagef(
+				"--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
 	}
 	return (follow.Options{Style: o.style}).Check()
 }
 
-// run gets the objects that are named, or reads the types and prints those that can be read; with --watch it prints then those
-// that change.
+// run gets the objects that are named, or reads the types and prints those that can be read; with --watch it
+// prints then those that change.
 func (o *dumpOptions) run(ctx context.Context) error {
 	if o.watch {
 		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
@@ -156,7 +163,8 @@ func (o *dumpOptions) run(ctx context.Context) error {
 	})
 }
 
-func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes, synced []session.Cache) error {
+func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes,
+	synced []session.Cache) error {
 	options, err := types.Show(o.style)
 	if err != nil {
 		return err
@@ -169,11 +177,13 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	return print.Sections(ctx, sections, options)
 }
 
-// maxRows is how many rows are asked for at once where the reader of a pipe may want no more than the first ones.
+// maxRows is how many rows are asked for at once where the reader of a pipe may want no more than the first
+// ones.
 const maxRows = 5000
 
-// askServer prints a table by the rows of the server that keeps the type, and reports whether it has. Of types that are built in
-// it has none, and csv has dates where its rows have ages: for these, objects are read.
+// askServer prints a table by the rows of the server that keeps the type, and reports whether it has. Of
+// types that are built in it has none, and csv has dates where its rows have ages: for these, objects are
+// read.
 func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
 		return false, nil
@@ -224,7 +234,8 @@ func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer
 	return from, answer, err
 }
 
-// get gets objects by their names and prints them, as kubectl get does: one alone as it is, several as a list.
+// get gets objects by their names and prints them, as kubectl get does: one alone as it is, several as a
+// list.
 func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 	types, all, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
@@ -256,7 +267,10 @@ func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 func (o *dumpOptions) section(got session.Got) (print.Section, error) {
 	objects, err := got.Objects, error(nil)
 	if o.order != nil {
-		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) { return object, nil }
+		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured,
+			error) {
+			return object, nil
+		}
 		objects, err = print.Sorted(o.order, objects, decoded)
 	}
 	return print.Section{Resource: got.Resource, Empty: len(objects) == 0, Each: func(w *print.Writer) error {
@@ -269,9 +283,10 @@ func (o *dumpOptions) section(got session.Got) (print.Section, error) {
 	}}, err
 }
 
-// meant gets what arguments name that looked like types, when behind one type none of them is one: TYPE NAME, as
-// kubectl takes it.
-func (o *dumpOptions) meant(ctx context.Context, types *session.Types, unresolved error) (done bool, err error) {
+// meant gets what arguments name that looked like types, when behind one type none of them is one: TYPE NAME,
+// as kubectl takes it.
+func (o *dumpOptions) meant(ctx context.Context, types *session.Types,
+	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
 	errs := exit.Split(unresolved)
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.lists {
@@ -280,7 +295,8 @@ func (o *dumpOptions) meant(ctx context.Context, types *session.Types, unresolve
 	absent := map[string]*discovery.NoMatchError{}
 	for _, err := range errs {
 		var none *discovery.NoMatchError
-		if !errors.As(err, &none) || none.RefreshErr != nil || none.Name == names[0] || strings.Contains(none.Name, "*") {
+		if !errors.As(err, &none) || none.RefreshErr != nil || none.Name == names[0] ||
+			strings.Contains(none.Name, "*") {
 			return false, nil
 		}
 		absent[none.Name] = none

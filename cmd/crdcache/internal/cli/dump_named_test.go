@@ -10,11 +10,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestDumpNamed: objects that are named are got, and printed as kubectl get prints them; nothing is listed for it.
+// TestDumpNamed: objects that are named are got, and printed as kubectl get prints them; nothing is listed
+// for it.
 func TestDumpNamed(t *testing.T) {
 	server := newCluster(t)
 	for i, name := range []string{"a", "b", "c"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"color": "red", "size": int64(9 - i)}))
+		server.Create(t, gizmos, object("Gizmo", "web", name,
+			map[string]any{"color": "red", "size": int64(9 - i)}))
 	}
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	const a = "NAME   COLOR\na      red\n"
@@ -24,22 +26,32 @@ func TestDumpNamed(t *testing.T) {
 		out  string
 		err  string
 	}{
-		"type and name":       {[]string{"gizmos", "a"}, exit.OK, a, ""},
-		"type/name":           {[]string{"gz/a"}, exit.OK, a, ""},
-		"two":                 {[]string{"gizmos", "b", "a", "-o", "name"}, exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
-		"two types":           {[]string{"zone/north", "gizmo/a", "-o", "name"}, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n", ""},
-		"template":            {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, exit.OK, "9", ""},
-		"template of two":     {[]string{"gizmos", "a", "b", "-o", "jsonpath={.items[*].spec.size}"}, exit.OK, "9 8", ""},
-		"ordered":             {[]string{"gizmos", "a", "b", "-o", "name", "--sort-by", ".spec.size"}, exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
-		"absent":              {[]string{"gizmos", "nope"}, exit.Failed, "", "error: gizmos.example.com \"nope\" not found\n"},
-		"one absent":          {[]string{"gizmos", "a", "nope"}, exit.Failed, a, "error: gizmos.example.com \"nope\" not found\n"},
-		"absent, no matter":   {[]string{"gizmos", "nope", "--ignore-not-found"}, exit.OK, "", ""},
-		"nothing, no matter":  {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, exit.OK, "", ""},
-		"type was meant":      {[]string{"gizmos", "zoness"}, exit.Failed, "", "did you mean zones.example.com?"},
-		"all namespaces":      {[]string{"gizmos", "a", "-A"}, exit.Usage, "", "objects have names within a namespace"},
-		"selector":            {[]string{"gizmos", "a", "-l", "x=y"}, exit.Usage, "", "names and selectors exclude each other"},
-		"several types":       {[]string{"things/a"}, exit.Usage, "", `"things" stands for 2 types`},
-		"not a name of types": {[]string{"zones", "system:x"}, exit.Failed, "", `error: zones.example.com "system:x" not found`},
+		"type and name": {[]string{"gizmos", "a"}, exit.OK, a, ""},
+		"type/name":     {[]string{"gz/a"}, exit.OK, a, ""},
+		"two": {[]string{"gizmos", "b", "a", "-o", "name"}, exit.OK,
+			"gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"two types": {[]string{"zone/north", "gizmo/a", "-o", "name"}, exit.OK,
+			"zone.example.com/north\ngizmo.example.com/a\n", ""},
+		"template": {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, exit.OK, "9", ""},
+		"template of two": {[]string{"gizmos", "a", "b", "-o", "jsonpath={.items[*].spec.size}"},
+			exit.OK, "9 8", ""},
+		"ordered": {[]string{"gizmos", "a", "b", "-o", "name", "--sort-by", ".spec.size"},
+			exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"absent": {[]string{"gizmos", "nope"}, exit.Failed, "",
+			"error: gizmos.example.com \"nope\" not found\n"},
+		"one absent": {[]string{"gizmos", "a", "nope"}, exit.Failed, a,
+			"error: gizmos.example.com \"nope\" not found\n"},
+		"absent, no matter":  {[]string{"gizmos", "nope", "--ignore-not-found"}, exit.OK, "", ""},
+		"nothing, no matter": {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, exit.OK, "", ""},
+		"type was meant": {[]string{"gizmos", "zoness"}, exit.Failed, "",
+			"did you mean zones.example.com?"},
+		"all namespaces": {[]string{"gizmos", "a", "-A"}, exit.Usage, "",
+			"objects have names within a namespace"},
+		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, exit.Usage, "",
+			"names and selectors exclude each other"},
+		"several types": {[]string{"things/a"}, exit.Usage, "", `"things" stands for 2 types`},
+		"not a name of types": {[]string{"zones", "system:x"}, exit.Failed, "",
+			`error: zones.example.com "system:x" not found`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,22 +74,28 @@ func TestDumpNamed(t *testing.T) {
 	}
 }
 
-// TestDumpDefinitions: behind their type, the names of CustomResourceDefinitions are not taken for the types that they define.
+// TestDumpDefinitions: behind their type, the names of CustomResourceDefinitions are not taken for the types
+// that they define.
 func TestDumpDefinitions(t *testing.T) {
-	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n", "customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
+	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n",
+		"customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
 	for name, tt := range map[string]struct {
 		args []string
 		code int
 		out  string
 	}{
-		"one":            {[]string{"crd", "workloads.demo.crdcache.dev"}, exit.OK, workloads},
-		"in full":        {[]string{"CustomResourceDefinitions.v1.apiextensions.k8s.io", "workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, exit.OK, workloads + routes},
-		"one is absent":  {[]string{"crds", "nope.example.com", "routes.demo.crdcache.dev"}, exit.Failed, routes},
-		"types":          {[]string{"environments", "routes.demo.crdcache.dev", "-l", "no=such"}, exit.OK, ""},
+		"one": {[]string{"crd", "workloads.demo.crdcache.dev"}, exit.OK, workloads},
+		"in full": {[]string{"CustomResourceDefinitions.v1.apiextensions.k8s.io",
+			"workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, exit.OK, workloads + routes},
+		"one is absent": {[]string{"crds", "nope.example.com", "routes.demo.crdcache.dev"},
+			exit.Failed, routes},
+		"types": {[]string{"environments", "routes.demo.crdcache.dev", "-l", "no=such"},
+			exit.OK, ""},
 		"no definitions": {[]string{"crds", "workloads", "-l", "no=such"}, exit.OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"dump", "-o", "name", "--from", demoData + "/crds"}, tt.args...)...).expect(t, tt.code, tt.out)
+			crdcache(t, append([]string{"dump", "-o", "name", "--from", demoData + "/crds"},
+				tt.args...)...).expect(t, tt.code, tt.out)
 		})
 	}
 }
@@ -89,10 +107,12 @@ func TestDumpOfConfig(t *testing.T) {
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
 	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
-		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL}, args...)...)
+		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s",
+			server.URL}, args...)...)
 		r.expect(t, exit.OK, "gizmo.example.com/a\n")
 	}
-	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL, "zone/north", "mine/a")
+	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL,
+		"zone/north", "mine/a")
 	r.expect(t, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n")
 }
 
@@ -105,10 +125,12 @@ func TestDumpOne(t *testing.T) {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
 	r = crdcache(t, "dump", "zones/north", "-o", "json", "-s", server.URL)
-	if r.code != exit.OK || !strings.HasPrefix(r.out, "{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
+	if r.code != exit.OK || !strings.HasPrefix(r.out,
+		"{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
-	server.Break(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden, Message: "eve may not"})
+	server.Break(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
+		Message: "eve may not"})
 	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
 	if r.code != exit.Forbidden || r.errOut != "error: eve may not\n" {
 		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
@@ -119,16 +141,20 @@ func TestDumpOne(t *testing.T) {
 func TestDumpSorted(t *testing.T) {
 	server := newCluster(t)
 	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"size": size, "node": "node-" + strings.Repeat("1", len(name))}))
+		server.Create(t, gizmos, object("Gizmo", "web", name,
+			map[string]any{"size": size, "node": "node-" + strings.Repeat("1", len(name))}))
 	}
-	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s", server.URL, "--sort-by"}
+	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s",
+		server.URL, "--sort-by"}
 	crdcache(t, append(args, "{.spec.size}")...).expect(t, exit.OK, "c b a d")
 	crdcache(t, append(args, "spec.node")...).expect(t, exit.OK, "a b c d")
 	r := crdcache(t, append(args, ".spec.nope")...)
-	if r.code != exit.Failed || !strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
+	if r.code != exit.Failed ||
+		!strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
-	if r := crdcache(t, append(args, ".spec")...); r.code != exit.Failed || !strings.Contains(r.errOut, "which has no order") {
+	if r := crdcache(t, append(args, ".spec")...); r.code != exit.Failed ||
+		!strings.Contains(r.errOut, "which has no order") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first ones.
+// flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first
+// ones.
 type flow struct {
 	*dumpOptions
 	types *session.Types
@@ -28,11 +29,12 @@ type flow struct {
 
 // flows reports whether objects can be printed before all of them have been read.
 func (o *dumpOptions) flows(types *session.Types) bool {
-	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Flows() && print.IsPipe(o.Out)
+	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Flows() &&
+		print.IsPipe(o.Out)
 }
 
-// flow prints the objects of a type page by page. It reports false, having printed nothing, if there is no first page: a
-// sync tries again, and has better errors.
+// flow prints the objects of a type page by page. It reports false, having printed nothing, if there is no
+// first page: a sync tries again, and has better errors.
 func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
 	options, err := types.Show(o.style)
 	if err != nil {
@@ -55,7 +57,8 @@ func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (
 		return o.tryAgain(waiting, types, "waiting for the first page of the list", err)
 	case ok:
 		f := &flow{dumpOptions: o, types: types, pages: continued(first, next)}
-		section := print.Section{Resource: types.Resources[0], Rows: rows(), Each: func(w *print.Writer) error { return f.each(reading, w) }}
+		section := print.Section{Resource: types.Resources[0], Rows: rows(),
+			Each: func(w *print.Writer) error { return f.each(reading, w) }}
 		err = print.Sections(reading, []print.Section{section}, options)
 	}
 	if err != nil && errors.Is(context.Cause(reading), print.ErrHungUp) {
@@ -65,7 +68,8 @@ func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (
 }
 
 // continued returns the first page and those that next returns.
-func continued(first []unstructured.Unstructured, next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
+func continued(first []unstructured.Unstructured,
+	next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		for page, err, ok := first, error(nil), true; ok && yield(page, err); {
 			page, err, ok = next()
@@ -98,19 +102,25 @@ func (f *flow) each(ctx context.Context, w *print.Writer) error {
 	return nil
 }
 
-// tryAgain leaves what failed to a sync, unless the time for waiting is up: then the error names what was waited for.
-func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wait string, err error) (done bool, _ error) {
+// tryAgain leaves what failed to a sync, unless the time for waiting is up: then the error names what was
+// waited for.
+func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wait string,
+	err error) (done bool, _ error) {
 	if waiting.Err() == nil {
 		return false, nil
 	}
 	current := status.Status{
-		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " + print.Line(err.Error()), LastError: err,
+		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " +
+			print.Line(err.Error()), LastError: err,
 	}
-	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current}, Cause: context.Cause(waiting)}
+	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current},
+		Cause: context.Cause(waiting)}
 }
 
-// rowsOfPages returns the client that lists the pages, and a func that returns their rows once the first page is listed.
-func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types, loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
+// rowsOfPages returns the client that lists the pages, and a func that returns their rows once the first page
+// is listed.
+func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
+	loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
 	var rows print.Rows
 	if o.style.Format.IsTable() {
 		var err error
@@ -125,14 +135,17 @@ func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types, loa
 	return types.Client, func() print.Rows { return rows }, nil
 }
 
-// rest prints the objects after the pages if the next page is lost: a list can be continued only for some minutes, and a
-// reader may be slow. Printed objects stay as they are; the rest is read anew.
+// rest prints the objects after the pages if the next page is lost: a list can be continued only for some
+// minutes, and a reader may be slow. Printed objects stay as they are; the rest is read anew.
 func (f *flow) rest(ctx context.Context, w *print.Writer, why error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {
-		return fmt.Errorf("%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
+		return fmt.
+			Errorf(
+				"%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
 	}
-	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource, print.Printable(f.last), print.Line(why.Error())))
+	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource,
+		print.Printable(f.last), print.Line(why.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {

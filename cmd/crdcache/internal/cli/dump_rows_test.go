@@ -14,42 +14,51 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestServeDumpsRows: tables that come as rows are those of objects, in their order and with the warnings of their version.
+// TestServeDumpsRows: tables that come as rows are those of objects, in their order and with the warnings of
+// their version.
 func TestServeDumpsRows(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
 	definition := &unstructured.Unstructured{}
-	deprecated := strings.Replace(roomCRD, "served: true", "served: true\n    deprecated: true\n    deprecationWarning: rooms are no more", 1)
+	deprecated := strings.Replace(roomCRD, "served: true",
+		"served: true\n    deprecated: true\n    deprecationWarning: rooms are no more", 1)
 	if err := yaml.Unmarshal([]byte(deprecated), &definition.Object); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, crd.GVR, definition)
 	for i, namespace := range []string{"web", "web-a", "web.a", "web0"} {
-		room := object("Room", namespace, "hall", map[string]any{"floor": int64(1_000_000 * i), "owner": "eve"})
+		room := object("Room", namespace, "hall", map[string]any{"floor": int64(1_000_000 * i),
+			"owner": "eve"})
 		room.SetLabels(map[string]string{"n": fmt.Sprint(i)})
 		server.Create(t, crd.GVR, room)
 	}
 	serve(t, io.Discard, "*.example.com", "-s", server.URL)
 	awaitServer(t, server.URL, 3)
 	for _, args := range [][]string{
-		{"rooms", "-A"}, {"rooms", "-n", "web-a", "-o", "wide"}, {"rooms", "-A", "--show-labels", "--show-kind", "--no-headers"}, {"rooms", "-A", "-L", "n", "-l", "n in (1,3)"},
-		{"rooms", "-n", "none"}, {"rooms", "-n", "none", "--ignore-not-found"}, {"room", "-A", "--quiet"}, {"gz", "-A", "-o", "wide"},
+		{"rooms", "-A"}, {"rooms", "-n", "web-a", "-o", "wide"}, {"rooms", "-A", "--show-labels",
+			"--show-kind", "--no-headers"}, {"rooms", "-A", "-L", "n", "-l", "n in (1,3)"},
+		{"rooms", "-n", "none"}, {"rooms", "-n", "none", "--ignore-not-found"}, {"room", "-A",
+			"--quiet"}, {"gz", "-A", "-o", "wide"},
 	} {
 		args = append([]string{"dump", "-s", server.URL}, args...)
 		want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if told := crdcache(t, append(args, "-v")...); told.out != want.out || !strings.Contains(told.errOut, "that keeps it, as rows") && args[len(args)-1] != "--quiet" {
+		if told := crdcache(t, append(args, "-v")...); told.out != want.out ||
+			!strings.Contains(told.errOut, "that keeps it, as rows") && args[len(args)-1] != "--quiet" {
 			t.Errorf("%q: %+v", args, told)
 		}
 	}
 	query := []string{"query", "rooms", "-A", "--where", "@.spec.floor > 1", "-s", server.URL}
-	if want, got := crdcache(t, append(query, "--cache", "none")...), crdcache(t, query...); got != want || !strings.Contains(got.errOut, "rooms are no more") {
+	if want, got := crdcache(t, append(query, "--cache", "none")...), crdcache(t, query...); got != want ||
+		!strings.Contains(got.errOut, "rooms are no more") {
 		t.Errorf("%+v, without a server %+v", got, want)
 	}
-	for _, args := range [][]string{{"rooms", "-A", "-o", "csv"}, {"rooms", "-A", "--sort-by", ".spec.floor"}, {"zones"}, {"rooms,gz", "-A"}} {
-		if r := crdcache(t, append([]string{"dump", "-v", "-s", server.URL}, args...)...); strings.Contains(r.errOut, "as rows") {
+	for _, args := range [][]string{{"rooms", "-A", "-o", "csv"}, {"rooms", "-A", "--sort-by", ".spec.floor"},
+		{"zones"}, {"rooms,gz", "-A"}} {
+		if r := crdcache(t, append([]string{"dump", "-v", "-s", server.URL},
+			args...)...); strings.Contains(r.errOut, "as rows") {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

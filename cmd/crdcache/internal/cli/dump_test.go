@@ -68,21 +68,26 @@ func TestTables(t *testing.T) {
 		want []string
 	}{
 		"one namespace": {[]string{"gizmos", "-n", "web"}, []string{"NAME COLOR", "a", "b red"}},
-		"all":           {[]string{"gizmos", "-A"}, []string{"NAMESPACE NAME COLOR", "web-2 c blue", "web a", "web b red"}},
-		"wide":          {[]string{"gizmos", "-n", "web", "-o", "wide"}, []string{"NAME COLOR SIZE", "a", "b red 3"}},
-		"no headers":    {[]string{"gizmos", "-n", "web", "--no-headers"}, []string{"a", "b red"}},
+		"all": {[]string{"gizmos", "-A"}, []string{"NAMESPACE NAME COLOR", "web-2 c blue",
+			"web a", "web b red"}},
+		"wide": {[]string{"gizmos", "-n", "web", "-o", "wide"},
+			[]string{"NAME COLOR SIZE", "a", "b red 3"}},
+		"no headers": {[]string{"gizmos", "-n", "web", "--no-headers"}, []string{"a", "b red"}},
 		"two types": {[]string{"gizmos,zones", "-n", "web"}, []string{
-			"NAME COLOR", "gizmo.example.com/a", "gizmo.example.com/b red", "", "NAME AGE", "zone.example.com/z"}},
+			"NAME COLOR", "gizmo.example.com/a", "gizmo.example.com/b red", "", "NAME AGE",
+			"zone.example.com/z"}},
 		"two types without headers": {[]string{"gizmos,zones", "-n", "web", "--no-headers"}, []string{
 			"gizmo.example.com/a", "gizmo.example.com/b red", "zone.example.com/z"}},
-		"one of two is empty": {[]string{"gizmos,zones", "-n", "none"}, []string{"NAME AGE", "zone.example.com/z"}},
+		"one of two is empty": {[]string{"gizmos,zones", "-n", "none"},
+			[]string{"NAME AGE", "zone.example.com/z"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
 			var got []string
 			for line := range strings.Lines(r.out) {
-				got = append(got, strings.TrimSuffix(young.ReplaceAllString(strings.Join(strings.Fields(line), " "), "-"), " -"))
+				got = append(got, strings.TrimSuffix(young.ReplaceAllString(strings.Join(strings.Fields(line),
+					" "), "-"), " -"))
 			}
 			if r.code != exit.OK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
 				t.Errorf("exit code %d, lines\n%q, want\n%q\nstderr %q", r.code, got, tt.want, r.errOut)
@@ -98,7 +103,8 @@ func TestManagedFields(t *testing.T) {
 	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
 	server.Create(t, gizmos, managed)
 	for _, format := range []string{"json", "yaml"} {
-		for flag, want := range map[string]bool{"--show-managed-fields": true, "--show-managed-fields=false": false} {
+		for flag, want := range map[string]bool{"--show-managed-fields": true,
+			"--show-managed-fields=false": false} {
 			r := crdcache(t, "dump", "gizmos", "-A", "-o", format, flag, "-s", server.URL)
 			if got := strings.Contains(r.out, "managedFields"); r.code != exit.OK || got != want {
 				t.Errorf("%s %s: managedFields are there: %v, want %v", format, flag, got, want)
@@ -115,12 +121,14 @@ func TestEmpty(t *testing.T) {
 		out, errOut string
 	}{
 		"table, all namespaces": {[]string{"gizmos", "-A"}, "", "No resources found\n"},
-		"table, one namespace":  {[]string{"gizmos", "-n", "web"}, "", "No resources found in web namespace.\n"},
+		"table, one namespace": {[]string{"gizmos", "-n", "web"}, "",
+			"No resources found in web namespace.\n"},
 		"table, default":        {[]string{"gizmos"}, "", "No resources found in default namespace.\n"},
 		"table, cluster-scoped": {[]string{"zones"}, "", "No resources found\n"},
 		"wide":                  {[]string{"zones", "-o", "wide"}, "", "No resources found\n"},
 		"name":                  {[]string{"zones", "-o", "name"}, "", ""},
-		"yaml":                  {[]string{"zones", "-o", "yaml"}, "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n", ""},
+		"yaml": {[]string{"zones", "-o", "yaml"},
+			"apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
@@ -143,11 +151,15 @@ func TestFailuresOfTypes(t *testing.T) {
 		code   int
 		errOut string
 	}{
-		"forbidden":     {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden, "zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
-		"unauthorized":  {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden, "zones.v1.example.com: Syncing (Unauthorized): the server's words"},
-		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), exit.Failed, "zones.v1.example.com: Degraded (NotFound): the server's words"},
-		"unknown":       {"gizmo,zonez", nil, exit.Failed, "did you mean zones"},
-		"not in time":   {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, exit.NotSynced, "zones.v1.example.com: Syncing"},
+		"forbidden": {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden,
+			"zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
+		"unauthorized": {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden,
+			"zones.v1.example.com: Syncing (Unauthorized): the server's words"},
+		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), exit.Failed,
+			"zones.v1.example.com: Degraded (NotFound): the server's words"},
+		"unknown": {"gizmo,zonez", nil, exit.Failed, "did you mean zones"},
+		"not in time": {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, exit.NotSynced,
+			"zones.v1.example.com: Syncing"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +195,8 @@ func TestListIsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != exit.OK {
 		t.Fatalf("exit code %d, %v:\n%s", r.code, err, r.out)
 	}
-	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" || list.Items[1].APIVersion != "example.com/v1" {
+	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" ||
+		list.Items[1].APIVersion != "example.com/v1" {
 		t.Errorf("the list is %+v", list)
 	}
 }
@@ -192,7 +205,8 @@ func TestListIsJSON(t *testing.T) {
 func TestProcessStderr(t *testing.T) {
 	server := newCluster(t)
 	server.Break(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
-	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL, "--timeout", "3s")
+	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL,
+		"--timeout", "3s")
 	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
 	var out, errOut bytes.Buffer
 	program.Stdout, program.Stderr = &out, &errOut
@@ -200,7 +214,8 @@ func TestProcessStderr(t *testing.T) {
 	if code := program.ProcessState.ExitCode(); err == nil || code != exit.NotSynced {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") || strings.Count(got, "\n") != 1 || out.String() != "" {
+	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") ||
+		strings.Count(got, "\n") != 1 || out.String() != "" {
 		t.Errorf("stdout %q, stderr:\n%s", out.String(), got)
 	}
 }
@@ -221,7 +236,8 @@ func TestSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // the exit code is what it is about
-	if code := program.ProcessState.ExitCode(); code != exit.Interrupted || errOut.String() != "error: interrupted\n" {
+	if code := program.ProcessState.ExitCode(); code != exit.Interrupted ||
+		errOut.String() != "error: interrupted\n" {
 		t.Errorf("exit code %d, stderr %q", code, errOut.String())
 	}
 }

@@ -45,7 +45,9 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache eval '@.spec.replicas > 4 && !@.spec.paused' -f workloads/",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
+				return exit.
+					Usagef(
+						"give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -53,9 +55,11 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:              runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
-	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON, or a snapshot; - is standard input. May be repeated.")
+	set.StringSliceVarP(&f.files, "filename", "f", nil,
+		"File or directory with objects, YAML or JSON, or a snapshot; - is standard input. May be repeated.")
 	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with everything below them.")
-	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(), "How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
+	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(),
+		"How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
 	print.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
 	set.BoolVar(&f.quiet, "quiet", false, "Do not explain on stderr why there is no value.")
 	return cmd
@@ -70,9 +74,11 @@ type evalOptions struct {
 	quiet     bool
 }
 
-func (f *evalFlags) toOptions(_ *cobra.Command, args []string, streams genericiooptions.IOStreams) (*evalOptions, error) {
+func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*evalOptions, error) {
 	if len(f.files) == 0 {
-		return nil, exit.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
+		return nil, exit.
+			Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
 	dialect := jsonpath.Literal
 	switch f.dialect {
@@ -86,21 +92,23 @@ func (f *evalFlags) toOptions(_ *cobra.Command, args []string, streams genericio
 	if err != nil {
 		return nil, err
 	}
-	return &evalOptions{IOStreams: streams, expr: compiled, files: f.files, recursive: f.recursive, quiet: f.quiet}, nil
+	return &evalOptions{IOStreams: streams, expr: compiled, files: f.files, recursive: f.recursive,
+		quiet: f.quiet}, nil
 }
 
 // errNoObjects is for files that hold nothing.
 var errNoObjects = errors.New("the files hold no objects")
 
-// run evaluates the expression on every object. What cannot be read does not keep the others from being shown; the error
-// joins what went wrong.
+// run evaluates the expression on every object. What cannot be read does not keep the others from being
+// shown; the error joins what went wrong.
 func (o *evalOptions) run(ctx context.Context) error {
 	for _, w := range o.expr.Warnings() {
 		o.warn(w.Text())
 	}
 	out := bufio.NewWriter(o.Out)
 	err := o.showAll(ctx, out)
-	if flushed := out.Flush(); flushed != nil && err == nil { // also what came before an error, to the end of its line
+	// also what came before an error, to the end of its line
+	if flushed := out.Flush(); flushed != nil && err == nil {
 		return fmt.Errorf("writing the output: %w", flushed)
 	}
 	return err
@@ -113,12 +121,13 @@ func (o *evalOptions) warn(text string) {
 	}
 }
 
-// showAll reads the objects of all files, lists taken apart, and shows each as soon as it is read. The first one waits
-// for a second: it is only named when there are several.
+// showAll reads the objects of all files, lists taken apart, and shows each as soon as it is read. The first
+// one waits for a second: it is only named when there are several.
 func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
-	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
+	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In,
+		Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
 	err := offline.ReadFiles(ctx, options, nil, func(object *unstructured.Unstructured, _ func(error)) error {
 		switch objects++; objects {
 		case 1:

@@ -23,8 +23,8 @@ type expression interface {
 	Warnings() []jsonpath.Diagnostic
 }
 
-// compile reads a path, or else a condition. A condition that is a path as well, such as @.spec.paused, is read as the
-// path, which says more.
+// compile reads a path, or else a condition. A condition that is a path as well, such as @.spec.paused, is
+// read as the path, which says more.
 func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	path, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
 	if err == nil {
@@ -45,8 +45,8 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	return nil, exit.Usagef("the %s is wrong: %v", what, err)
 }
 
-// operatorAt reports whether an expression could not be read as a path because of an operator, so that a condition is
-// meant.
+// operatorAt reports whether an expression could not be read as a path because of an operator, so that a
+// condition is meant.
 func operatorAt(expr string, offset int) bool {
 	return offset < len(expr) && strings.IndexByte("=!<>&|(", expr[offset]) >= 0
 }

@@ -27,7 +27,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// TestEval: values are printed one a line as JSON, and where there is none stderr tells how far the path leads.
+// TestEval: values are printed one a line as JSON, and where there is none stderr tells how far the path
+// leads.
 func TestEval(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	const nothing = "gizmo.example.com/web/a: no value: "
@@ -36,16 +37,25 @@ func TestEval(t *testing.T) {
 		"{.spec.parts[*].size}":       {"1\n2.5\n", ""},
 		".spec.none":                  {"null\n", ""},
 		".spec.parts[?(@.id==\"q\")]": {`{"id":"q","size":2.5}` + "\n", ""},
-		".spec.prats":                 {"", nothing + ".spec is a map with the keys empty, none, parts; .prats finds nothing there\n"},
-		"{.spec.Parts[0]}":            {"", nothing + ".spec is a map with the keys empty, none, parts; .Parts finds nothing there; did you mean parts?\n"},
-		".spec.parts.id":              {"", nothing + ".spec.parts is a list of 2; .id finds nothing there; to look into each element write [*] before it\n"},
-		".spec.empty[*]":              {"", nothing + ".spec.empty is an empty map; [*] finds nothing there; [*] takes the elements of lists; for the values of a map write .*\n"},
-		".spec.none.x":                {"", nothing + ".spec.none is null; .x finds nothing there\n"},
-		".spec.parts[*].zz":           {"", nothing + ".spec.parts[*] gives 2 values, and .zz gives none of them anything; the first is a map with the keys id, size\n"},
-		".spec.parts[7]":              {"", nothing + ".spec.parts is a list of 2; [7] finds nothing there\n"},
-		".metadata.name.x":            {"", nothing + ".metadata.name is the string \"a\"; .x finds nothing there\n"},
-		".metadata.labels.app":        {"", nothing + ".metadata.labels is a map with the keys app.kubernetes.io/name; .app finds nothing there; did you mean [\"app.kubernetes.io/name\"]?\n"},
-		".nope":                       {"", nothing + "the object is a map with the keys apiVersion, kind, metadata, spec; .nope finds nothing there\n"},
+		".spec.prats": {"",
+			nothing + ".spec is a map with the keys empty, none, parts; .prats finds nothing there\n"},
+		"{.spec.Parts[0]}": {"",
+			nothing + ".spec is a map with the keys empty, none, parts; .Parts finds nothing there; did you mean parts?\n"},
+		".spec.parts.id": {"",
+			nothing + ".spec.parts is a list of 2; .id finds nothing there; to look into each element write [*] before it\n"},
+		".spec.empty[*]": {"",
+			nothing + ".spec.empty is an empty map; [*] finds nothing there; [*] takes the elements of lists; for the values of a map write .*\n"},
+		".spec.none.x": {"", nothing + ".spec.none is null; .x finds nothing there\n"},
+		".spec.parts[*].zz": {"",
+			nothing + ".spec.parts[*] gives 2 values, and .zz gives none of them anything; the first is a map with the keys id, size\n"},
+		".spec.parts[7]": {"",
+			nothing + ".spec.parts is a list of 2; [7] finds nothing there\n"},
+		".metadata.name.x": {"",
+			nothing + ".metadata.name is the string \"a\"; .x finds nothing there\n"},
+		".metadata.labels.app": {"",
+			nothing + ".metadata.labels is a map with the keys app.kubernetes.io/name; .app finds nothing there; did you mean [\"app.kubernetes.io/name\"]?\n"},
+		".nope": {"",
+			nothing + "the object is a map with the keys apiVersion, kind, metadata, spec; .nope finds nothing there\n"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			r := crdcache(t, "eval", path, "-f", file)
@@ -62,12 +72,14 @@ func TestEval(t *testing.T) {
 
 // TestEvalManyObjects: several objects, from lists, documents and standard input, are told apart by name.
 func TestEvalManyObjects(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects+"---\n"+`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Zone","metadata":{"name":"b"}}]}`)
+	file := write(t, "a.yaml", evalObjects+"---\n"+
+		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Zone","metadata":{"name":"b"}}]}`)
 	want := "gizmo.example.com/web/a\t\"a\"\nzone/b\t\"b\"\n"
 	crdcache(t, "eval", ".metadata.name", "-f", file).expect(t, exit.OK, want)
 
 	var out, errOut bytes.Buffer
-	code := cli.Main(t.Context(), []string{"crdcache", "eval", ".metadata.name", "-f", "-"}, strings.NewReader(evalObjects), &out, &errOut)
+	code := cli.Main(t.Context(), []string{"crdcache", "eval", ".metadata.name", "-f", "-"},
+		strings.NewReader(evalObjects), &out, &errOut)
 	result{code, out.String(), errOut.String()}.expect(t, exit.OK, "\"a\"\n")
 }
 
@@ -89,14 +101,18 @@ func TestEvalErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":       {[]string{"-f", good}, exit.Usage, "error: give one path or condition, as in "},
-		"two paths":     {[]string{".a", ".b", "-f", good}, exit.Usage, "got 2 arguments"},
-		"no file":       {[]string{".a"}, exit.Usage, "error: name a file with --filename (-f)"},
-		"dialect":       {[]string{".a", "-f", good, "--dialect", "sql"}, exit.Usage, `there is no dialect "sql"; use literal or kubectl`},
-		"broken path":   {[]string{".spec[", "-f", good}, exit.Usage, "error: the path is wrong: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
-		"missing file":  {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, exit.Failed, "no such file"},
-		"broken file":   {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, exit.Failed, "b.yaml"},
-		"empty file":    {[]string{".a", "-f", write(t, "c.yaml", "")}, exit.Failed, "error: the files hold no objects"},
+		"no path":   {[]string{"-f", good}, exit.Usage, "error: give one path or condition, as in "},
+		"two paths": {[]string{".a", ".b", "-f", good}, exit.Usage, "got 2 arguments"},
+		"no file":   {[]string{".a"}, exit.Usage, "error: name a file with --filename (-f)"},
+		"dialect": {[]string{".a", "-f", good, "--dialect", "sql"}, exit.Usage,
+			`there is no dialect "sql"; use literal or kubectl`},
+		"broken path": {[]string{".spec[", "-f", good}, exit.Usage,
+			"error: the path is wrong: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
+		"missing file": {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, exit.Failed,
+			"no such file"},
+		"broken file": {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, exit.Failed, "b.yaml"},
+		"empty file": {[]string{".a", "-f", write(t, "c.yaml", "")}, exit.Failed,
+			"error: the files hold no objects"},
 		"not an object": {[]string{".a", "-f", write(t, "d.yaml", "- 1")}, exit.Failed, "d.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

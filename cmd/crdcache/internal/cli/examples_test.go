@@ -105,8 +105,8 @@ func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
 	}
 }
 
-// shellCommands splits a line into commands with their words, as far as the examples go: quotes, pipes, and what is
-// written to a file.
+// shellCommands splits a line into commands with their words, as far as the examples go: quotes, pipes, and
+// what is written to a file.
 func shellCommands(t *testing.T, line string) [][]string {
 	t.Helper()
 	words := regexp.MustCompile(`'[^']*'|[^\s']+`).FindAllString(line, -1)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// SetAccountInterval sets the time between two looks at the credentials of an exec program until the test ends.
+// SetAccountInterval sets the time between two looks at the credentials of an exec program until the test
+// ends.
 func SetAccountInterval(t *testing.T, interval time.Duration) {
 	before := accountInterval
 	accountInterval = interval

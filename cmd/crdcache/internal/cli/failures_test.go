@@ -49,12 +49,17 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown character": {[]string{"a b"}, `error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
-		"escape sequence":   {[]string{"\x1b[31m"}, `error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
-		"empty type":        {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
-		"object name":       {[]string{"zones,pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
-		"resource path":     {[]string{"g.io/v1/pods"}, `error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
-		"request timeout":   {[]string{"widgets", "--request-timeout", "soon"}, `error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
+		"unknown character": {[]string{"a b"},
+			`error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
+		"escape sequence": {[]string{"\x1b[31m"},
+			`error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
+		"empty type": {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
+		"object name": {[]string{"zones,pods/x"},
+			`error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
+		"resource path": {[]string{"g.io/v1/pods"},
+			`error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
+		"request timeout": {[]string{"widgets", "--request-timeout", "soon"},
+			`error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +81,8 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 
 func TestNamespaceThatCannotBe(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
-	if code != exit.Usage || out != "" || !strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
+	if code != exit.Usage || out != "" ||
+		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 	}
 }
@@ -88,7 +94,8 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	if code != exit.NotSynced || out != "" {
 		t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
 	}
-	want := "error: not synced: the API server at " + server.URL + " did not tell within 50ms which types it has\n"
+	want := "error: not synced: the API server at " + server.URL +
+		" did not tell within 50ms which types it has\n"
 	if diff := cmp.Diff(want, errOut); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
@@ -104,7 +111,8 @@ func TestAnonymous(t *testing.T) {
 	}))
 	defer server.Close()
 	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
-	if code != exit.Forbidden || !strings.Contains(errOut, `User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
+	if code != exit.Forbidden || !strings.Contains(errOut,
+		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
 		t.Errorf("exit code %d, stderr %q", code, errOut)
 	}
 }
@@ -117,7 +125,8 @@ func TestThrottledDiscovery(t *testing.T) {
 	}))
 	defer server.Close()
 	for _, command := range []string{
-		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets", "tree widgets/a",
+		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets",
+		"tree widgets/a",
 		"stats widgets", "resources", "suggest widgets.example.com", "version --live", "serve widgets",
 		"snapshot save " + filepath.Join(t.TempDir(), "file") + " widgets",
 	} {
@@ -150,7 +159,8 @@ func TestServerFailureIsSaidOnce(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
-			server.Break(apitest.Fault{Path: "/api", Status: tt.status}, apitest.Fault{Path: "/apis", Status: tt.status})
+			server.Break(apitest.Fault{Path: "/api", Status: tt.status},
+				apitest.Fault{Path: "/apis", Status: tt.status})
 			code, out, errOut := run(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
 			if code != tt.code || out != "" {
 				t.Errorf("exit code %d with output %q, want %d without", code, out, tt.code)
@@ -169,7 +179,8 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 	}))
 	defer server.Close()
 	code, out, errOut := run(t, "dump", "widgets", "gadgets", "-s", server.URL)
-	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 || strings.Contains(errOut, "\x1b") {
+	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 ||
+		strings.Contains(errOut, "\x1b") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 	}
 }
@@ -201,13 +212,15 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 			server := widgetServer(t)
 			server.Break(apitest.Fault{Path: widgetCRD, Status: tt.status})
 			if !tt.tables {
-				server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: "list", Status: http.StatusNotAcceptable})
+				server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: "list",
+					Status: http.StatusNotAcceptable})
 			}
 			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", server.URL)
 			if code != exit.OK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
 				t.Errorf("exit code %d, stdout:\n%s", code, out)
 			}
-			if strings.Count(errOut, "\n") != tt.lines || tt.lines > 0 && !strings.HasPrefix(errOut, "warning: widgets.v1.example.com is shown with") {
+			if strings.Count(errOut, "\n") != tt.lines || tt.lines > 0 &&
+				!strings.HasPrefix(errOut, "warning: widgets.v1.example.com is shown with") {
 				t.Errorf("want %d warnings on stderr:\n%s", tt.lines, errOut)
 			}
 		})
@@ -218,7 +231,8 @@ func TestReportIsOneSafeLine(t *testing.T) {
 	var out bytes.Buffer
 	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLine)))
 	got := out.String()
-	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > print.MaxLine+20 {
+	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 ||
+		len([]rune(got)) > print.MaxLine+20 {
 		t.Errorf("%q", got)
 	}
 }
@@ -227,26 +241,30 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// TestWrongSelector: a selector that the server does not take is said at once, and keeps no other type from being
-// printed.
+// TestWrongSelector: a selector that the server does not take is said at once, and keeps no other type from
+// being printed.
 func TestWrongSelector(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
 		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
 	server.Create(t, gadgets, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a", "namespace": "default"},
+		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a",
+			"namespace": "default"},
 	}})
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest, Message: "no such field"})
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
+		Message: "no such field"})
 	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait without end
 	for _, verb := range []string{"dump", "query", "watch", "stats"} {
 		if verb == "stats" {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
 		}
 		code, _, errOut := run(t, append([]string{verb, "widgets"}, args...)...)
-		if code != exit.Failed || !strings.Contains(errOut, "RequestFailed") || strings.Contains(errOut, "gave up") {
+		if code != exit.Failed || !strings.Contains(errOut, "RequestFailed") ||
+			strings.Contains(errOut, "gave up") {
 			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, exit.Failed, errOut)
 		}
 	}
-	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name", "--timeout", "0")
+	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
+		"--timeout", "0")
 	if code != exit.Failed || out != "gadget.example.com/a\n" {
 		t.Errorf("exit code %d, stdout %q, stderr\n%s", code, out, errOut)
 	}

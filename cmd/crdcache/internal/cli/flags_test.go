@@ -20,7 +20,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-var rewriteFlags = flag.Bool("rewrite-flags", false, "write which flags the commands take together into testdata/flags")
+var rewriteFlags = flag.Bool("rewrite-flags", false,
+	"write which flags the commands take together into testdata/flags")
 
 // flagObjects are what the command lines of TestFlagPairs read.
 const flagObjects = `
@@ -37,10 +38,12 @@ spec: {color: red, size: 2}
 
 // objectFormats are the values of --output for verbs that print objects; the templates stand for their likes.
 var objectFormats = []string{
-	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name", "jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
+	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name",
+	"jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
 }
 
-// flagVerb is a verb and what its flags are tried with. A flag that is not listed in values has to be boolean.
+// flagVerb is a verb and what its flags are tried with. A flag that is not listed in values has to be
+// boolean.
 type flagVerb struct {
 	args   []string
 	values map[string][]string
@@ -54,62 +57,87 @@ type flagVerb struct {
 
 // flagVerbs are all verbs with the values of their flags. DIR is where the files are.
 var flagVerbs = map[string]flagVerb{
-	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
+	"dump": {args: []string{"gizmos", "--from=-"},
+		values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"},
+			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
 	"watch": {
-		args:   []string{"gizmos", "--from=-"},
-		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "color": {"always", "never"}, "cache": {"none"}})),
-		needs:  map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
+		args: []string{"gizmos", "--from=-"},
+		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"},
+			"color": {"always", "never"}, "cache": {"none"}})),
+		needs: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: reading(conditions(map[string][]string{
-			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"}, "continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
+			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
+			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
-		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
+		needs: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},
+			"--descending": {"--sort-by=size"}},
 		endless: "none",
 	},
 	"serve": {
-		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"}, "web-address": {"127.0.0.1:0"}}),
+		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"},
+			"web-address": {"127.0.0.1:0"}}),
 	},
-	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}, "cache": {"none"}}), endless: "none"},
+	"stats": {args: []string{"gizmos", "--from=-"},
+		values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},
+			"cache": {"none"}}), endless: "none"},
 	"tree": {
-		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),
+		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json",
+			"yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),
 		endless: "none",
 	},
-	"resources":    {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
-	"serve status": {args: []string{"--server=http://127.0.0.1:1"}, values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
-	"serve stop":   {args: []string{"--server=http://127.0.0.1:1"}, values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
+	"resources": {args: []string{"--from=-"},
+		values: reading(map[string][]string{"output": {"table", "wide", "name", "json",
+			"yaml"}}), endless: "none"},
+	"serve status": {args: []string{"--server=http://127.0.0.1:1"},
+		values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
+	"serve stop": {args: []string{"--server=http://127.0.0.1:1"},
+		values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
 	"snapshot save": {
-		args: []string{"DIR/saved.snapshot", "gizmos", "--from=-"}, values: reading(map[string][]string{"redact-config": {"DIR/redact.yaml"}}), endless: "none",
+		args: []string{"DIR/saved.snapshot", "gizmos",
+			"--from=-"}, values: reading(map[string][]string{"redact-config": {"DIR/redact.yaml"}}),
+		endless: "none",
 	},
-	"snapshot info": {args: []string{"DIR/gizmos.snapshot"}, values: map[string][]string{"output": {"text", "json", "yaml"}}, endless: "none"},
+	"snapshot info": {args: []string{"DIR/gizmos.snapshot"},
+		values: map[string][]string{"output": {"text", "json", "yaml"}}, endless: "none"},
 	"snapshot diff": {
-		args:    []string{"DIR/gizmos.snapshot", "live", "--from=-"},
-		values:  reading(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"}, "color": {"always", "never"}}),
+		args: []string{"DIR/gizmos.snapshot", "live", "--from=-"},
+		values: reading(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"},
+			"color": {"always", "never"}}),
 		endless: "none",
 	},
 	"suggest": {
-		args: []string{"workloads", "--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}), noFiles: []string{"--crds"}, endless: "none",
+		args: []string{"workloads",
+			"--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}),
+		noFiles: []string{"--crds"}, endless: "none",
 	},
 	"validate": {
-		args: []string{demoConfig}, values: reading(map[string][]string{"output": {"text", "json"}, "crds": {demoCRDs}, "from": {demoCRDs}}),
-		needs: map[string][]string{"--live": {"--from=" + demoCRDs}, "--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
+		args: []string{demoConfig}, values: reading(map[string][]string{"output": {"text", "json"},
+			"crds": {demoCRDs}, "from": {demoCRDs}}),
+		needs: map[string][]string{"--live": {"--from=" + demoCRDs},
+			"--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
 	},
 	"version": {
 		values: reading(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
-		needs:  map[string][]string{"--live": {"--server=http://127.0.0.1:1"}, "--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
+		needs: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
+			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
 	},
 	"eval": {
-		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"}, "dialect": {"kubectl"}},
-		needs: map[string][]string{"--dialect": {"--filename=DIR"}, "--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}}, endless: "none",
+		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"},
+			"dialect": {"kubectl"}},
+		needs: map[string][]string{"--dialect": {"--filename=DIR"}, "--quiet": {"--filename=DIR"},
+			"--recursive": {"--filename=DIR"}}, endless: "none",
 	},
 }
 
 // reading adds the values of flags of verbs that read a cluster or files.
 func reading(values map[string][]string) map[string][]string {
 	for name, value := range map[string]string{
-		"namespace": "web", "selector": "app", "field-selector": "metadata.name=a", "timeout": "1m", "config": "DIR/config.yaml",
+		"namespace": "web", "selector": "app", "field-selector": "metadata.name=a", "timeout": "1m",
+		"config": "DIR/config.yaml",
 	} {
 		values[name] = []string{value}
 	}
@@ -123,21 +151,24 @@ func conditions(values map[string][]string) map[string][]string {
 	return values
 }
 
-// TestFlagPairs plays every flag of every verb beside every other one. What is accepted and how the rest is refused is
-// in testdata/flags, to be read by someone who asks of each pair that is accepted whether both flags do something.
+// TestFlagPairs plays every flag of every verb beside every other one. What is accepted and how the rest is
+// refused is in testdata/flags, to be read by someone who asks of each pair that is accepted whether both
+// flags do something.
 func TestFlagPairs(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("NO_COLOR", "")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"config.yaml": gizmoIndexes, "object.yaml": flagObjects, "redact.yaml": "redact: [{type: gizmos, paths: [.spec.color]}]",
+		"config.yaml": gizmoIndexes, "object.yaml": flagObjects,
+		"redact.yaml": "redact: [{type: gizmos, paths: [.spec.color]}]",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from", filepath.Join(dir, "object.yaml")).expect(t, exit.OK, "")
+	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from",
+		filepath.Join(dir, "object.yaml")).expect(t, exit.OK, "")
 	for _, cmd := range everyCommand(cli.Command()) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
 		verb, ok := flagVerbs[name]
@@ -205,7 +236,8 @@ func TestFilesNeedNoCluster(t *testing.T) {
 				want = "--from has no effect: files tell no version of a server"
 			}
 			if r.code != exit.Usage || r.out != "" || r.errOut != "error: "+want+"\n" {
-				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out, r.errOut, want)
+				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out,
+					r.errOut, want)
 			}
 		})
 	}
@@ -274,7 +306,8 @@ func (v flagVerb) with(setting string) []string {
 // flagToken is what --continue takes after the first object.
 func flagToken(t *testing.T, dir string) string {
 	var out, errOut bytes.Buffer
-	code := cli.Main(t.Context(), []string{"crdcache", "query", "gizmos", "--from", filepath.Join(dir, "object.yaml"), "--limit=1"}, nil, &out, &errOut)
+	code := cli.Main(t.Context(), []string{"crdcache", "query", "gizmos", "--from",
+		filepath.Join(dir, "object.yaml"), "--limit=1"}, nil, &out, &errOut)
 	_, token, ok := strings.Cut(errOut.String(), "--continue ")
 	if code != exit.OK || !ok {
 		t.Fatalf("exit code %d, stderr %s", code, errOut.String())
@@ -287,8 +320,9 @@ func flagName(setting string) string {
 	return name
 }
 
-// verdict is what becomes of a command line: it is accepted, or the first line of what is said against it. What goes
-// on until it is interrupted is accepted as soon as it reads objects, which is after its flags were checked.
+// verdict is what becomes of a command line: it is accepted, or the first line of what is said against it.
+// What goes on until it is interrupted is accepted as soon as it reads objects, which is after its flags were
+// checked.
 func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -341,7 +375,8 @@ func TestLabelColumnHeaders(t *testing.T) {
 		"escape":   {"\x1b[1m", "NAMESPACE,NAME,AGE,\ufffd[1M\nweb,a,,\nweb,b,,\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, "dump", "gizmos", "--from", file, "--quiet", "-o", "csv", "-L", tt.columns).expect(t, exit.OK, tt.want)
+			crdcache(t, "dump", "gizmos", "--from", file, "--quiet", "-o", "csv", "-L", tt.columns).expect(t,
+				exit.OK, tt.want)
 		})
 	}
 }

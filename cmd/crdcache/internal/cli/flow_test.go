@@ -28,7 +28,8 @@ const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "Cust
 	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 	"additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}, {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}`
 
-// pagedServer serves many gizmos, and as many widgets that no CRD defines. Lists of either that go on are held back.
+// pagedServer serves many gizmos, and as many widgets that no CRD defines. Lists of either that go on are
+// held back.
 type pagedServer struct {
 	*httptest.Server
 	storage *readapi.Storage
@@ -48,13 +49,17 @@ func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
 	s := &pagedServer{storage: readapi.NewStorage(readapi.StorageOptions{}), held: make(chan *heldPage)}
 	s.apply(t, gizmoDefinition)
-	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
+	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
+		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
 	if err := s.storage.SetType(widgets); err != nil {
 		t.Fatal(err)
 	}
 	for i := range flowing {
 		s.gizmo(t, i, "red")
-		s.apply(t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
+		s.apply(
+			t, fmt.
+				Sprintf(
+					`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
 	}
 	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +94,10 @@ func (s *pagedServer) apply(t *testing.T, text string) {
 
 func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
 	t.Helper()
-	s.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
+	s.apply(
+		t, fmt.
+			Sprintf(
+				`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
 }
 
 // goOn answers what is held back, until the end of the test.
@@ -125,7 +133,8 @@ func pipeline(t *testing.T, args ...string) *piped {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &piped{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
 	go func() { // ended by the command, which ends with ctx
-		p.code <- cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, &p.errOut)
+		p.code <- cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""),
+			writer, &p.errOut)
 		_ = writer.Close()
 	}()
 	t.Cleanup(func() {
@@ -170,10 +179,11 @@ func (p *piped) rest(t *testing.T) string {
 	return string(text)
 }
 
-var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl", "custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
+var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
+	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
 
-// TestDumpFlows: who reads from a pipe gets the first objects while the server still holds back the others, and in the
-// end what is printed into a file, where everything is read first.
+// TestDumpFlows: who reads from a pipe gets the first objects while the server still holds back the others,
+// and in the end what is printed into a file, where everything is read first.
 func TestDumpFlows(t *testing.T) {
 	server := newPagedServer(t)
 	for _, name := range []string{"gizmos", "widgets"} {
@@ -189,22 +199,30 @@ func TestDumpFlows(t *testing.T) {
 					t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 				}
 				if want := crdcache(t, args...); got != want.out {
-					t.Errorf("stdout has %d lines, want %d:\n%.300s\nwant\n%.300s", strings.Count(got, "\n"), strings.Count(want.out, "\n"), got, want.out)
+					t.Errorf("stdout has %d lines, want %d:\n%.300s\nwant\n%.300s", strings.Count(got, "\n"),
+						strings.Count(want.out, "\n"), got, want.out)
 				}
 			})
 		}
 	}
 }
 
-// TestDumpFlowsOn: when the server has forgotten the list that is being printed, each object that stays is printed once.
+// TestDumpFlowsOn: when the server has forgotten the list that is being printed, each object that stays is
+// printed once.
 func TestDumpFlowsOn(t *testing.T) {
-	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"}, {"gizmos", "csv"}, {"widgets", "table"}} {
+	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"},
+		{"gizmos", "csv"}, {"widgets", "table"}} {
 		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
 			server := newPagedServer(t)
-			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format, "--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
+			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format,
+				"--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
 			held := p.held(t, server)
-			server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
-			server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`)
+			server.
+				apply(
+					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
+			server.
+				apply(
+					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`)
 			resource := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
 			server.storage.Delete(resource, "web", "g0002")
 			server.storage.Delete(resource, "web", "g1002")
@@ -213,7 +231,8 @@ func TestDumpFlowsOn(t *testing.T) {
 			server.goOn(t)
 			var got, want []string
 			for line := range strings.Lines(p.rest(t)) {
-				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",", " ").Replace(line)), " ")
+				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",",
+					" ").Replace(line)), " ")
 				got = append(got, name)
 			}
 			for i := range flowing {
@@ -231,7 +250,8 @@ func TestDumpFlowsOn(t *testing.T) {
 			if code := <-p.code; code != exit.OK || !slices.Equal(got, want) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
-			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) || !strings.Contains(said, "what comes after web/") || strings.Count(said, "\n") != 1 {
+			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) ||
+				!strings.Contains(said, "what comes after web/") || strings.Count(said, "\n") != 1 {
 				t.Errorf("stderr:\n%s", said)
 			}
 		})
@@ -264,12 +284,14 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 	})
 	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
 	p.rest(t)
-	if code := <-p.code; code != exit.NotSynced || !strings.Contains(p.errOut.String(), "waiting for the first page") {
+	if code := <-p.code; code != exit.NotSynced || !strings.Contains(p.errOut.String(),
+		"waiting for the first page") {
 		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 	}
 }
 
-// TestQueryIsTheSameInPipe: a query has the same answer, in the same order, whether or not a program reads it.
+// TestQueryIsTheSameInPipe: a query has the same answer, in the same order, whether or not a program reads
+// it.
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
 	server.goOn(t)
@@ -277,8 +299,10 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 		server.gizmo(t, i, "blue")
 	}
 	// In the order of the server, this is before all others; by namespace and name it is the last.
-	server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
-	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}", "path: .spec.color}\n    - {name: first, path: .spec.color, maxValueBytes: 3}", 1))
+	server.apply(
+		t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
+	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}",
+		"path: .spec.color}\n    - {name: first, path: .spec.color, maxValueBytes: 3}", 1))
 	tests := map[string][]string{
 		"path":      {"gizmos", "--where", `@.spec.color == "blue"`},
 		"index":     {"gizmos", "--index", "color=blue", "--config", config},
@@ -298,7 +322,8 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 			got := p.rest(t)
 			want := crdcache(t, args...)
 			if code := <-p.code; code != exit.OK || p.errOut.String() != want.errOut || got != want.out {
-				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code, strings.Count(got, "\n"), strings.Count(want.out, "\n"),
+				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code,
+					strings.Count(got, "\n"), strings.Count(want.out, "\n"),
 					got, want.out, p.errOut.String(), want.errOut)
 			}
 			if name == "path" && !strings.HasPrefix(lastLine(got), "web-2") {
@@ -313,7 +338,8 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type whose schema and columns a command needs.
+// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type whose schema and columns a command
+// needs.
 func TestDefinitionIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
 	server.goOn(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestFollowInterrupted: an interrupt ends commands that follow types wherever they are, and is all that is said.
+// TestFollowInterrupted: an interrupt ends commands that follow types wherever they are, and is all that is
+// said.
 func TestFollowInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {
@@ -21,11 +22,13 @@ func TestFollowInterrupted(t *testing.T) {
 				var out, errOut bytes.Buffer
 				code := make(chan int)
 				go func() { // ended by cancel
-					code <- cli.Main(ctx, append(append([]string{"crdcache"}, args...), "gizmos.example.com", "-A", "-s", server.URL), nil, &out, &errOut)
+					code <- cli.Main(ctx, append(append([]string{"crdcache"}, args...), "gizmos.example.com",
+						"-A", "-s", server.URL), nil, &out, &errOut)
 				}()
 				server.AwaitRequest(t, path)
 				cancel()
-				if got := <-code; got != exit.Interrupted || out.String() != "" || errOut.String() != "error: interrupted\n" {
+				if got := <-code; got != exit.Interrupted || out.String() != "" ||
+					errOut.String() != "error: interrupted\n" {
 					t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
 				}
 			})

@@ -24,24 +24,34 @@ func certificate(i int) map[string]any {
 	return map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
 		"metadata": map[string]any{
-			"annotations":       map[string]any{"note": fmt.Sprintf("owner=%s contact=oncall@%[1]s.example.com runbook=https://wiki.example.com/certificates#rotation", team), "checksum": fmt.Sprintf("%064x", i*7919)},
-			"creationTimestamp": at, "generation": 1, "name": name, "namespace": team, "resourceVersion": fmt.Sprint(1000 + i), "uid": fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(i)*104729, i),
-			"labels": map[string]any{"app.kubernetes.io/instance": name, "app.kubernetes.io/name": "web", "team": team},
+			"annotations": map[string]any{"note": fmt.
+				Sprintf(
+					"owner=%s contact=oncall@%[1]s.example.com runbook=https://wiki.example.com/certificates#rotation", team), "checksum": fmt.Sprintf("%064x", i*7919)},
+			"creationTimestamp": at, "generation": 1, "name": name, "namespace": team,
+			"resourceVersion": fmt.Sprint(1000 + i), "uid": fmt.Sprintf("%08x-0000-4000-8000-%012x",
+				uint32(i)*104729, i),
+			"labels": map[string]any{"app.kubernetes.io/instance": name, "app.kubernetes.io/name": "web",
+				"team": team},
 		},
 		"spec": map[string]any{
-			"commonName": domain, "dnsNames": domains, "duration": "2160h0m0s", "issuerRef": map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "letsencrypt"},
-			"privateKey": map[string]any{"algorithm": "RSA", "rotationPolicy": "Always", "size": 2048}, "renewBefore": "720h0m0s", "secretName": name + "-tls",
+			"commonName": domain, "dnsNames": domains, "duration": "2160h0m0s",
+			"issuerRef": map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer",
+				"name": "letsencrypt"},
+			"privateKey": map[string]any{"algorithm": "RSA", "rotationPolicy": "Always",
+				"size": 2048}, "renewBefore": "720h0m0s", "secretName": name + "-tls",
 			"usages": []string{"digital signature", "key encipherment", "server auth"},
 		},
 		"status": map[string]any{
-			"conditions": []any{map[string]any{"lastTransitionTime": at, "message": "Certificate is up to date and has not expired", "observedGeneration": 1, "reason": "Ready", "status": "True", "type": "Ready"}},
-			"notAfter":   at, "notBefore": at, "renewalTime": at, "revision": 1 + i%9,
+			"conditions": []any{map[string]any{"lastTransitionTime": at,
+				"message": "Certificate is up to date and has not expired", "observedGeneration": 1,
+				"reason": "Ready", "status": "True", "type": "Ready"}},
+			"notAfter": at, "notBefore": at, "renewalTime": at, "revision": 1 + i%9,
 		},
 	}
 }
 
-// writeCertificates writes so many Certificates, as JSON lines or as kubectl prints a list. It keeps none of them: a process
-// counts the peak memory of the one that starts it as its own.
+// writeCertificates writes so many Certificates, as JSON lines or as kubectl prints a list. It keeps none of
+// them: a process counts the peak memory of the one that starts it as its own.
 func writeCertificates(b *testing.B, file string, n int) {
 	b.Helper()
 	out, err := os.Create(file)
@@ -51,7 +61,8 @@ func writeCertificates(b *testing.B, file string, n int) {
 	w := bufio.NewWriter(out)
 	head, tail, indent, between := "", "", "", ""
 	if filepath.Ext(file) == ".json" {
-		head, tail = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n", "    ],\n    \"kind\": \"List\"\n}\n"
+		head, tail = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n",
+			"    ],\n    \"kind\": \"List\"\n}\n"
 		indent, between = "        ", ","
 	}
 	w.WriteString(head)
@@ -74,11 +85,12 @@ func writeCertificates(b *testing.B, file string, n int) {
 	}
 }
 
-// BenchmarkFrom reads 50,000 Certificates from a file, in a process of its own. The promise is 1.5 s of processor time and
-// 200 MiB at the peak.
+// BenchmarkFrom reads 50,000 Certificates from a file, in a process of its own. The promise is 1.5 s of
+// processor time and 200 MiB at the peak.
 func BenchmarkFrom(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "crdcache") // this test's own binary is three times as large
-	if text, err := exec.CommandContext(b.Context(), "go", "build", "-o", program, "../..").CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
+		"../..").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
 	for _, ending := range []string{"jsonl", "json"} {
@@ -87,7 +99,8 @@ func BenchmarkFrom(b *testing.B) {
 			writeCertificates(b, file, 50000)
 			var seconds, peak float64
 			for b.Loop() {
-				command := exec.CommandContext(b.Context(), program, "dump", "certificates", "-o", "name", "--quiet", "--from", file)
+				command := exec.CommandContext(b.Context(), program, "dump", "certificates", "-o", "name",
+					"--quiet", "--from", file)
 				if err := command.Run(); err != nil {
 					b.Fatal(err)
 				}

@@ -20,14 +20,15 @@ func newTerminal(t testing.TB, columns int) *tty.Terminal {
 	return terminal
 }
 
-// onTerminal runs a command line with both outputs on one terminal, and returns the code and what is on it; the test
-// fails when anything steered the terminal.
+// onTerminal runs a command line with both outputs on one terminal, and returns the code and what is on it;
+// the test fails when anything steered the terminal.
 func onTerminal(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	const columns = 40
 	terminal := newTerminal(t, columns)
 	t.Setenv("KUBECONFIG", "/none")
-	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), terminal.File, terminal.File)
+	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""),
+		terminal.File, terminal.File)
 	output := terminal.Close()
 	if _, err := tty.Screen(output, columns); err != nil {
 		t.Errorf("%q: %v", args, err)
@@ -40,7 +41,8 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	return code, output
 }
 
-// TestHostileObjectsOnTerminal: whatever a server sends is printed in each format without steering the terminal.
+// TestHostileObjectsOnTerminal: whatever a server sends is printed in each format without steering the
+// terminal.
 func TestHostileObjectsOnTerminal(t *testing.T) {
 	for name, object := range hostileObjects() {
 		urls := []string{newHostileServer(t, true, object)}
@@ -51,7 +53,8 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 		}
 		for _, url := range urls {
 			verbs := [][]string{
-				{"query", "gizmos", "-A", "--where", ".metadata", "--keys-only"}, {"query", "gizmos", "-A", "--where", ".metadata"},
+				{"query", "gizmos", "-A", "--where", ".metadata", "--keys-only"}, {"query", "gizmos", "-A",
+					"--where", ".metadata"},
 				{"stats", "gizmos", "-A", "--storage", "compressed"}, {"resources"},
 			}
 			for _, format := range formats {
@@ -75,7 +78,9 @@ func TestUnreadableObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := newHostileServer(t, name != "infinite", object)
 			code, shown := onTerminal(t, "dump", "gizmos", "-A", "--timeout", "400ms", "-s", url)
-			if code != exit.NotSynced || !strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") || strings.Count(shown, "\n") != 1 || len(shown) > 3000 {
+			if code != exit.NotSynced ||
+				!strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") ||
+				strings.Count(shown, "\n") != 1 || len(shown) > 3000 {
 				t.Errorf("exit code %d, and %.2000q", code, shown)
 			}
 		})

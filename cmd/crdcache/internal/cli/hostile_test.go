@@ -13,14 +13,16 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// evil is text of what steers terminals: escape sequences of seven and eight bits, line ends, what turns the direction
-// of text, what has no width, and what has two columns.
+// evil is text of what steers terminals: escape sequences of seven and eight bits, line ends, what turns the
+// direction of text, what has no width, and what has two columns.
 const evil = "e\x1b[2J\x1b]0;title\x07\u009b31m\r\nv\ti\u202el\u2066\u2028\u200b\u0301\x7f\b\x00世界👩‍👩‍👧"
 
-// hostileObjects are objects as they come over the wire; all but those of unreadable are JSON that can be decoded.
+// hostileObjects are objects as they come over the wire; all but those of unreadable are JSON that can be
+// decoded.
 func hostileObjects() map[string]string {
 	gizmo := func(name, more string) string {
-		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + name + `,"namespace":"web","resourceVersion":"1","uid":"u"}` + more + `}`
+		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + name +
+			`,"namespace":"web","resourceVersion":"1","uid":"u"}` + more + `}`
 	}
 	quoted := func(text string) string {
 		q, err := json.Marshal(text)
@@ -33,19 +35,25 @@ func hostileObjects() map[string]string {
 	for i := range 30_000 {
 		fmt.Fprintf(&keys, `,"k%d":%d`, i, i)
 	}
-	nested := func(levels int) string { return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) }
+	nested := func(levels int) string {
+		return strings.Repeat(`{"a":`, levels) + "1" +
+			strings.Repeat("}", levels)
+	}
 	color := func(value string) string { return `,"spec":{"color":` + value + `}` }
 	return map[string]string{
-		"text": `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + quoted(evil) + `,"namespace":` + quoted(evil) +
-			`,"resourceVersion":"1","uid":"u","labels":{` + quoted(evil) + ":" + quoted(evil) + `},"annotations":{` + quoted(evil) + ":" + quoted(evil) + `}}` +
+		"text": `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + quoted(evil) +
+			`,"namespace":` + quoted(evil) +
+			`,"resourceVersion":"1","uid":"u","labels":{` + quoted(evil) + ":" + quoted(evil) +
+			`},"annotations":{` + quoted(evil) + ":" + quoted(evil) + `}}` +
 			`,"spec":{"color":` + quoted(evil) + `,` + quoted(evil) + `:{` + quoted(evil) + `:1}}}`,
 		"kind": `{"apiVersion":` + quoted("example.com/v1"+evil) + `,"kind":` + quoted(evil) +
 			`,"metadata":{"name":"a","namespace":"web","resourceVersion":"1","uid":"u"}}`,
-		"long name":      gizmo(`"`+strings.Repeat("n", 1_000_000)+`"`, ""),
-		"long value":     gizmo(`"a"`, color(`"`+strings.Repeat("v", 1_000_000)+`"`)),
-		"many keys":      gizmo(`"a"`, `,"spec":{"color":1`+keys.String()+`}`),
-		"nested":         gizmo(`"a"`, color(nested(500))),
-		"numbers":        gizmo(`"a"`, `,"spec":{"color":-0,"size":9223372036854775808,"c":18446744073709551616,"d":1e-999,"e":0.1e1,"f":`+strings.Repeat("1", 300)+`}`),
+		"long name":  gizmo(`"`+strings.Repeat("n", 1_000_000)+`"`, ""),
+		"long value": gizmo(`"a"`, color(`"`+strings.Repeat("v", 1_000_000)+`"`)),
+		"many keys":  gizmo(`"a"`, `,"spec":{"color":1`+keys.String()+`}`),
+		"nested":     gizmo(`"a"`, color(nested(500))),
+		"numbers": gizmo(`"a"`,
+			`,"spec":{"color":-0,"size":9223372036854775808,"c":18446744073709551616,"d":1e-999,"e":0.1e1,"f":`+strings.Repeat("1", 300)+`}`),
 		"other types":    gizmo(`"a"`, color(`{"x":[1,{"y":null}]}`)),
 		"twice":          gizmo(`"a"`, `,"spec":{"color":"a","color":"b"},"kind":"Gizmo"`),
 		"surrogates":     gizmo(`"a\ud800b"`, color(`"\udfff\ud800"`)),
@@ -69,14 +77,16 @@ func unreadable() map[string]string {
 	}
 }
 
-// newHostileServer serves these objects as its gizmos, byte for byte, in lists and in events. The type has columns.
+// newHostileServer serves these objects as its gizmos, byte for byte, in lists and in events. The type has
+// columns.
 func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	gizmo := readapi.Type{
 		Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Namespaced: true,
 		Versions: []readapi.Version{{Name: "v1", Columns: []crd.Column{
-			{Name: "Color", Type: "string", JSONPath: ".spec.color"}, {Name: "Size", Type: "integer", JSONPath: ".spec.size"},
+			{Name: "Color", Type: "string", JSONPath: ".spec.color"}, {Name: "Size", Type: "integer",
+				JSONPath: ".spec.size"},
 		}}},
 	}
 	if err := storage.SetType(gizmo); err != nil {
@@ -89,17 +99,22 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 			w.Header().Set("Content-Type", "application/json")
 			switch {
 			case r.URL.Query().Get("watch") == "":
-				fmt.Fprintf(w, `{"apiVersion":"example.com/v1","kind":"GizmoList","metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(objects, ","))
+				fmt.Fprintf(w,
+					`{"apiVersion":"example.com/v1","kind":"GizmoList","metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(objects, ","))
 				return
 			case r.URL.Query().Get("sendInitialEvents") != "" && !stream:
 				w.WriteHeader(http.StatusUnprocessableEntity)
-				fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":422,"reason":"Invalid","details":{"causes":[{"reason":"FieldValueForbidden","message":"sendInitialEvents is forbidden","field":"sendInitialEvents"}]}}`)
+				fmt.
+					Fprint(
+						w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":422,"reason":"Invalid","details":{"causes":[{"reason":"FieldValueForbidden","message":"sendInitialEvents is forbidden","field":"sendInitialEvents"}]}}`)
 				return
 			case r.URL.Query().Get("sendInitialEvents") != "":
 				for _, object := range objects {
 					fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", object)
 				}
-				fmt.Fprint(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
+				fmt.
+					Fprint(
+						w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
 			}
 			if err := http.NewResponseController(w).Flush(); err == nil {
 				<-r.Context().Done()
@@ -113,6 +128,8 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 
 // hostileFormats are all formats of objects.
 var hostileFormats = []string{
-	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name,C:.spec.color,L:.metadata.labels", "jsonpath={.items[*]}",
-	"jsonpath-as-json={.items[*].spec}", "go-template={{range .items}}{{.metadata.name}} {{.spec}}{{\"\\n\"}}{{end}}",
+	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv",
+	"custom-columns=N:.metadata.name,C:.spec.color,L:.metadata.labels", "jsonpath={.items[*]}",
+	"jsonpath-as-json={.items[*].spec}",
+	"go-template={{range .items}}{{.metadata.name}} {{.spec}}{{\"\\n\"}}{{end}}",
 }

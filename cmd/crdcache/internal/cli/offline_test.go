@@ -20,13 +20,16 @@ func TestOffline(t *testing.T) {
 		args []string
 		want string
 	}{
-		"query":     {[]string{"query", "workloads", "--config", demoConfig, "--index", "environment=production-eu", "--count"}, "8\n"},
-		"groups":    {[]string{"query", "workloads", "--config", demoConfig, "--group-by", "environment", "--no-headers"}, ""},
+		"query": {[]string{"query", "workloads", "--config", demoConfig, "--index",
+			"environment=production-eu", "--count"}, "8\n"},
+		"groups": {[]string{"query", "workloads", "--config", demoConfig, "--group-by", "environment",
+			"--no-headers"}, ""},
 		"dump":      {[]string{"dump", "environments.demo.crdcache.dev", "-o", "name"}, ""},
 		"namespace": {[]string{"dump", "workloads", "-n", "payments", "-o", "name"}, ""},
-		"resources": {[]string{"resources", "--custom", "-o", "name"}, "environments.demo.crdcache.dev\nreleases.demo.crdcache.dev\nroutes.demo.crdcache.dev\nworkloads.demo.crdcache.dev\n"},
-		"suggest":   {[]string{"suggest", "routes"}, ""},
-		"built-in":  {[]string{"dump", "namespaces", "-o", "jsonpath={.items[*].metadata.name}"}, ""},
+		"resources": {[]string{"resources", "--custom", "-o", "name"},
+			"environments.demo.crdcache.dev\nreleases.demo.crdcache.dev\nroutes.demo.crdcache.dev\nworkloads.demo.crdcache.dev\n"},
+		"suggest":  {[]string{"suggest", "routes"}, ""},
+		"built-in": {[]string{"dump", "namespaces", "-o", "jsonpath={.items[*].metadata.name}"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(tt.args, "--from", demoData+"/crds", "--from", demoData+"/objects")...)
@@ -46,11 +49,14 @@ func TestOfflineEverything(t *testing.T) {
 
 // TestOfflineProblems: what cannot be read is reported and does not keep the rest from being shown.
 func TestOfflineProblems(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects+"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
+	file := write(t, "a.yaml", evalObjects+
+		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
 	r := crdcache(t, "dump", "gizmos", "-o", "name", "--from", file)
 	r.expect(t, exit.Failed, "gizmo.example.com/a\n")
-	if !strings.Contains(r.errOut, "warning: ") || !strings.Contains(r.errOut, "a.yaml") || !strings.Contains(r.errOut, "error: ") {
-		t.Errorf("stderr is %q, want a warning of the type that is made up and the error of a document", r.errOut)
+	if !strings.Contains(r.errOut, "warning: ") || !strings.Contains(r.errOut, "a.yaml") ||
+		!strings.Contains(r.errOut, "error: ") {
+		t.Errorf("stderr is %q, want a warning of the type that is made up and the error of a document",
+			r.errOut)
 	}
 	r = crdcache(t, "query", "gizmos", "--keys-only", "--from", file)
 	r.expect(t, exit.Failed, "web/a\n")
@@ -61,7 +67,8 @@ func TestOfflineProblems(t *testing.T) {
 	}
 
 	var out, errOut bytes.Buffer
-	code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-o", "name", "--from", "-"}, strings.NewReader(evalObjects), &out, &errOut)
+	code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-o", "name", "--from", "-"},
+		strings.NewReader(evalObjects), &out, &errOut)
 	result{code, out.String(), errOut.String()}.expect(t, exit.OK, "gizmo.example.com/a\n")
 
 	for name, tt := range map[string]struct {
@@ -69,13 +76,19 @@ func TestOfflineProblems(t *testing.T) {
 		code int
 		want string
 	}{
-		"missing file": {[]string{"dump", "x", "--from", filepath.Join(t.TempDir(), "none")}, exit.Failed, "none"},
-		"two places":   {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, exit.Usage, "--from and --server exclude each other"},
-		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, exit.Failed, `"nope"; the files have no object of it`},
-		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, exit.Failed, "did you mean workloads.demo.crdcache.dev?\n"},
-		"object":       {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed, `workloads.demo.crdcache.dev "dns" not found`},
-		"no path":      {[]string{"dump", "x", "--from", ""}, exit.Failed, "a path is empty"},
-		"no config":    {[]string{"dump", "workloads", "--from", demoData + "/crds", "--config", ""}, exit.Usage, "--config names no file"},
+		"missing file": {[]string{"dump", "x", "--from", filepath.Join(t.TempDir(), "none")},
+			exit.Failed, "none"},
+		"two places": {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, exit.Usage,
+			"--from and --server exclude each other"},
+		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, exit.Failed,
+			`"nope"; the files have no object of it`},
+		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, exit.Failed,
+			"did you mean workloads.demo.crdcache.dev?\n"},
+		"object": {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed,
+			`workloads.demo.crdcache.dev "dns" not found`},
+		"no path": {[]string{"dump", "x", "--from", ""}, exit.Failed, "a path is empty"},
+		"no config": {[]string{"dump", "workloads", "--from", demoData + "/crds", "--config", ""},
+			exit.Usage, "--config names no file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, tt.args...)
@@ -102,7 +115,8 @@ func TestOfflineWatch(t *testing.T) {
 		}
 	}
 	put(evalObjects)
-	w := watchGizmos(t, "gizmos", "--from", dir, "-o", "custom-columns=N:.metadata.name,S:.spec.parts[0].size")
+	w := watchGizmos(t, "gizmos", "--from", dir, "-o",
+		"custom-columns=N:.metadata.name,S:.spec.parts[0].size")
 	w.expect("N S", "a 1")
 	put(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
 	w.expect("a 7")
@@ -110,7 +124,8 @@ func TestOfflineWatch(t *testing.T) {
 	put(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
 	w.expect("a 8")
 	w.interrupt()
-	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(), "not valid YAML") {
+	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(),
+		"not valid YAML") {
 		t.Errorf("stderr: %s", w.errOut)
 	}
 }
@@ -121,22 +136,28 @@ func TestDuplicateKeys(t *testing.T) {
 	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
 	typed := strings.ReplaceAll(list, `"kind":"List"`, `"kind":"ConfigMapList"`)
 	config := `{"apiVersion":"crdcache.dev/v1alpha1","kind":"IndexConfig","metadata":{"name":"x"},"spec":{"resources":[` +
-		`{"name":"t","match":{"group":"","resource":"configmaps"},"indexes":[{"name":"a",` + "\n" + `"name":"b","path":".data"}]}]}}`
+		`{"name":"t","match":{"group":"","resource":"configmaps"},"indexes":[{"name":"a",` + "\n" +
+		`"name":"b","path":".data"}]}]}}`
 	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
 	for name, tt := range map[string]struct {
 		text string // of file.json, and of standard input
 		args string
 		want string
 	}{
-		"file":        {object, "dump configmaps --from file.json", `file.json:2: document 1: duplicate key "data.a"`},
-		"made-up":     {strings.Replace(object, "v1", "a.b/v1", 1), "dump configmaps --from file.json", "file.json:2"},
-		"list":        {list, "dump configmaps --from file.json", `file.json:2: document 1, item 1: duplicate key "data.a"`},
-		"typed list":  {typed, "dump configmaps --from file.json", `file.json:2: document 1, item 1: duplicate key "data.a"`},
+		"file": {object, "dump configmaps --from file.json",
+			`file.json:2: document 1: duplicate key "data.a"`},
+		"made-up": {strings.Replace(object, "v1", "a.b/v1", 1), "dump configmaps --from file.json",
+			"file.json:2"},
+		"list": {list, "dump configmaps --from file.json",
+			`file.json:2: document 1, item 1: duplicate key "data.a"`},
+		"typed list": {typed, "dump configmaps --from file.json",
+			`file.json:2: document 1, item 1: duplicate key "data.a"`},
 		"stdin":       {object, "dump configmaps --from -", `stdin:2: document 1: duplicate key "data.a"`},
 		"eval":        {object, "eval .data -f file.json", `file.json:2: document 1: duplicate key "data.a"`},
 		"eval, stdin": {object, "eval .data -f -", `stdin:2: document 1: duplicate key "data.a"`},
 		"config":      {config, "validate file.json", `file.json:2:1: E002: "name" is already set at 1:`},
-		"redactions":  {redact, "snapshot save s --all --from file.json --redact-config file.json", `line 2: key "redact" already set`},
+		"redactions": {redact, "snapshot save s --all --from file.json --redact-config file.json",
+			`line 2: key "redact" already set`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -147,7 +168,8 @@ func TestDuplicateKeys(t *testing.T) {
 			args := append([]string{"crdcache"}, strings.Fields(tt.args)...)
 			code := cli.Main(t.Context(), args, strings.NewReader(tt.text), &out, &errOut)
 			if code == exit.OK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(), errOut.String(), tt.want)
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(),
+					errOut.String(), tt.want)
 			}
 		})
 	}
@@ -173,11 +195,12 @@ name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
 		args string
 		want []string // the kinds of the warnings
 	}{
-		"one type":    {"dump doohickeies", []string{"Doohickey"}},
-		"two types":   {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},
-		"a wildcard":  {"dump *.example.com", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
-		"owners":      {"tree gizmo/a", []string{"Gizmo", "Widget"}},
-		"references":  {"query gizmos --dangling --config " + references, []string{"Gizmo", "Widget", "Gadget"}},
+		"one type":   {"dump doohickeies", []string{"Doohickey"}},
+		"two types":  {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},
+		"a wildcard": {"dump *.example.com", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
+		"owners":     {"tree gizmo/a", []string{"Gizmo", "Widget"}},
+		"references": {"query gizmos --dangling --config " + references,
+			[]string{"Gizmo", "Widget", "Gadget"}},
 		"all":         {"resources", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
 		"one of all":  {"resources widgets", []string{"Widget"}},
 		"a saved one": {"snapshot save " + filepath.Join(t.TempDir(), "s") + " gadgets", []string{"Gadget"}},

@@ -59,7 +59,8 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache query certificates.cert-manager.io -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("name one type, as in '%s certificates.cert-manager.io'; got %d arguments", cmd.CommandPath(), len(args))
+				return exit.Usagef("name one type, as in '%s certificates.cert-manager.io'; got %d arguments",
+					cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -79,16 +80,23 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	f.reader.AddCache(set)
 	f.conditions.Add(set)
 	f.style.Add(set)
-	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this sorted index, by this path, which needs no config, or by name, namespace or age; several with commas, each with desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
-	set.BoolVar(&f.descending, "descending", false, "Sort from the greatest value to the least; with --sort-by.")
-	set.IntVar(&f.limit, "limit", 0, "Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
-	set.StringVar(&f.next, "continue", "", "Go on after an earlier result of the same query that --limit cut short.")
+	set.StringVar(&f.sortBy, "sort-by", "",
+		"Sort by the values of this sorted index, by this path, which needs no config, or by name, namespace or age; several with commas, each with desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
+	set.BoolVar(&f.descending, "descending", false,
+		"Sort from the greatest value to the least; with --sort-by.")
+	set.IntVar(&f.limit, "limit", 0,
+		"Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
+	set.StringVar(&f.next, "continue", "",
+		"Go on after an earlier result of the same query that --limit cut short.")
 	set.BoolVar(&f.count, "count", false, "Print only how many objects there are.")
 	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name of each object.")
 	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
-	set.StringArrayVar(&f.groupBy, "group-by", nil, "Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. As a table, json or csv (--output), as are --compute and --count. May be repeated.")
-	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)', for each group of --group-by, or of all. May be repeated.")
-	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
+	set.StringArrayVar(&f.groupBy, "group-by", nil,
+		"Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. As a table, json or csv (--output), as are --compute and --count. May be repeated.")
+	set.StringArrayVar(&f.compute, "compute", nil,
+		"Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)', for each group of --group-by, or of all. May be repeated.")
+	set.StringVar(&f.dangling, "dangling", "",
+		"Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
 }
@@ -109,7 +117,8 @@ type queryOptions struct {
 	groups                   query.Aggregation
 }
 
-func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*queryOptions, error) {
+func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*queryOptions, error) {
 	set, name := cmd.Flags(), args[0]
 	if err := f.validate(set); err != nil {
 		return nil, err
@@ -117,7 +126,8 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	o := &queryOptions{
 		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
 		// All objects have been read for this command, so that looking at each of them costs little more.
-		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next, AllowScan: true},
+		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next,
+			AllowScan: true},
 	}
 	var err error
 	if o.style, err = f.style.Style(); err != nil {
@@ -162,18 +172,24 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 		return exit.Usagef("--%s and --%s exclude each other: give one of them", forms[0], forms[1])
 	case len(forms) == 1 && set.Changed("output") && !slices.Contains(numbers, forms[0]):
 		return exit.Usagef("--%s and --output exclude each other: give one of them", forms[0])
-	case len(forms) == 1 && !slices.Contains(numberFormats, f.style.Output()) && slices.Contains(numbers, forms[0]):
-		return exit.Usagef("--%s is printed as %s, and not as %s", forms[0], strings.Join(numberFormats, " or "), print.Line(f.style.Output()))
+	case len(forms) == 1 && !slices.Contains(numberFormats, f.style.Output()) &&
+		slices.Contains(numbers, forms[0]):
+		return exit.Usagef("--%s is printed as %s, and not as %s", forms[0],
+			strings.Join(numberFormats, " or "), print.Line(f.style.Output()))
 	case f.limit < 0:
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case f.descending && f.sortBy == "":
 		return exit.Usagef("--descending needs --sort-by")
 	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && !f.explain && !f.keysOnly:
-		return exit.Usagef("--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
+		return exit.Usagef(
+			"--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
 	case f.explain && (f.limit > 0 || f.next != ""):
-		return exit.Usagef("--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
+		return exit.
+			Usagef(
+				"--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
 	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
-		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0], tableFlag(set, forms[0]))
+		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0],
+			tableFlag(set, forms[0]))
 	case set.Changed("dangling") && f.dangling == "":
 		return exit.Usagef("--dangling= names no reference; --dangling alone stands for all")
 	case set.Changed("values") && f.values == "":
@@ -182,8 +198,8 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	return nil
 }
 
-// tableFlag names a flag that is about tables of objects and means nothing beside form, if one is given. The table of
-// --group-by and --compute has headers, too.
+// tableFlag names a flag that is about tables of objects and means nothing beside form, if one is given. The
+// table of --group-by and --compute has headers, too.
 func tableFlag(set *pflag.FlagSet, form string) string {
 	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
 		if set.Changed(name) && (name != "no-headers" || form != "group-by" && form != "compute") {

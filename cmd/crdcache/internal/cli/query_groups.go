@@ -130,7 +130,8 @@ func (o *queryOptions) warnOfSkipped(groups []query.Group) {
 			n += g.Results[i].Skipped
 		}
 		if n > 0 {
-			fmt.Fprintf(o.ErrOut, "warning: --compute %s: values that are no numbers were left out: %d\n", m, n)
+			fmt.Fprintf(o.ErrOut,
+				"warning: --compute %s: values that are no numbers were left out: %d\n", m, n)
 		}
 	}
 }
@@ -175,7 +176,8 @@ func (o *queryOptions) printNumbers(groups []query.Group) error {
 	}
 	records := make([]groupRecord, 0, len(groups))
 	for _, g := range groups {
-		record := groupRecord{Values: map[string]*string{}, Count: g.Count, Computed: map[string]json.RawMessage{}}
+		record := groupRecord{Values: map[string]*string{}, Count: g.Count,
+			Computed: map[string]json.RawMessage{}}
 		for i, name := range o.groups.GroupBy {
 			record.Values[name] = nil
 			if v := g.Values[i]; v != indexers.Null {

@@ -12,7 +12,8 @@ import (
 func TestQueryNumbers(t *testing.T) {
 	server := newCluster(t)
 	for name, color := range map[string]any{"a": "red", "b": "red", "c": "blue"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"color": color, "size": int64(len(color.(string)))}))
+		server.Create(t, gizmos, object("Gizmo", "web", name,
+			map[string]any{"color": color, "size": int64(len(color.(string)))}))
 	}
 	server.Create(t, gizmos, object("Gizmo", "web", "d", nil))
 	for name, tt := range map[string]struct {
@@ -50,15 +51,18 @@ func TestQueryNumbers(t *testing.T) {
     }
 ]
 `},
-		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, exit.OK, ".SPEC.COLOR,COUNT\nred,2\nblue,1\n,1\n"},
-		"no headers":      {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, exit.OK, "red,2\nblue,1\n,1\n"},
+		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, exit.OK,
+			".SPEC.COLOR,COUNT\nred,2\nblue,1\n,1\n"},
+		"no headers": {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, exit.OK,
+			"red,2\nblue,1\n,1\n"},
 		"count":           {[]string{"--count", "-o", "json"}, exit.OK, "{\n    \"count\": 4\n}\n"},
 		"count in csv":    {[]string{"--count", "-o", "csv"}, exit.OK, "COUNT\n4\n"},
 		"other formats":   {[]string{"--count", "-o", "yaml"}, exit.Usage, ""},
 		"of objects only": {[]string{"--keys-only", "-o", "json"}, exit.Usage, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"query", "gizmos", "-A", "-s", server.URL}, tt.args...)...).expect(t, tt.code, tt.out)
+			crdcache(t, append([]string{"query", "gizmos", "-A", "-s", server.URL}, tt.args...)...).expect(t,
+				tt.code, tt.out)
 		})
 	}
 }
@@ -82,5 +86,6 @@ func TestQueryByPaths(t *testing.T) {
 	if got != want || strings.Count(want, "\n") != 4 || token != "" {
 		t.Errorf("page by page\n%s\nat once\n%s", got, want)
 	}
-	crdcache(t, append(args, "--group-by", ".spec.color", "--compute", "max(.spec.size)", "-o", "csv", "--no-headers")...).expect(t, exit.OK, "red,2,100\nblue,1,9\n,1,1\n")
+	crdcache(t, append(args, "--group-by", ".spec.color", "--compute", "max(.spec.size)", "-o", "csv",
+		"--no-headers")...).expect(t, exit.OK, "red,2,100\nblue,1,9\n,1,1\n")
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// answerAboutReferences reads the types at the other end of the references of a type, too, and answers then. Of those in
-// asked the query wants to know what they refer to.
-func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query.Querier, types *session.Types, one session.Cache, asked []references.Type) error {
+// answerAboutReferences reads the types at the other end of the references of a type, too, and answers then.
+// Of those in asked the query wants to know what they refer to.
+func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query.Querier,
+	types *session.Types, one session.Cache, asked []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
 	cached := o.Cached()
@@ -37,9 +38,10 @@ func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query
 	return errors.Join(unsynced, session.ExplainQuery(o.answer(ctx, querier, types)))
 }
 
-// follow makes types members of the graph, which learns what to say of those that the server lacks. It gives no shutdown when nothing
-// could be read; else the error is of some of the types.
-func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types, wanted []references.Type) (shutdown func(), err error) {
+// follow makes types members of the graph, which learns what to say of those that the server lacks. It gives
+// no shutdown when nothing could be read; else the error is of some of the types.
+func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types,
+	wanted []references.Type) (shutdown func(), err error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
 	catalog, err := o.Target.Catalog(waiting)
@@ -60,7 +62,8 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 			o.Target.Use(r.GVR.GroupResource())
 		}
 	}
-	caches, err := session.NewCaches(types.Client, resources, session.CacheOptions{Namespace: o.Target.Namespace})
+	caches, err := session.NewCaches(types.Client, resources,
+		session.CacheOptions{Namespace: o.Target.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +88,13 @@ func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, sele
 	return addMember(graph, o.Config, cached, o.Target.Namespace, selected)
 }
 
-// addMember makes a cache a member of a graph. It has the objects of one namespace, or of all if that is empty.
-func addMember(graph *references.Graph, config *session.Config, cached session.Cache, only string, selected bool) error {
+// addMember makes a cache a member of a graph. It has the objects of one namespace, or of all if that is
+// empty.
+func addMember(graph *references.Graph, config *session.Config, cached session.Cache, only string,
+	selected bool) error {
 	m := references.Member{
-		Type: referenceType(cached.Resource), References: config.References(cached.Resource), Informer: cached.Informer, Selected: selected,
+		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
+		Informer: cached.Informer, Selected: selected,
 	}
 	if only != "" {
 		m.Namespaces = func(namespace string) bool { return namespace == only }
@@ -98,7 +104,8 @@ func addMember(graph *references.Graph, config *session.Config, cached session.C
 }
 
 func referenceType(r discovery.Resource) references.Type {
-	return references.Type{Group: r.GVR.Group, Resource: r.GVR.Resource, Kind: r.GVK.Kind, Namespaced: r.Scope == discovery.Namespaced}
+	return references.Type{Group: r.GVR.Group, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
+		Namespaced: r.Scope == discovery.Namespaced}
 }
 
 // typeNamed finds a type by its group and either of its names, in the version that the server prefers.

@@ -32,7 +32,8 @@ func (o *queryOptions) run(ctx context.Context) error {
 			o.warnOfMisfits(ctx, types)
 			return nil
 		},
-		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes, synced []session.Cache) error {
+		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes,
+			synced []session.Cache) error {
 			if len(synced) == 0 {
 				return nil
 			}
@@ -50,19 +51,22 @@ func (o *queryOptions) run(ctx context.Context) error {
 func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) {
 	o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
 		session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
-		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{}, query.Aggregation{GroupBy: o.groups.GroupBy})},
-		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{}, query.Aggregation{Measures: o.groups.Measures})})
+		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{},
+			query.Aggregation{GroupBy: o.groups.GroupBy})},
+		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{},
+			query.Aggregation{Measures: o.groups.Measures})})
 }
 
-// check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known before
-// anything is read.
+// check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known
+// before anything is read.
 func (o *queryOptions) check(types *session.Types, found session.Indexes) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
 		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names), strings.Join(names, ", "))
+		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names),
+			strings.Join(names, ", "))
 	}
 	indexes := found[types.Resources[0].GVR]
 	all := indexers.CompileIndexes(indexes...).Indexers()
@@ -70,27 +74,32 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
 	view := references.NewView(o.Config.References(types.Resources[0]))
 	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
-	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending, AllowScan: true}); err != nil {
+	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending,
+		AllowScan: true}); err != nil {
 		return o.explainIndex(err)
 	}
 	if o.values != "" {
-		if _, err := empty.Values(context.Background(), o.values, query.All(), query.Options{AllowScan: true}); err != nil {
+		if _, err := empty.Values(context.Background(), o.values, query.All(),
+			query.Options{AllowScan: true}); err != nil {
 			return o.explainIndex(err)
 		}
 	}
-	if _, err := empty.Aggregate(context.Background(), query.All(), o.groups, query.Options{AllowScan: true}); err != nil {
+	if _, err := empty.Aggregate(context.Background(), query.All(), o.groups,
+		query.Options{AllowScan: true}); err != nil {
 		return o.explainIndex(err)
 	}
 	return nil
 }
 
-// explainIndex adds to an error about an index what to do without a config, and for a path that is written for kubectl.
+// explainIndex adds to an error about an index what to do without a config, and for a path that is written
+// for kubectl.
 func (o *queryOptions) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
 	case !errors.As(err, &unknown):
 	case strings.HasPrefix(o.asked.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
-		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s", o.asked.SortBy)
+		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
+			o.asked.SortBy)
 	case !o.Config.Given:
 		return exit.Usagef("%v; indexes come from --config, and --where and paths need none", err)
 	}
@@ -179,8 +188,9 @@ func (o *queryOptions) showValues(values []query.ValueCount) error {
 	return out.Flush()
 }
 
-// askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or answers with an
-// error, is asked of the objects, which may still be read from it, or else from the cluster, where errors have their words.
+// askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or
+// answers with an error, is asked of the objects, which may still be read from it, or else from the cluster,
+// where errors have their words.
 func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
@@ -227,7 +237,8 @@ func (o *queryOptions) parameters() url.Values {
 	set("continue", o.asked.Continue, o.asked.Continue != "")
 	set("count", "true", o.count)
 	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
-	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV) // which has dates where tables have ages
+	// which has dates where tables have ages
+	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV)
 	set("values", o.values, o.values != "")
 	p["groupBy"] = o.groups.GroupBy
 	for _, m := range o.groups.Measures {

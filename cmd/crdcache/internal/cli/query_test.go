@@ -44,53 +44,73 @@ func TestQuery(t *testing.T) {
 		args []string
 		want string
 	}{
-		"equal":        {[]string{"--index", "color=red", "--keys-only"}, "db/c\nweb/a\n"},
-		"and":          {[]string{"--index", "color=red", "--index", "size<50", "--keys-only"}, "web/a\n"},
-		"or":           {[]string{"--index", "color=blue", "--index", "size>=100", "--or", "--keys-only"}, "db/c\nweb/b\n"},
-		"not":          {[]string{"--not", "color=red", "--keys-only"}, "db/d\nweb/b\n"},
-		"missing":      {[]string{"--missing", "color", "--keys-only"}, "db/d\n"},
-		"where":        {[]string{"--where", "@.spec.size > 9", "--keys-only"}, "db/c\nweb/a\n"},
-		"sorted":       {[]string{"--sort-by", "size", "--keys-only"}, "db/d\nweb/b\nweb/a\ndb/c\n"},
-		"by a path":    {[]string{"--sort-by", ".spec.size", "--keys-only"}, "db/d\nweb/b\nweb/a\ndb/c\n"},
-		"by paths":     {[]string{"--sort-by", "namespace desc, .spec['si ze','size'] desc", "--keys-only"}, "web/a\nweb/b\ndb/c\ndb/d\n"},
-		"descending":   {[]string{"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, "db/c\nweb/a\n"},
-		"count":        {[]string{"--index", "color", "--count"}, "3\n"},
-		"values":       {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
-		"groups":       {[]string{"--group-by", "color"}, "COLOR    COUNT\nred      2\nblue     1\n<none>   1\n"},
-		"two groups":   {[]string{"--group-by", "color,namespace"}, "COLOR    NAMESPACE   COUNT\nblue     web         1\nred      db          1\nred      web         1\n<none>   db          1\n"},
-		"path groups":  {[]string{"--group-by", ".metadata.namespace", "--group-by", ".spec.color", "--index", "color=red", "--no-headers"}, "db    red   1\nweb   red   1\n"},
-		"both groups":  {[]string{"--group-by", ".spec['color', 'a,]b'],namespace", "--index", "color=red", "--no-headers"}, "red   db    1\nred   web   1\n"},
-		"computed":     {[]string{"--group-by", "color", "--compute", "sum(size)", "--compute", "avg(.spec.size)"}, "COLOR    COUNT   SUM(SIZE)   AVG(.SPEC.SIZE)\nred      2       110         55\nblue     1       9           9\n<none>   1       1           1\n"},
-		"of all":       {[]string{"--compute", "max(size)"}, "COUNT   MAX(SIZE)\n4       100\n"},
-		"by name":      {[]string{"--sort-by", "namespace desc,name desc", "--keys-only"}, "web/b\nweb/a\ndb/d\ndb/c\n"},
-		"contains":     {[]string{"--index", "color contains e", "--index", "color=~'^r'", "--count"}, "2\n"},
-		"table":        {[]string{"--index", "color=red"}, "NAMESPACE   NAME   COLOR\ndb          c      red\nweb         a      red\n"},
-		"names":        {[]string{"--index", "color=red", "-o", "name"}, "gizmo.example.com/c\ngizmo.example.com/a\n"},
+		"equal": {[]string{"--index", "color=red", "--keys-only"}, "db/c\nweb/a\n"},
+		"and":   {[]string{"--index", "color=red", "--index", "size<50", "--keys-only"}, "web/a\n"},
+		"or": {[]string{"--index", "color=blue", "--index", "size>=100", "--or", "--keys-only"},
+			"db/c\nweb/b\n"},
+		"not":       {[]string{"--not", "color=red", "--keys-only"}, "db/d\nweb/b\n"},
+		"missing":   {[]string{"--missing", "color", "--keys-only"}, "db/d\n"},
+		"where":     {[]string{"--where", "@.spec.size > 9", "--keys-only"}, "db/c\nweb/a\n"},
+		"sorted":    {[]string{"--sort-by", "size", "--keys-only"}, "db/d\nweb/b\nweb/a\ndb/c\n"},
+		"by a path": {[]string{"--sort-by", ".spec.size", "--keys-only"}, "db/d\nweb/b\nweb/a\ndb/c\n"},
+		"by paths": {[]string{"--sort-by", "namespace desc, .spec['si ze','size'] desc", "--keys-only"},
+			"web/a\nweb/b\ndb/c\ndb/d\n"},
+		"descending": {[]string{"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"},
+			"db/c\nweb/a\n"},
+		"count":  {[]string{"--index", "color", "--count"}, "3\n"},
+		"values": {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
+		"groups": {[]string{"--group-by", "color"},
+			"COLOR    COUNT\nred      2\nblue     1\n<none>   1\n"},
+		"two groups": {[]string{"--group-by", "color,namespace"},
+			"COLOR    NAMESPACE   COUNT\nblue     web         1\nred      db          1\nred      web         1\n<none>   db          1\n"},
+		"path groups": {[]string{"--group-by", ".metadata.namespace", "--group-by", ".spec.color", "--index",
+			"color=red", "--no-headers"}, "db    red   1\nweb   red   1\n"},
+		"both groups": {[]string{"--group-by", ".spec['color', 'a,]b'],namespace", "--index", "color=red",
+			"--no-headers"}, "red   db    1\nred   web   1\n"},
+		"computed": {[]string{"--group-by", "color", "--compute", "sum(size)", "--compute",
+			"avg(.spec.size)"},
+			"COLOR    COUNT   SUM(SIZE)   AVG(.SPEC.SIZE)\nred      2       110         55\nblue     1       9           9\n<none>   1       1           1\n"},
+		"of all": {[]string{"--compute", "max(size)"}, "COUNT   MAX(SIZE)\n4       100\n"},
+		"by name": {[]string{"--sort-by", "namespace desc,name desc", "--keys-only"},
+			"web/b\nweb/a\ndb/d\ndb/c\n"},
+		"contains": {[]string{"--index", "color contains e", "--index", "color=~'^r'", "--count"}, "2\n"},
+		"table": {[]string{"--index", "color=red"},
+			"NAMESPACE   NAME   COLOR\ndb          c      red\nweb         a      red\n"},
+		"names": {[]string{"--index", "color=red", "-o", "name"},
+			"gizmo.example.com/c\ngizmo.example.com/a\n"},
 		"columns":      {[]string{"--index", "size=9", "-o", "custom-columns=N:.metadata.name"}, "N\nb\n"},
 		"a label":      {[]string{"-l", "none=x", "--count"}, "0\n"},
 		"no condition": {[]string{"--count"}, "4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, typeName := range []string{"things", "gz"} {
-				args := append([]string{"query", typeName, "-A", "--config", config, "-s", server.URL}, tt.args...)
+				args := append([]string{"query", typeName, "-A", "--config", config, "-s", server.URL},
+					tt.args...)
 				crdcache(t, args...).expect(t, exit.OK, tt.want)
 			}
 		})
 	}
-	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
-	crdcache(t, "query", "gz", "-A", "--where", ".spec.color", "--count", "-s", server.URL).expect(t, exit.OK, "3\n")
+	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--index", "color=red", "--keys-only", "-s",
+		server.URL).expect(t, exit.OK, "db/c\n")
+	crdcache(t, "query", "gz", "-A", "--where", ".spec.color", "--count", "-s", server.URL).expect(t,
+		exit.OK, "3\n")
 }
 
-// TestQueryWithoutSchema: where the CRD cannot be read, or says nothing, conditions are not compared with it, and
-// nothing is said of that.
+// TestQueryWithoutSchema: where the CRD cannot be read, or says nothing, conditions are not compared with it,
+// and nothing is said of that.
 func TestQueryWithoutSchema(t *testing.T) {
-	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden, "failing": http.StatusInternalServerError} {
+	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden,
+		"failing": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			server := newShop(t)
 			if status != 0 {
-				server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
+				server.
+					Break(
+						apitest.Fault{
+							Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
 			}
-			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count", "-s", server.URL)
+			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count",
+				"-s", server.URL)
 			r.expect(t, exit.OK, "0\n")
 			if r.errOut != "" {
 				t.Errorf("stderr is %q", r.errOut)
@@ -103,7 +123,8 @@ func TestQueryWithoutSchema(t *testing.T) {
 func TestQueryPages(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3", "--keys-only", "-s", server.URL}
+	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3",
+		"--keys-only", "-s", server.URL}
 	r := crdcache(t, args...)
 	r.expect(t, exit.OK, "db/d\nweb/b\nweb/a\n")
 	_, token, ok := strings.Cut(strings.TrimSpace(r.errOut), "--continue ")
@@ -120,7 +141,8 @@ func TestQueryPages(t *testing.T) {
 func TestQueryExplain(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain", "-s", server.URL)
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
+		"-s", server.URL)
 	if r.code != exit.OK || !strings.Contains(r.out, "color=red") {
 		t.Errorf("exit code %d, stdout %q", r.code, r.out)
 	}
@@ -134,35 +156,45 @@ func TestQueryErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no type":          {[]string{}, "name one type"},
-		"two types":        {[]string{"gz", "zones"}, "got 2 arguments"},
-		"category":         {[]string{"things2.*"}, "things2"},
-		"syntax":           {[]string{"gz", "--index", "color=="}, "error: --index: "},
-		"unknown index":    {[]string{"gz", "--config", config, "--index", "colour=red"}, "color"},
-		"no config":        {[]string{"gz", "--index", "color=red"}, "indexes come from --config"},
-		"unsorted":         {[]string{"gz", "--config", config, "--index", "color<red"}, "color"},
-		"sort unsorted":    {[]string{"gz", "--config", config, "--sort-by", "color"}, "color"},
-		"operand":          {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
-		"bad measure":      {[]string{"gz", "--config", config, "--compute", "median(size)"}, "is not a measure; write one of sum"},
-		"no group":         {[]string{"gz", "--config", config, "--group-by", "color,"}, "--group-by needs the name of an index, or a path"},
-		"unknown group":    {[]string{"gz", "--config", config, "--group-by", "color,shape"}, "shape"},
-		"bad path":         {[]string{"gz", "--config", config, "--group-by", ".spec["}, "--group-by: E102"},
-		"bad measure path": {[]string{"gz", "--config", config, "--compute", "sum(.spec[)"}, "--compute: E102"},
-		"no reference":     {[]string{"gz", "--config", config, "--dangling="}, "--dangling alone stands for all"},
-		"other reference":  {[]string{"gz", "--config", config, "--dangling=zone"}, `there is no reference "zone"; there are owners`},
-		"bad order":        {[]string{"gz", "--config", config, "--sort-by", "size up"}, "cannot sort by"},
-		"unknown values":   {[]string{"gz", "--config", config, "--values", "shape"}, "shape"},
-		"where":            {[]string{"gz", "--where", ".spec["}, "E102"},
-		"sort by a path":   {[]string{"gz", "--sort-by", ".spec[size"}, "--sort-by: E"},
-		"sort by braces":   {[]string{"gz", "--sort-by", "{.spec.size}"}, "--sort-by takes a path without braces, as in .spec.replicas; got {.spec.size}"},
-		"the only index":   {[]string{"gz", "--index", "size=3"}, `there is no index "size"; the only one is namespace; indexes come from --config`},
-		"token":            {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1", "--continue", "x"}, "continue token"},
-		"two forms":        {[]string{"gz", "--count", "--keys-only"}, "--count and --keys-only exclude each other"},
-		"form and output":  {[]string{"gz", "--keys-only", "-o", "json"}, "--keys-only and --output exclude each other"},
-		"limit":            {[]string{"gz", "--limit", "-1"}, "--limit is -1"},
-		"descending":       {[]string{"gz", "--descending"}, "--descending needs --sort-by"},
-		"or alone":         {[]string{"gz", "--or", "--where", ".a"}, "--or needs at least two conditions"},
-		"count of a page":  {[]string{"gz", "--count", "--limit", "1"}, "--count looks at all objects"},
+		"no type":       {[]string{}, "name one type"},
+		"two types":     {[]string{"gz", "zones"}, "got 2 arguments"},
+		"category":      {[]string{"things2.*"}, "things2"},
+		"syntax":        {[]string{"gz", "--index", "color=="}, "error: --index: "},
+		"unknown index": {[]string{"gz", "--config", config, "--index", "colour=red"}, "color"},
+		"no config":     {[]string{"gz", "--index", "color=red"}, "indexes come from --config"},
+		"unsorted":      {[]string{"gz", "--config", config, "--index", "color<red"}, "color"},
+		"sort unsorted": {[]string{"gz", "--config", config, "--sort-by", "color"}, "color"},
+		"operand":       {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
+		"bad measure": {[]string{"gz", "--config", config, "--compute", "median(size)"},
+			"is not a measure; write one of sum"},
+		"no group": {[]string{"gz", "--config", config, "--group-by", "color,"},
+			"--group-by needs the name of an index, or a path"},
+		"unknown group": {[]string{"gz", "--config", config, "--group-by", "color,shape"}, "shape"},
+		"bad path":      {[]string{"gz", "--config", config, "--group-by", ".spec["}, "--group-by: E102"},
+		"bad measure path": {[]string{"gz", "--config", config, "--compute", "sum(.spec[)"},
+			"--compute: E102"},
+		"no reference": {[]string{"gz", "--config", config, "--dangling="},
+			"--dangling alone stands for all"},
+		"other reference": {[]string{"gz", "--config", config, "--dangling=zone"},
+			`there is no reference "zone"; there are owners`},
+		"bad order":      {[]string{"gz", "--config", config, "--sort-by", "size up"}, "cannot sort by"},
+		"unknown values": {[]string{"gz", "--config", config, "--values", "shape"}, "shape"},
+		"where":          {[]string{"gz", "--where", ".spec["}, "E102"},
+		"sort by a path": {[]string{"gz", "--sort-by", ".spec[size"}, "--sort-by: E"},
+		"sort by braces": {[]string{"gz", "--sort-by", "{.spec.size}"},
+			"--sort-by takes a path without braces, as in .spec.replicas; got {.spec.size}"},
+		"the only index": {[]string{"gz", "--index", "size=3"},
+			`there is no index "size"; the only one is namespace; indexes come from --config`},
+		"token": {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1",
+			"--continue", "x"}, "continue token"},
+		"two forms": {[]string{"gz", "--count", "--keys-only"},
+			"--count and --keys-only exclude each other"},
+		"form and output": {[]string{"gz", "--keys-only", "-o", "json"},
+			"--keys-only and --output exclude each other"},
+		"limit":           {[]string{"gz", "--limit", "-1"}, "--limit is -1"},
+		"descending":      {[]string{"gz", "--descending"}, "--descending needs --sort-by"},
+		"or alone":        {[]string{"gz", "--or", "--where", ".a"}, "--or needs at least two conditions"},
+		"count of a page": {[]string{"gz", "--count", "--limit", "1"}, "--count looks at all objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"query", "-s", server.URL}, tt.args...)...)
@@ -196,20 +228,23 @@ func TestQueryDangling(t *testing.T) {
 		"owners":         {[]string{"--dangling=owners", "--count"}, "0\n"},
 		"no such type":   {[]string{"--dangling=none", "--count"}, "0\n"},
 		"in a condition": {[]string{"--index", "color && !dangling(zone)", "--keys-only"}, "web/b\n"},
-		"refers":         {[]string{"--index", "refersTo(zones.example.com, blue)", "--keys-only"}, "web/b\n"},
-		"referred":       {[]string{"--index", "referredBy(Zone.example.com, blue)", "--count"}, "0\n"},
-		"groups":         {[]string{"--dangling", "--group-by", "color", "--no-headers"}, "red   2\n"},
+		"refers": {[]string{"--index", "refersTo(zones.example.com, blue)", "--keys-only"},
+			"web/b\n"},
+		"referred": {[]string{"--index", "referredBy(Zone.example.com, blue)", "--count"}, "0\n"},
+		"groups":   {[]string{"--dangling", "--group-by", "color", "--no-headers"}, "red   2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(args, tt.args...)...)
 			r.expect(t, exit.OK, tt.want)
 			asked := slices.Contains(tt.args, "--dangling") || slices.Contains(tt.args, "--dangling=none")
-			if warned := strings.Contains(r.errOut, "references to Nothing.example.com are not checked: the server has no such type"); warned != asked {
+			if warned := strings.Contains(r.errOut,
+				"references to Nothing.example.com are not checked: the server has no such type"); warned != asked {
 				t.Errorf("stderr is %q", r.errOut)
 			}
 		})
 	}
-	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--dangling=zone", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
+	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--dangling=zone", "--keys-only", "-s",
+		server.URL).expect(t, exit.OK, "db/c\n")
 	r := crdcache(t, append(args, "--dangling=zone", "--explain")...)
 	if r.code != exit.OK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
 		t.Errorf("got %q", r.out)
@@ -221,12 +256,15 @@ func TestQueryDoubts(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
 	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
-		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s", server.URL}, args...)...)
-		if r.code != exit.OK || !strings.Contains(r.errOut, `warning: index "size" has no type and compares 50 as text; declare type: number`) {
+		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s",
+			server.URL}, args...)...)
+		if r.code != exit.OK || !strings.Contains(r.errOut,
+			`warning: index "size" has no type and compares 50 as text; declare type: number`) {
 			t.Errorf("%v: stderr is %q", args, r.errOut)
 		}
 	}
-	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)", "-s", server.URL)
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)",
+		"-s", server.URL)
 	r.expect(t, exit.OK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
 	if !strings.Contains(r.errOut, "values that are no numbers were left out: 3") {
 		t.Errorf("stderr is %q", r.errOut)

@@ -65,7 +65,8 @@ func (o thing) manifest() map[string]any {
 		spec["tags"] = o.tags
 	}
 	return map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": map[string]any{"namespace": o.namespace, "name": o.name}, "spec": spec,
+		"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": map[string]any{"namespace": o.namespace,
+			"name": o.name}, "spec": spec,
 	}
 }
 
@@ -87,7 +88,8 @@ func randomCondition(r *rand.Rand) condition {
 		return condition{[]string{"--missing", "tag"}, func(o thing) bool { return len(o.tags) == 0 }}
 	case 2:
 		n := pick(r, -1, 2, 10)
-		return condition{[]string{"--where", fmt.Sprintf("@.spec.size > %d", n)}, func(o thing) bool { return o.size != nil && *o.size > n }}
+		return condition{[]string{"--where", fmt.Sprintf("@.spec.size > %d", n)},
+			func(o thing) bool { return o.size != nil && *o.size > n }}
 	case 3:
 		return condition{[]string{"--where", ".spec.color"}, func(o thing) bool { return o.color != nil }}
 	}
@@ -95,7 +97,8 @@ func randomCondition(r *rand.Rand) condition {
 }
 
 func randomExpression(r *rand.Rand) (string, func(thing) bool) {
-	color, tag, n := pick(r, "red", "light blue", "", "green"), pick(r, "a", "ab", "c,d"), pick(r, -3, 1, 9, 10)
+	color, tag, n := pick(r, "red", "light blue", "", "green"), pick(r, "a", "ab",
+		"c,d"), pick(r, -3, 1, 9, 10)
 	is := func(o thing, c string) bool { return o.color != nil && *o.color == c }
 	sized := func(holds func(int) bool) func(thing) bool {
 		return func(o thing) bool { return o.size != nil && holds(*o.size) }
@@ -106,7 +109,10 @@ func randomExpression(r *rand.Rand) (string, func(thing) bool) {
 	case 1:
 		return fmt.Sprintf("color!=%q", color), func(o thing) bool { return !is(o, color) }
 	case 2:
-		return fmt.Sprintf("color in (blue, %q)", color), func(o thing) bool { return is(o, color) || is(o, "blue") }
+		return fmt.Sprintf("color in (blue, %q)", color), func(o thing) bool {
+			return is(o, color) ||
+				is(o, "blue")
+		}
 	case 3:
 		return fmt.Sprintf("size<%d", n), sized(func(s int) bool { return s < n })
 	case 4:
@@ -122,14 +128,18 @@ func randomExpression(r *rand.Rand) (string, func(thing) bool) {
 	case 8:
 		return "!size", func(o thing) bool { return o.size == nil }
 	case 9:
-		return fmt.Sprintf("tag=%q && color", tag), func(o thing) bool { return slices.Contains(o.tags, tag) && o.color != nil }
+		return fmt.Sprintf("tag=%q && color", tag), func(o thing) bool {
+			return slices.Contains(o.tags,
+				tag) && o.color != nil
+		}
 	}
 	return fmt.Sprintf("(namespace=web || size in [0, %d))", n), func(o thing) bool {
 		return o.namespace == "web" || o.size != nil && *o.size >= 0 && *o.size < n
 	}
 }
 
-// TestQueryModel compares query with going through all objects, for random conditions and each form of answer.
+// TestQueryModel compares query with going through all objects, for random conditions and each form of
+// answer.
 func TestQueryModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	things := make([]thing, 40)
@@ -147,7 +157,8 @@ func TestQueryModel(t *testing.T) {
 	slices.SortFunc(things, func(a, b thing) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
-	base := []string{"query", "things", "--from", write(t, "objects.json", string(text)), "--config", write(t, "c.yaml", modelIndexes)}
+	base := []string{"query", "things", "--from", write(t, "objects.json", string(text)), "--config",
+		write(t, "c.yaml", modelIndexes)}
 
 	for range 80 {
 		args, found := slices.Clone(base), slices.Clone(things)
@@ -173,7 +184,8 @@ func TestQueryModel(t *testing.T) {
 					fulfilled++
 				}
 			}
-			return namespace != "" && o.namespace != namespace || any && fulfilled == 0 || !any && fulfilled < len(conditions)
+			return namespace != "" && o.namespace != namespace || any && fulfilled == 0 || !any &&
+				fulfilled < len(conditions)
 		})
 		checkForm(t, r, args, found)
 	}
@@ -186,7 +198,8 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 	case 0:
 		crdcache(t, append(args, "--count")...).expect(t, exit.OK, fmt.Sprintln(len(found)))
 	case 1:
-		crdcache(t, append(args, "--values", "tag")...).expect(t, exit.OK, lines(slices.Sorted(maps.Keys(tagCounts(found)))))
+		crdcache(t, append(args, "--values", "tag")...).expect(t, exit.OK,
+			lines(slices.Sorted(maps.Keys(tagCounts(found)))))
 	case 2:
 		result, counts := crdcache(t, append(args, "--group-by", "tag", "--no-headers")...), tagCounts(found)
 		var got []string
@@ -199,7 +212,8 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 				counts[none]++
 			}
 		}
-		want := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+		want := slices.SortedFunc(maps.Keys(counts),
+			func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 		for i, tag := range want {
 			want[i] = fmt.Sprintf("%s %d", strings.Replace(tag, none, "<none>", 1), counts[tag])
 		}

@@ -15,11 +15,12 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestResourcesOfNoServer: what keeps the server from telling which types it has is said at once, however long
-// --timeout would let one wait, and with the exit code of its cause.
+// TestResourcesOfNoServer: what keeps the server from telling which types it has is said at once, however
+// long --timeout would let one wait, and with the exit code of its cause.
 func TestResourcesOfNoServer(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized}, apitest.Fault{Path: "/apis", Status: http.StatusUnauthorized})
+	server.Break(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
+		apitest.Fault{Path: "/apis", Status: http.StatusUnauthorized})
 	dead := newCluster(t)
 	dead.Close()
 	tests := map[string]struct {
@@ -27,14 +28,19 @@ func TestResourcesOfNoServer(t *testing.T) {
 		code int
 		want string
 	}{
-		"dead":                {[]string{"-s", dead.URL}, exit.Failed, "error: cannot reach the API server at " + dead.URL},
-		"no kubeconfig":       {[]string{"--kubeconfig", "/dev/null", "-s", "http://localhost:1"}, exit.Failed, "error: cannot reach the API server at http://localhost:1"},
-		"unknown credentials": {[]string{"-s", server.URL}, exit.Forbidden, "error: the API server at " + server.URL + " does not accept the credentials"},
+		"dead": {[]string{"-s", dead.URL}, exit.Failed,
+			"error: cannot reach the API server at " + dead.URL},
+		"no kubeconfig": {[]string{"--kubeconfig", "/dev/null", "-s", "http://localhost:1"},
+			exit.Failed, "error: cannot reach the API server at http://localhost:1"},
+		"unknown credentials": {[]string{"-s", server.URL}, exit.Forbidden, "error: the API server at " +
+			server.URL + " does not accept the credentials"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append([]string{"resources", "--timeout", "0"}, tt.args...)...) // which would wait without end
-			if r.code != tt.code || r.out != "" || !strings.HasPrefix(r.errOut, tt.want) || strings.Count(r.errOut, "\n") != 1 {
+			// which would wait without end
+			r := crdcache(t, append([]string{"resources", "--timeout", "0"}, tt.args...)...)
+			if r.code != tt.code || r.out != "" || !strings.HasPrefix(r.errOut, tt.want) ||
+				strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("exit code %d, stdout %q, stderr %q", r.code, r.out, r.errOut)
 			}
 		})
@@ -44,9 +50,11 @@ func TestResourcesOfNoServer(t *testing.T) {
 // TestResourcesSayWhyTheyWait: when the time is up, what the server last said is told.
 func TestResourcesSayWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Status: http.StatusInternalServerError, Message: "etcd is gone"})
+	server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+		Status: http.StatusInternalServerError, Message: "etcd is gone"})
 	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "100ms")
-	if r.code != exit.NotSynced || !strings.Contains(r.errOut, "within 100ms") || !strings.Contains(r.errOut, "etcd is gone") {
+	if r.code != exit.NotSynced || !strings.Contains(r.errOut, "within 100ms") ||
+		!strings.Contains(r.errOut, "etcd is gone") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 }
@@ -62,23 +70,28 @@ func TestWatchRefusedList(t *testing.T) {
 	message := strings.Replace(denied, "%s", "list", 1)
 	server.Break(apitest.Fault{Path: podsPath, Status: http.StatusForbidden, Message: message})
 	r := crdcache(t, "watch", "pods", "-A", "-s", server.URL)
-	if r.code != exit.Forbidden || !strings.Contains(r.errOut, message) || strings.Contains(r.errOut, "meta.k8s.io") {
+	if r.code != exit.Forbidden || !strings.Contains(r.errOut, message) ||
+		strings.Contains(r.errOut, "meta.k8s.io") {
 		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
 	}
 }
 
-// TestWatchRefusedWatch: what may be listed and not watched ends a command that is to show changes: none would come.
+// TestWatchRefusedWatch: what may be listed and not watched ends a command that is to show changes: none
+// would come.
 func TestWatchRefusedWatch(t *testing.T) {
-	for _, args := range [][]string{{"watch", "gizmos"}, {"dump", "-w", "gizmos"}, {"watch", "gizmos", "-o", "json"}} {
+	for _, args := range [][]string{{"watch", "gizmos"}, {"dump", "-w", "gizmos"},
+		{"watch", "gizmos", "-o", "json"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			server := newCluster(t)
 			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
 			for _, verb := range []string{"watch", "watch-list"} {
-				server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden, Message: "gizmos.example.com is forbidden: eve cannot watch"})
+				server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
+					Message: "gizmos.example.com is forbidden: eve cannot watch"})
 			}
 			r := crdcache(t, append(args, "-A", "-s", server.URL)...)
 			if r.code != exit.Forbidden || !strings.Contains(r.out, "web") ||
-				!strings.Contains(r.errOut, "error: gizmos.example.com may be listed but not watched, so that no change would be shown (dump prints the objects): gizmos.example.com is forbidden: eve cannot watch\n") {
+				!strings.Contains(r.errOut,
+					"error: gizmos.example.com may be listed but not watched, so that no change would be shown (dump prints the objects): gizmos.example.com is forbidden: eve cannot watch\n") {
 				t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", r.code, r.out, r.errOut)
 			}
 		})
@@ -90,7 +103,8 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "z", nil))
 	for _, verb := range []string{"watch", "watch-list"} {
-		server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden, Message: "eve cannot watch"})
+		server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
+			Message: "eve cannot watch"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan struct{})
@@ -98,7 +112,8 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ended by cancel
-		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos,zones", "-A", "-s", server.URL}, nil, io.Discard, said)
+		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos,zones", "-A", "-s", server.URL}, nil,
+			io.Discard, said)
 	}()
 	<-seen
 	cancel()
@@ -110,7 +125,8 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 // newPods serves a type that no CRD defines, which is printed by the server.
 func newPods(t *testing.T) *apitest.Server {
 	t.Helper()
-	return apitest.New(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Singular: "pod", Namespaced: true})
+	return apitest.New(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Kind: "Pod", Singular: "pod", Namespaced: true})
 }
 
 // noticed is a writer that tells when a text has been written to it.

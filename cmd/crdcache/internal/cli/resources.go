@@ -68,7 +68,8 @@ type resourcesOptions struct {
 	custom    bool
 }
 
-func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*resourcesOptions, error) {
+func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*resourcesOptions, error) {
 	streams = f.target.Streams(streams)
 	if err := print.OneOf("output format", f.output, resourcesFormats); err != nil {
 		return nil, err
@@ -77,7 +78,8 @@ func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string, streams ge
 	if err != nil {
 		return nil, err
 	}
-	o := &resourcesOptions{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders, custom: f.custom}
+	o := &resourcesOptions{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders,
+		custom: f.custom}
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
 	}
@@ -137,10 +139,13 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	}
 	status := tracker.Status()
 	if status.Mode == discovery.Polling {
-		fmt.Fprintf(o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
+		fmt.
+			Fprintf(
+				o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
 	}
 	for _, failed := range status.Unknown {
-		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n", failed.GroupVersion, failed.Err)
+		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n",
+			failed.GroupVersion, failed.Err)
 	}
 	return tracker.Snapshot(), nil
 }
@@ -170,8 +175,8 @@ func (o *resourcesOptions) choose(snapshot *discovery.Snapshot) ([]discovery.Typ
 	return types, errors.Join(errs...)
 }
 
-// addUnserved adds the types that a name fits and that the server does not serve, which a catalog knows nothing of:
-// what is wrong with a CRD is what one wants to see here. It reports whether there are any.
+// addUnserved adds the types that a name fits and that the server does not serve, which a catalog knows
+// nothing of: what is wrong with a CRD is what one wants to see here. It reports whether there are any.
 func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
 	name, err := discovery.ParseName(text)
 	if err != nil {
@@ -186,8 +191,10 @@ func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, t
 		for i, v := range t.Versions {
 			versions[i] = v.Name
 		}
-		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind}, t.ShortNames, t.Categories)
-		if slices.ContainsFunc(name.Readings, func(r discovery.Reading) bool { return r.Fits(t.GroupResource.Group, versions, names) }) {
+		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
+			t.ShortNames, t.Categories)
+		if slices.ContainsFunc(name.Readings,
+			func(r discovery.Reading) bool { return r.Fits(t.GroupResource.Group, versions, names) }) {
 			wanted[t.GroupResource], found = true, true
 		}
 	}
@@ -233,7 +240,8 @@ func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
 		ShortNames: t.ShortNames, Categories: t.Categories, UID: string(t.UID), Indexes: indexes,
 	}
 	for _, v := range t.Versions {
-		r.Versions = append(r.Versions, versionRecord{Name: v.Name, Served: v.Served, Storage: v.Storage, Verbs: v.Verbs})
+		r.Versions = append(r.Versions, versionRecord{Name: v.Name, Served: v.Served, Storage: v.Storage,
+			Verbs: v.Verbs})
 	}
 	return r
 }

@@ -23,14 +23,16 @@ func TestResources(t *testing.T) {
 		"zones.example.com    Zone    Cluster      v1         Served   z/x\n")
 	crdcache(t, "resources", "gz", "--no-headers", "-o", "wide", "-s", server.URL).expect(t, exit.OK,
 		"gizmos.example.com   Gizmo   Namespaced   v1    Served   gz    things   CustomResourceDefinition\n")
-	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK, "gizmos.example.com\nzones.example.com\n")
+	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK,
+		"gizmos.example.com\nzones.example.com\n")
 
 	r = crdcache(t, "resources", "zones", "nope", "-o", "json", "-s", server.URL)
 	var records []struct{ Name, Scope, State string }
 	if err := json.Unmarshal([]byte(r.out), &records); err != nil {
 		t.Fatalf("%v in %q", err, r.out)
 	}
-	if r.code != exit.Failed || len(records) != 1 || records[0].Name != "zones.example.com" || records[0].Scope != "Cluster" {
+	if r.code != exit.Failed || len(records) != 1 || records[0].Name != "zones.example.com" ||
+		records[0].Scope != "Cluster" {
 		t.Errorf("exit code %d, %+v", r.code, records)
 	}
 	if !strings.Contains(r.errOut, "nope") {
@@ -68,16 +70,18 @@ func TestResourcesNotServed(t *testing.T) {
 			"metadata": map[string]any{"name": name + "s.example.com"},
 			"spec": map[string]any{
 				"group": "example.com", "scope": "Namespaced",
-				"names":    map[string]any{"plural": name + "s", "singular": name, "kind": strings.ToUpper(name)},
+				"names": map[string]any{"plural": name + "s", "singular": name,
+					"kind": strings.ToUpper(name)},
 				"versions": []any{map[string]any{"name": "v1", "served": served, "storage": true}},
 			},
 			"status": map[string]any{"conditions": status},
 		}})
 	}
 	for _, names := range [][]string{{"brokens", "retired.v1.example.com"}, {"*eds.example.com", "BROKEN"}} {
-		crdcache(t, append([]string{"resources", "--no-headers", "-s", server.URL}, names...)...).expect(t, exit.OK, ""+
-			"brokens.example.com    BROKEN    Namespaced   v1     NotEstablished\n"+
-			"retireds.example.com   RETIRED   Namespaced   (v1)   NotServed\n")
+		crdcache(t, append([]string{"resources", "--no-headers", "-s", server.URL}, names...)...).expect(t,
+			exit.OK, ""+
+				"brokens.example.com    BROKEN    Namespaced   v1     NotEstablished\n"+
+				"retireds.example.com   RETIRED   Namespaced   (v1)   NotServed\n")
 	}
 	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK,
 		"brokens.example.com\ngizmos.example.com\nretireds.example.com\nzones.example.com\n")

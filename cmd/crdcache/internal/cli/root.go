@@ -26,8 +26,8 @@ import (
 // is the process's, and may not change under what an earlier command left to end.
 var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 
-// grace is how long a command may take to end once ctx has: what cannot be interrupted, as opening a pipe that nobody
-// writes to, is left to the end of the process.
+// grace is how long a command may take to end once ctx has: what cannot be interrupted, as opening a pipe
+// that nobody writes to, is left to the end of the process.
 const grace = 2 * time.Second
 
 // Main runs the command line args (with the program's name first) and returns the exit code. It ends
@@ -52,7 +52,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	return exit.Code(err)
 }
 
-// commandLine is the key of the arguments of the process, with the name of the program, in the context of a command.
+// commandLine is the key of the arguments of the process, with the name of the program, in the context of a
+// command.
 type commandLine struct{}
 
 // execute runs a command, and gives it up when it does not end although ctx has.
@@ -89,8 +90,8 @@ func report(w io.Writer, err error) {
 	}
 }
 
-// lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can be one
-// line of megabytes.
+// lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can
+// be one line of megabytes.
 func lines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
@@ -164,7 +165,8 @@ func rename(cmd *cobra.Command, name string) {
 	}
 }
 
-// beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing that is.
+// beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing
+// that is.
 func beStrict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -182,14 +184,16 @@ func beStrict(root *cobra.Command) {
 				if len(args) == 0 {
 					return nil
 				}
-				return exit.Usagef("there is no completion for %q; use one of bash, zsh, fish, powershell", args[0])
+				return exit.Usagef("there is no completion for %q; use one of bash, zsh, fish, powershell",
+					args[0])
 			}
 			for _, shell := range cmd.Commands() {
 				shell.Args = func(cmd *cobra.Command, args []string) error {
 					if len(args) == 0 {
 						return nil
 					}
-					return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
+					return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0],
+						cmd.CommandPath())
 				}
 			}
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -206,11 +210,12 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
 	}
-	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
+	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant,
+		cmd.CommandPath())
 }
 
-// Program runs the command line of the process, until it ends or a signal tells it to, and returns the exit code. A
-// second signal ends the process even when it cannot write.
+// Program runs the command line of the process, until it ends or a signal tells it to, and returns the exit
+// code. A second signal ends the process even when it cannot write.
 func Program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -233,8 +238,10 @@ type runner interface {
 	run(ctx context.Context) error
 }
 
-// runs is how verbs run: their flags and arguments are checked and become options, without asking a server, and those run.
-func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string, genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
+// runs is how verbs run: their flags and arguments are checked and become options, without asking a server,
+// and those run.
+func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
+	genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		o, err := toOptions(cmd, args, streams)
 		if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var rewriteScripts = flag.Bool("rewrite-scripts", false, "write what the commands of scripts/ print into what they are compared with")
+var rewriteScripts = flag.Bool("rewrite-scripts", false,
+	"write what the commands of scripts/ print into what they are compared with")
 
-// TestScripts plays scripts/*.txtar, each in a directory of its own with links to the CRDs, objects and index configs
-// of testdata. No script needs a cluster.
+// TestScripts plays scripts/*.txtar, each in a directory of its own with links to the CRDs, objects and index
+// configs of testdata. No script needs a cluster.
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("../../../../testdata")
 	if err != nil {
@@ -29,7 +30,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"crds", "objects", "indexes"} {
-				if err := os.Symlink(filepath.Join(data, name), filepath.Join(env.WorkDir, name)); err != nil {
+				if err := os.Symlink(filepath.Join(data, name),
+					filepath.Join(env.WorkDir, name)); err != nil {
 					return err
 				}
 			}

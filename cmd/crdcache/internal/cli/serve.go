@@ -58,7 +58,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			case len(args) > 0 || f.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
 				return nil
 			}
-			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
+			return exit.
+				Usagef(
+					"name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
 		},
 		RunE: runs(streams, f.toOptions),
 	}
@@ -87,7 +89,8 @@ type serveOptions struct {
 	detached []string // the command line of the process that serves; nil without --detach
 }
 
-func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
+func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
 		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
 	}
@@ -128,13 +131,16 @@ func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 		return nil
 	}
 	if !f.web.on {
-		return exit.Usagef("--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
+		return exit.
+			Usagef(
+				"--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
 	}
 	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
 		return exit.Usagef("--from and --quiet exclude each other: nobody would hear of the link to the page")
 	}
 	if cmd.Flags().Changed("detach") {
-		return exit.Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
+		return exit.
+			Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
 	}
 	return nil
 }
@@ -199,7 +205,8 @@ type asking struct {
 }
 
 // newServeAsk completes a command that asks the server something.
-func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command, ask func(context.Context, *local.Client) error) *cobra.Command {
+func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command,
+	ask func(context.Context, *local.Client) error) *cobra.Command {
 	f := session.NewServerFlags()
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -207,7 +214,8 @@ func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command, ask fun
 		}
 		return nil
 	}
-	cmd.RunE = runs(streams, func(cmd *cobra.Command, _ []string, streams genericiooptions.IOStreams) (*asking, error) {
+	cmd.RunE = runs(streams, func(cmd *cobra.Command, _ []string,
+		streams genericiooptions.IOStreams) (*asking, error) {
 		target, err := f.Target(cmd.Context(), streams)
 		if err == nil && target.Offline() {
 			err = exit.Usagef("--from has no effect with %s", cmd.CommandPath())

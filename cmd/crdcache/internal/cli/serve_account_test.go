@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestServeEndsWithAccount: a server ends when its exec program returns the credentials of another account. Renewed credentials
-// of the same account do not end it.
+// TestServeEndsWithAccount: a server ends when its exec program returns the credentials of another account.
+// Renewed credentials of the same account do not end it.
 func TestServeEndsWithAccount(t *testing.T) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)
@@ -29,9 +29,11 @@ func TestServeEndsWithAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address)) // credentials are sent over TLS alone
+	// credentials are sent over TLS alone
+	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(), "kubeconfig")
+	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(),
+		"kubeconfig")
 	returns := func(claims string) {
 		t.Helper()
 		token := "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".y"
@@ -45,9 +47,11 @@ func TestServeEndsWithAccount(t *testing.T) {
 	}
 	returns(`{"iss":"i","sub":"reader","iat":1}`)
 	file := clientcmdapi.NewConfig()
-	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: server.URL, InsecureSkipTLSVerify: true}, &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: server.URL,
+		InsecureSkipTLSVerify: true}, &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
-		Command: "cat", Args: []string{credentials}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		Command: "cat", Args: []string{credentials}, APIVersion: "client.authentication.k8s.io/v1",
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}}
 	file.CurrentContext = "c"
 	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {

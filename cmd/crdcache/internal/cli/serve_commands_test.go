@@ -18,20 +18,24 @@ import (
 // took is how long a sync took, which is another time each time.
 var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 
-// breakReads has the API server refuse to read gizmos and zones, but for the watches of a server that keeps them.
+// breakReads has the API server refuse to read gizmos and zones, but for the watches of a server that keeps
+// them.
 func breakReads(server *apitest.Server) {
 	for _, verb := range []string{"list", "watch-list"} {
 		for _, path := range []string{"gizmos", "zones"} {
-			server.Break(apitest.Fault{Path: "/apis/example.com/v1/" + path, Verb: verb, Status: http.StatusForbidden})
+			server.Break(apitest.Fault{Path: "/apis/example.com/v1/" + path, Verb: verb,
+				Status: http.StatusForbidden})
 		}
 	}
-	for _, path := range []string{"web/gizmos", "db/gizmos", "none/gizmos", "web/gizmos/a", "web/gizmos/none"} {
-		server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/" + path, Status: http.StatusForbidden})
+	for _, path := range []string{"web/gizmos", "db/gizmos", "none/gizmos", "web/gizmos/a",
+		"web/gizmos/none"} {
+		server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/" + path,
+			Status: http.StatusForbidden})
 	}
 }
 
-// TestServeAnswersCommands: with a server the verbs that read objects print what they print without, and the API server is
-// not asked for what is kept.
+// TestServeAnswersCommands: with a server the verbs that read objects print what they print without, and the
+// API server is not asked for what is kept.
 func TestServeAnswersCommands(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newTrees(t)
@@ -39,13 +43,20 @@ func TestServeAnswersCommands(t *testing.T) {
 	serve(t, io.Discard, "gz", "zones", "-s", server.URL)
 	awaitServer(t, server.URL, 2)
 	commands := [][]string{
-		{"dump", "gz", "-A"}, {"dump", "gz", "-A", "-o", "wide", "--show-labels"}, {"dump", "gz", "-n", "db", "-o", "csv"}, {"dump", "gz", "-n", "none"},
-		{"dump", "gz", "-A", "-o", "json", "--show-managed-fields"}, {"dump", "gz,zones", "-A", "-o", "yaml"}, {"dump", "gz", "-A", "-o", "jsonl", "--sort-by", ".spec.zone"},
-		{"dump", "gz", "zones", "-A", "-o", "name"}, {"dump", "gz/a", "-n", "web", "-o", "yaml"}, {"dump", "gz", "a", "none", "-n", "web"}, {"dump", "zone/none"},
-		{"dump", "gz", "-A", "-l", "none=x"}, {"dump", "gz", "-A", "-o", "name", "--field-selector", "metadata.name=b"}, {"dump", "*.example.com", "-A", "-o", "name"},
-		{"stats", "gz", "-A", "-o", "json"}, {"stats", "gz", "zones", "-A", "--config", config, "--storage", "metadata"},
-		{"tree", "gz/a", "-n", "web", "-o", "json", "--types", "gz,zones"}, {"tree", "zone", "north", "-o", "json", "--config", config, "--types", "gz"},
-		{"query", "gz", "-A", "--config", config, "--dangling"}, {"query", "gz", "-A", "--config", config, "--where", "@.spec.zone", "-o", "name"},
+		{"dump", "gz", "-A"}, {"dump", "gz", "-A", "-o", "wide", "--show-labels"}, {"dump", "gz", "-n", "db",
+			"-o", "csv"}, {"dump", "gz", "-n", "none"},
+		{"dump", "gz", "-A", "-o", "json", "--show-managed-fields"}, {"dump", "gz,zones", "-A", "-o",
+			"yaml"}, {"dump", "gz", "-A", "-o", "jsonl", "--sort-by", ".spec.zone"},
+		{"dump", "gz", "zones", "-A", "-o", "name"}, {"dump", "gz/a", "-n", "web", "-o", "yaml"}, {"dump",
+			"gz", "a", "none", "-n", "web"}, {"dump", "zone/none"},
+		{"dump", "gz", "-A", "-l", "none=x"}, {"dump", "gz", "-A", "-o", "name", "--field-selector",
+			"metadata.name=b"}, {"dump", "*.example.com", "-A", "-o", "name"},
+		{"stats", "gz", "-A", "-o", "json"}, {"stats", "gz", "zones", "-A", "--config", config,
+			"--storage", "metadata"},
+		{"tree", "gz/a", "-n", "web", "-o", "json", "--types", "gz,zones"}, {"tree", "zone", "north", "-o",
+			"json", "--config", config, "--types", "gz"},
+		{"query", "gz", "-A", "--config", config, "--dangling"}, {"query", "gz", "-A", "--config", config,
+			"--where", "@.spec.zone", "-o", "name"},
 	}
 	wants := make([]result, len(commands))
 	for i, args := range commands {
@@ -67,7 +78,8 @@ func TestServeAnswersCommands(t *testing.T) {
 	}
 }
 
-// TestServeAnswersWatch: changes come through the server as they come from the cluster, and go on coming when the server ends.
+// TestServeAnswersWatch: changes come through the server as they come from the cluster, and go on coming when
+// the server ends.
 func TestServeAnswersWatch(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -99,7 +111,8 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 }
 
-// TestCachePath: a server can be named by its socket; then it has to be there, and for the same cluster and user.
+// TestCachePath: a server can be named by its socket; then it has to be there, and for the same cluster and
+// user.
 func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t)
 	server, other := newShop(t), newShop(t)
@@ -109,10 +122,12 @@ func TestCachePath(t *testing.T) {
 	socket, _, _ = strings.Cut(socket, "\n")
 	shortRuntimeDir(t) // where no server is
 	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
-	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, "from the server that keeps it") {
+	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK ||
+		!strings.Contains(r.errOut, "from the server that keeps it") {
 		t.Errorf("%+v", r)
 	}
-	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, "the cluster is read: no server keeps types") {
+	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != exit.OK ||
+		!strings.Contains(r.errOut, "the cluster is read: no server keeps types") {
 		t.Errorf("without a server: %+v", r)
 	}
 	for why, args := range map[string][]string{
@@ -120,14 +135,15 @@ func TestCachePath(t *testing.T) {
 		"no server listens":       {"--cache", socket + "s", "-s", server.URL},
 		"give auto, none":         {"--cache", "socket", "-s", server.URL},
 	} {
-		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK || !strings.Contains(r.errOut, why) {
+		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK ||
+			!strings.Contains(r.errOut, why) {
 			t.Errorf("%+v, without %q", r, why)
 		}
 	}
 }
 
-// TestServerThatIsSuspended: a server that listens and does not answer, as one that was suspended by Ctrl-Z, keeps nobody from the
-// cluster.
+// TestServerThatIsSuspended: a server that listens and does not answer, as one that was suspended by Ctrl-Z,
+// keeps nobody from the cluster.
 func TestServerThatIsSuspended(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -150,13 +166,14 @@ func TestServerThatIsSuspended(t *testing.T) {
 	if !strings.Contains(r.errOut, "the cluster is read: the server does not answer") {
 		t.Errorf("%+v", r)
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "has it been suspended?") {
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
+		!strings.Contains(r.errOut, "has it been suspended?") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestServeEndsWatches: a watch through a server that has lost the cluster is not left without news: it is sent there, and says
-// what is the matter.
+// TestServeEndsWatches: a watch through a server that has lost the cluster is not left without news: it is
+// sent there, and says what is the matter.
 func TestServeEndsWatches(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)

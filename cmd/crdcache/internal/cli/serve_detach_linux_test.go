@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestServeDetach: the server goes on without the command that has started it, whose end says that it answers.
+// TestServeDetach: the server goes on without the command that has started it, whose end says that it
+// answers.
 func TestServeDetach(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -21,12 +22,14 @@ func TestServeDetach(t *testing.T) {
 		p := newProcess(t, append([]string{"serve", "--detach", "-s", server.URL}, args...)...)
 		err := p.Run()
 		var failed *exec.ExitError
-		if code == exit.OK && err != nil || code != exit.OK && (!errors.As(err, &failed) || failed.ExitCode() != code) {
+		if code == exit.OK && err != nil || code != exit.OK &&
+			(!errors.As(err, &failed) || failed.ExitCode() != code) {
 			t.Fatalf("%v: %s", err, &p.errOut)
 		}
 		return p.errOut.String()
 	}
-	if said := detach(exit.Failed, "nothing.example.com"); strings.Count(said, "error: ") != 1 || !strings.Contains(said, "nothing.example.com") {
+	if said := detach(exit.Failed, "nothing.example.com"); strings.Count(said, "error: ") != 1 ||
+		!strings.Contains(said, "nothing.example.com") {
 		t.Errorf("of a type that is not there it says %s", said)
 	}
 	detach(exit.Usage)
@@ -37,7 +40,8 @@ func TestServeDetach(t *testing.T) {
 			t.Errorf("serve stop: %+v", r)
 		}
 	}()
-	for _, want := range []string{"warning: kept when it comes: ", "others.v1.example.com", "serving what is kept of " + server.URL, "serves; what it has to say is in "} {
+	for _, want := range []string{"warning: kept when it comes: ", "others.v1.example.com",
+		"serving what is kept of " + server.URL, "serves; what it has to say is in "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %s, without %q", said, want)
 		}
@@ -47,8 +51,10 @@ func TestServeDetach(t *testing.T) {
 		t.Errorf("%s: %v, %v", log, info, err)
 	}
 	awaitServer(t, server.URL, 1)
-	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v", "-s", server.URL)
-	if r.code != exit.OK || r.out != "db/c\nweb/a\n" || !strings.Contains(r.errOut, "answered by the server") {
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v",
+		"-s", server.URL)
+	if r.code != exit.OK || r.out != "db/c\nweb/a\n" ||
+		!strings.Contains(r.errOut, "answered by the server") {
 		t.Errorf("%+v", r)
 	}
 	if said := detach(exit.Failed, "gz"); !strings.Contains(said, "another server keeps types") {

@@ -34,8 +34,8 @@ type serving struct {
 	definitions *dynamicinformer.Informer
 	identity    string
 	started     time.Time
-	// known are the types that were there in the beginning, and absent the names that stood for none: nobody is told of
-	// them again. Both are the keeper's.
+	// known are the types that were there in the beginning, and absent the names that stood for none: nobody
+	// is told of them again. Both are the keeper's.
 	known  map[schema.GroupVersionResource]bool
 	absent map[string]bool
 	ended  sync.Once
@@ -44,7 +44,8 @@ type serving struct {
 // prepare makes what keeps the types, and what serves them. An error leaves nothing behind.
 func (s *serving) prepare() (err error) {
 	options := dynamicinformer.Options{
-		Config: s.Target.Config, Types: s.tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
+		Config: s.Target.Config, Types: s.tracker.Types(),
+		Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
 	}
 	if s.factory, err = dynamicinformer.New(options); err != nil {
 		return err
@@ -54,7 +55,8 @@ func (s *serving) prepare() (err error) {
 			s.shutdown()
 		}
 	}()
-	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(), Config: s.Target.Config})
+	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
+		Config: s.Target.Config})
 	if err != nil {
 		return err
 	}
@@ -71,13 +73,15 @@ func (s *serving) prepare() (err error) {
 		return err
 	}
 	s.keeper, err = live.NewKeeper(live.KeeperOptions{
-		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.view, Kept: s.kept, Dropped: s.dropped, Refused: s.refused,
+		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.view, Kept: s.kept,
+		Dropped: s.dropped, Refused: s.refused,
 	})
 	return err
 }
 
 // view says how a type is kept.
-func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOptions, indexes []*indexers.Index) {
+func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOptions,
+	indexes []*indexers.Index) {
 	if s.namespace != "" && r.Scope == discovery.Namespaced {
 		options.Namespaces = dynamicinformer.InNamespaces(s.namespace)
 	}
@@ -124,14 +128,16 @@ func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool)
 	return live.KeptType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions}, gvr == crd.GVR
 }
 
-// stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to ask there. It tells of
-// types that cannot be read, such as those that the user has no right to, which would otherwise seem to be served.
+// stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to
+// ask there. It tells of types that cannot be read, such as those that the user has no right to, which would
+// otherwise seem to be served.
 func (s *serving) stateChanged(before, after status.Status) {
 	if inContact(before) && !inContact(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
 	}
 	if after.State == status.Degraded && before.State != after.State {
-		s.tell("%s is read from the cluster until it can be kept: %s", after.GVR.GroupResource(), after.Message)
+		s.tell("%s is read from the cluster until it can be kept: %s",
+			after.GVR.GroupResource(), after.Message)
 	}
 }
 
@@ -169,11 +175,13 @@ func (s *serving) resolve(name string) ([]discovery.Resource, error) {
 
 // info says what is kept.
 func (s *serving) info() local.Info {
-	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started, Config: s.Config.Digest(), Page: s.web != nil}
+	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started,
+		Config: s.Config.Digest(), Page: s.web != nil}
 	for _, k := range s.keeper.Types() {
 		h := k.Informer.History()
 		one := local.Kept{
-			Resource: k.Resource, Namespace: h.Namespace, State: s.state(k), Objects: h.Snapshot.Len(), Fresh: s.fresh(k),
+			Resource: k.Resource, Namespace: h.Namespace, State: s.state(k), Objects: h.Snapshot.Len(),
+			Fresh: s.fresh(k),
 		}
 		for _, index := range k.Indexes {
 			one.Indexes = append(one.Indexes, index.Name)
@@ -187,8 +195,8 @@ func (s *serving) info() local.Info {
 	return i
 }
 
-// inContact reports whether a cache follows its type. A request that fails degrades the state of an informer later, if at
-// all; until then its watch is not open, and the cache may lack what has just been written.
+// inContact reports whether a cache follows its type. A request that fails degrades the state of an informer
+// later, if at all; until then its watch is not open, and the cache may lack what has just been written.
 func inContact(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }

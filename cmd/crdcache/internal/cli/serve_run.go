@@ -53,7 +53,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 		s.shutdown()
 	}
 	defer stop()
-	options := local.Options{Place: local.PlaceOf(s.identity), Info: s.info, Resolve: s.resolve, Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
+	options := local.Options{Place: local.PlaceOf(s.identity), Info: s.info, Resolve: s.resolve,
+		Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
 	if o.web != nil {
 		page, err := newPage(s)
 		if err != nil {
@@ -81,13 +82,17 @@ func (o *serveOptions) run(ctx context.Context) error {
 	return err
 }
 
-// errOtherAccount is the cause of the end of a server whose exec program returns the credentials of another account.
-var errOtherAccount = errors.New("the credentials are those of another account by now: start the server again")
+// errOtherAccount is the cause of the end of a server whose exec program returns the credentials of another
+// account.
+var errOtherAccount = errors.
+	New("the credentials are those of another account by now: start the server again")
 
-// accountInterval is the time between two looks at the credentials of an exec program. It is a variable for tests.
+// accountInterval is the time between two looks at the credentials of an exec program. It is a variable for
+// tests.
 var accountInterval = time.Minute
 
-// watchAccount ends the server when renewed credentials are of another account, because it would mix the objects of both.
+// watchAccount ends the server when renewed credentials are of another account, because it would mix the
+// objects of both.
 func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
 	ticker := time.NewTicker(accountInterval)
 	defer ticker.Stop()
@@ -116,13 +121,14 @@ func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
 		return local.ServePage(ctx, options.Page, options.Idle, open)
 	}
 	return local.Serve(ctx, options, func() {
-		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n", o.Target.Config.Host)
+		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n",
+			o.Target.Config.Host)
 		open()
 	})
 }
 
-// find looks for the types before anything is kept, so that what is misspelled is an error. What a config declares or a pattern
-// stands for may come later.
+// find looks for the types before anything is kept, so that what is misspelled is an error. What a config
+// declares or a pattern stands for may come later.
 func (s *serving) find(ctx context.Context) error {
 	waiting, cancel := s.Target.Limit(ctx)
 	defer cancel()
@@ -137,7 +143,8 @@ func (s *serving) find(ctx context.Context) error {
 		isAbsent := errors.As(err, &absent)
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
 		switch {
-		case !isAbsent && s.Target.Offline() && len(resources) > 0: // what could not be read keeps the rest from nothing
+		case !isAbsent && s.Target.Offline() &&
+			len(resources) > 0: // what could not be read keeps the rest from nothing
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
 			continue
 		case !isAbsent || !pattern && !s.declared:
@@ -167,11 +174,13 @@ func (o *serveOptions) detach(ctx context.Context) error {
 	case errors.As(err, &ended) && ended.Code > 0:
 		return &exit.ReportedError{Code: ended.Code}
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the server did not answer within %v (--timeout), and was ended", exit.ErrNotSynced, o.Target.Timeout)
+		return fmt.Errorf("%w: the server did not answer within %v (--timeout), and was ended",
+			exit.ErrNotSynced, o.Target.Timeout)
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(o.ErrOut, "process %d serves; what it has to say is in %s\n", info.PID, local.PlaceOf(info.Identity).Log())
+	fmt.Fprintf(o.ErrOut, "process %d serves; what it has to say is in %s\n", info.PID,
+		local.PlaceOf(info.Identity).Log())
 	return nil
 }
 
@@ -181,6 +190,9 @@ func undetached(args []string) []string {
 	if rest < 0 {
 		rest = len(args)
 	}
-	flags := slices.DeleteFunc(slices.Clone(args[:rest]), func(arg string) bool { return arg == "--detach" || strings.HasPrefix(arg, "--detach=") })
+	flags := slices.DeleteFunc(slices.Clone(args[:rest]), func(arg string) bool {
+		return arg == "--detach" ||
+			strings.HasPrefix(arg, "--detach=")
+	})
 	return append(flags, args[rest:]...)
 }

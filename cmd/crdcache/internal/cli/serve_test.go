@@ -42,7 +42,8 @@ func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	done, codes := make(chan struct{}), make(chan int, 1)
 	go func() { // ended by cancel
 		defer close(done)
-		codes <- cli.Main(ctx, append([]string{"crdcache", "serve"}, args...), strings.NewReader(""), io.Discard, errOut)
+		codes <- cli.Main(ctx, append([]string{"crdcache", "serve"}, args...), strings.NewReader(""),
+			io.Discard, errOut)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return codes
@@ -52,7 +53,8 @@ func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 func awaitServer(t *testing.T, url string, types int) {
 	t.Helper()
 	for t.Context().Err() == nil {
-		if r := crdcache(t, "serve", "status", "-s", url); strings.Count(r.out, "Synced") == types && !strings.Contains(r.out, "not served") {
+		if r := crdcache(t, "serve", "status", "-s", url); strings.Count(r.out, "Synced") == types &&
+			!strings.Contains(r.out, "not served") {
 			return
 		}
 	}
@@ -69,13 +71,19 @@ func TestServeAnswersQueries(t *testing.T) {
 	stopped := serve(t, io.Discard, "things", "--config", config, "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for _, args := range [][]string{
-		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o", "json"}, {"--index", "color=red", "-o", "name"},
-		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, {"--index", "color", "--count"},
-		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute", "sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
+		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o",
+			"json"}, {"--index", "color=red", "-o", "name"},
+		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2",
+			"--keys-only"}, {"--index", "color", "--count"},
+		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute",
+			"sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
 		{"-l", "none=x", "--count"}, {"--where", "@.spec.size > 9", "--keys-only"}, {"--index", "color=none"},
-		{"-o", "wide", "--show-labels"}, {"--sort-by", "size", "-o", "wide", "--no-headers", "-L", "app"}, {"-o", "csv"}, {"-o", "wide", "--show-kind", "--limit", "2"},
-		{"-o", "custom-columns=N:.metadata.name,S:.spec.size"}, {"-n", "web"}, {"-n", "web", "--sort-by", "size", "--limit", "1", "--keys-only"},
-		{"-l", "none=x", "--limit", "1", "-o", "name"}, {"--where", "@.spec.size > 9", "--limit", "1", "-o", "name"},
+		{"-o", "wide", "--show-labels"}, {"--sort-by", "size", "-o", "wide", "--no-headers", "-L",
+			"app"}, {"-o", "csv"}, {"-o", "wide", "--show-kind", "--limit", "2"},
+		{"-o", "custom-columns=N:.metadata.name,S:.spec.size"}, {"-n", "web"}, {"-n", "web", "--sort-by",
+			"size", "--limit", "1", "--keys-only"},
+		{"-l", "none=x", "--limit", "1", "-o", "name"}, {"--where", "@.spec.size > 9", "--limit",
+			"1", "-o", "name"},
 	} {
 		if args[0] != "-n" {
 			args = append(args, "-A")
@@ -86,13 +94,17 @@ func TestServeAnswersQueries(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if !strings.Contains(told.errOut, "note: answered by the server that keeps gizmos.v1.example.com") || told.out != want.out {
+		if !strings.Contains(told.errOut, "note: answered by the server that keeps gizmos.v1.example.com") ||
+			told.out != want.out {
 			t.Errorf("%q: %+v", args, told)
 		}
 	}
-	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
-	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} { // plans are of the objects that are meant, with a server as without
-		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s", server.URL}, args...)
+	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t,
+		exit.OK, "db/c\n")
+	// plans are of the objects that are meant, with a server as without
+	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} {
+		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s",
+			server.URL}, args...)
 		if want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...); got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
@@ -105,25 +117,30 @@ func TestServeAnswersQueries(t *testing.T) {
 		"no field selectors": {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
 		"no queries about":   {"query", "gz", "-A", "--dangling", "--count"},
 	} {
-		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, why) {
+		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK ||
+			!strings.Contains(r.errOut, why) {
 			t.Errorf("%q: %+v, without %q", args, r, why)
 		}
 	}
 	elsewhere := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != exit.OK || !strings.Contains(r.errOut, "no server keeps types") {
+	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != exit.OK ||
+		!strings.Contains(r.errOut, "no server keeps types") {
 		t.Errorf("by another address: %+v", r)
 	}
 
-	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "another server keeps types") {
+	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed ||
+		!strings.Contains(r.errOut, "another server keeps types") {
 		t.Errorf("a second server: %+v", r)
 	}
-	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK || !strings.HasSuffix(r.out, " has ended\n") {
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK ||
+		!strings.HasSuffix(r.out, " has ended\n") {
 		t.Errorf("%+v", r)
 	}
 	if code := <-stopped; code != exit.OK {
 		t.Errorf("the server that was stopped ends with %d", code)
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "no server keeps types") {
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
+		!strings.Contains(r.errOut, "no server keeps types") {
 		t.Errorf("%+v", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "5\n")
@@ -158,9 +175,11 @@ func TestServeShowsNumbers(t *testing.T) {
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	serve(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
-	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"}, {"query", "rooms", "-n", "web", "--no-headers"}} {
+	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"},
+		{"query", "rooms", "-n", "web", "--no-headers"}} {
 		for _, cache := range []string{"auto", "none"} {
-			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, exit.OK, "a     2000000\nb     2.5\n")
+			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, exit.OK,
+				"a     2000000\nb     2.5\n")
 		}
 	}
 }
@@ -171,35 +190,39 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 	server := newHouse(t, false)
 	serve(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
-	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by", ".spec.onwer", "-s", server.URL}
+	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by",
+		".spec.onwer", "-s", server.URL}
 	want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
 	if got != want || strings.Count(got.errOut, "did you mean") != 2 {
 		t.Errorf("%+v, without a server %+v", got, want)
 	}
 }
 
-// TestServeOutOfContact: a server whose watch has ended and cannot be opened again does not answer, long before its informers
-// are degraded, for it would not have what has just been written.
+// TestServeOutOfContact: a server whose watch has ended and cannot be opened again does not answer, long
+// before its informers are degraded, for it would not have what has just been written.
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
 	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
-	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut, "answered by the server") {
+	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut,
+		"answered by the server") {
 	}
 	if err := server.Listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for t.Context().Err() == nil {
 		server.CloseClientConnections() // each time, for one may have been made as the listener closed
-		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s", server.URL); r.code != exit.OK {
+		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s",
+			server.URL); r.code != exit.OK {
 			if !strings.Contains(r.errOut, "(Unreachable)") {
 				t.Errorf("%+v", r)
 			}
 			break
 		}
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.OK || !strings.Contains(r.out, "(Unreachable)") {
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.OK ||
+		!strings.Contains(r.out, "(Unreachable)") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -209,7 +232,8 @@ func TestNamespaceWithoutName(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
 	file := filepath.Join(t.TempDir(), "a.snapshot")
-	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s", server.URL); r.code != exit.OK {
+	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
+		server.URL); r.code != exit.OK {
 		t.Errorf("%+v", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, exit.OK, "4\n")
@@ -224,7 +248,8 @@ func TestNamespaceWithoutName(t *testing.T) {
 func TestServeTellsWhatIsForbidden(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden, Message: "eve may not"})
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
+		Message: "eve may not"})
 	said, out := io.Pipe()
 	stopped := serve(t, out, "gizmos", "-s", server.URL)
 	lines := bufio.NewScanner(said)
@@ -232,15 +257,18 @@ func TestServeTellsWhatIsForbidden(t *testing.T) {
 	}
 	got := lines.Text()
 	said.Close() // nothing else is read
-	if !strings.HasPrefix(got, "note: gizmos.example.com is read from the cluster until it can be kept: ") || !strings.HasSuffix(got, "eve may not") {
+	if !strings.HasPrefix(got, "note: gizmos.example.com is read from the cluster until it can be kept: ") ||
+		!strings.HasSuffix(got, "eve may not") {
 		t.Errorf("it says %q", got)
 	}
-	for crdcache(t, "serve", "stop", "-s", server.URL).code != exit.OK && t.Context().Err() == nil { // it may not listen yet
+	// it may not listen yet
+	for crdcache(t, "serve", "stop", "-s", server.URL).code != exit.OK && t.Context().Err() == nil {
 	}
 	<-stopped
 }
 
-// TestServeFollowsTypes: what a pattern stands for is kept as it comes and goes; so is a pattern that stands for nothing yet.
+// TestServeFollowsTypes: what a pattern stands for is kept as it comes and goes; so is a pattern that stands
+// for nothing yet.
 func TestServeFollowsTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -257,7 +285,8 @@ func TestServeFollowsTypes(t *testing.T) {
 	}
 	server.Create(t, crd.GVR, rooms)
 	awaitServer(t, server.URL, 3)
-	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut, "rooms.v1.example.com is read from the server that keeps it") {
+	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut,
+		"rooms.v1.example.com is read from the server that keeps it") {
 		t.Errorf("a type that has come: %+v", r)
 	}
 	server.Delete(t, crd.GVR, "", "rooms.example.com")
@@ -268,7 +297,8 @@ func TestServeFollowsTypes(t *testing.T) {
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	<-stopped
 	text := said.String()
-	for _, want := range []string{"warning: kept when it comes: ", "rooms.v1.example.com is kept from now on", "rooms.v1.example.com is kept no longer"} {
+	for _, want := range []string{"warning: kept when it comes: ", "rooms.v1.example.com is kept from now on",
+		"rooms.v1.example.com is kept no longer"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("it says %s, without %q or more than once", text, want)
 		}

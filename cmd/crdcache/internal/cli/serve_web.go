@@ -28,10 +28,13 @@ type webFlags struct {
 func (f *webFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	set := cmd.Flags()
-	set.BoolVar(&f.on, "web", false, "Show what is kept in a browser of this machine; a link that opens the page is printed to stderr.")
-	set.StringVar(&f.address, "web-address", "127.0.0.1:0", "Where the page is, on a loopback address; port 0 stands for a free one.")
+	set.BoolVar(&f.on, "web", false,
+		"Show what is kept in a browser of this machine; a link that opens the page is printed to stderr.")
+	set.StringVar(&f.address, "web-address", "127.0.0.1:0",
+		"Where the page is, on a loopback address; port 0 stands for a free one.")
 	set.BoolVar(&f.showSecrets, "show-secrets", false, "Have the page show the values of Secrets.")
-	_ = cmd.RegisterFlagCompletionFunc("web-address", cobra.NoFileCompletions) // it fails for flags that do not exist
+	// it fails for flags that do not exist
+	_ = cmd.RegisterFlagCompletionFunc("web-address", cobra.NoFileCompletions)
 }
 
 // webOptions are what the flags amount to.
@@ -56,7 +59,9 @@ func (f *webFlags) toOptions() (*webOptions, error) {
 	}
 	address, err := netip.ParseAddrPort(text)
 	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
-		return nil, exit.Usagef("--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
+		return nil, exit.
+			Usagef(
+				"--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
 	}
 	return &webOptions{address, f.showSecrets}, nil
 }
@@ -105,7 +110,13 @@ func (s *serving) source() web.Source {
 	}
 	return web.Source{
 		Title: title, Notice: notice, Factory: s.factory, Definition: web.Definitions(s.definitions),
-		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(of(gvr)) },
-		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(of(gvr)) },
+		Indexes: func(gvr schema.GroupVersionResource) []*indexers.Index {
+			return s.Config.
+				Indexes(of(gvr))
+		},
+		References: func(gvr schema.GroupVersionResource) []*indexers.Reference {
+			return s.Config.
+				References(of(gvr))
+		},
 	}
 }

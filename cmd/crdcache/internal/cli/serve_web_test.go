@@ -112,7 +112,8 @@ func TestServeWeb(t *testing.T) {
 		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
 	stderr, told := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	stopped := serve(t, told, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig), "-s", server.URL)
+	stopped := serve(t, told, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig),
+		"-s", server.URL)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && link.FindString(lines.Text()) == "" {
 	}
@@ -123,7 +124,8 @@ func TestServeWeb(t *testing.T) {
 	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {
-		return strings.Contains(data, `"gizmos.example.com/v1"`) && strings.Contains(data, `"title":"`+server.URL+`"`)
+		return strings.Contains(data, `"gizmos.example.com/v1"`) &&
+			strings.Contains(data, `"title":"`+server.URL+`"`)
 	})
 	server.Update(t, gizmos, object("Gizmo", "web", "b", map[string]any{"color": "violet", "size": int64(9)}))
 	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"violet"`) })
@@ -135,7 +137,8 @@ func TestServeWeb(t *testing.T) {
 		Columns    []struct{ Name string }
 		Indexes    []struct{ Name string }
 	}
-	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") { // definitions come by themselves
+	// definitions come by themselves
+	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") {
 		b.read("/api/type?"+gizmo, &page)
 	}
 	if page.Kind != "Gizmo" || !slices.Equal(page.References, []string{"zone"}) || len(page.Indexes) != 3 {
@@ -155,13 +158,16 @@ func TestServeWeb(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"red": 2, "green": 1, "violet": 1}, counts); diff != "" {
 		t.Errorf("values of color (-want +got):\n%s", diff)
 	}
-	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text, `"total":3,`) || strings.Contains(text, "No index helps") {
+	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text,
+		`"total":3,`) || strings.Contains(text, "No index helps") {
 		t.Errorf("a query by index: %s", text)
 	}
-	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text, `"key":"north","name":"zone","state":"Resolved"`) {
+	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text,
+		`"key":"north","name":"zone","state":"Resolved"`) {
 		t.Errorf("what e refers to: %s", text)
 	}
-	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text, `"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
+	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text,
+		`"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
 		t.Errorf("what dangles: %s", text)
 	}
 
@@ -173,13 +179,15 @@ func TestServeWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere.Host = "evil.example"
-	if response, err := b.http.Do(elsewhere); err != nil || response.StatusCode != http.StatusMisdirectedRequest {
+	if response, err := b.http.Do(elsewhere); err != nil ||
+		response.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("another host: %v, %v", response, err)
 	} else {
 		response.Body.Close()
 	}
 
-	first, second := crdcache(t, "serve", "status", "-s", server.URL), crdcache(t, "serve", "status", "-s", server.URL)
+	first, second := crdcache(t, "serve", "status", "-s", server.URL), crdcache(t, "serve", "status",
+		"-s", server.URL)
 	if link.FindString(first.out) == link.FindString(second.out) {
 		t.Errorf("the status does not give a fresh link: %q, %q", first.out, second.out)
 	}
@@ -202,7 +210,8 @@ func TestServeWeb(t *testing.T) {
 func TestServeWebIsLocal(t *testing.T) {
 	shortRuntimeDir(t)
 	for _, address := range []string{
-		"0.0.0.0:0", ":0", ":8080", "10.0.0.1:80", "[::]:80", "127.0.0.1", "127.0.0.1:99999", "example.com:80", "[::1%lo]:80", "", "[::ffff:10.0.0.1]:80",
+		"0.0.0.0:0", ":0", ":8080", "10.0.0.1:80", "[::]:80", "127.0.0.1", "127.0.0.1:99999",
+		"example.com:80", "[::1%lo]:80", "", "[::ffff:10.0.0.1]:80",
 	} {
 		r := crdcache(t, "serve", "gizmos", "--web", "--web-address", address, "-s", "http://127.0.0.1:1")
 		if r.code != exit.Usage || !strings.Contains(r.errOut, "write a loopback address and a port") {
@@ -210,13 +219,15 @@ func TestServeWebIsLocal(t *testing.T) {
 		}
 	}
 	for _, flag := range []string{"--web-address=127.0.0.1:0", "--show-secrets"} {
-		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != exit.Usage || !strings.Contains(r.errOut, "has no effect without --web") {
+		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != exit.Usage ||
+			!strings.Contains(r.errOut, "has no effect without --web") {
 			t.Errorf("%s: %+v", flag, r)
 		}
 	}
 }
 
-// showFiles runs serve until the test ends, and opens its page; said is what it says before it gives the link.
+// showFiles runs serve until the test ends, and opens its page; said is what it says before it gives the
+// link.
 func showFiles(t *testing.T, args ...string) (b *browser, said string) {
 	t.Helper()
 	stderr, told := io.Pipe()
@@ -231,7 +242,8 @@ func showFiles(t *testing.T, args ...string) (b *browser, said string) {
 	return b, said
 }
 
-// TestServeWebOfFiles: the page shows files, says so, and hears of what changes in them. No command finds a server.
+// TestServeWebOfFiles: the page shows files, says so, and hears of what changes in them. No command finds a
+// server.
 func TestServeWebOfFiles(t *testing.T) {
 	shortRuntimeDir(t)
 	folder := t.TempDir()
@@ -242,7 +254,9 @@ func TestServeWebOfFiles(t *testing.T) {
 		}
 	}
 	room := func(floor int) string {
-		return fmt.Sprintf("{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
+		return fmt.
+			Sprintf(
+				"{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
 	}
 	put("crd.yaml", roomCRD)
 	put("room.yaml", room(7))
@@ -254,9 +268,11 @@ func TestServeWebOfFiles(t *testing.T) {
 	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {
-		return strings.Contains(data, `"title":"`+filepath.Base(folder)+`"`) && strings.Contains(data, `"notice":"Files, read on `)
+		return strings.Contains(data, `"title":"`+filepath.Base(folder)+`"`) &&
+			strings.Contains(data, `"notice":"Files, read on `)
 	})
-	awaitEvent(t, stream, "types", func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
+	awaitEvent(t, stream, "types",
+		func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
 	changed := make(chan struct{})
 	ended := make(chan struct{})
 	go func() { // ended by the change that is told of: when the files are followed does not show
@@ -270,13 +286,16 @@ func TestServeWebOfFiles(t *testing.T) {
 			}
 		}
 	}()
-	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"key":"web/hall","op":"changed"`) })
+	awaitEvent(t, stream, "changes",
+		func(data string) bool { return strings.Contains(data, `"key":"web/hall","op":"changed"`) })
 	close(changed)
 	<-ended
-	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text, `"total":1,`) {
+	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text,
+		`"total":1,`) {
 		t.Errorf("the table is %s", text)
 	}
-	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from", filepath.Join(folder, "room.yaml"), "--keys-only"}
+	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from",
+		filepath.Join(folder, "room.yaml"), "--keys-only"}
 	crdcache(t, query...).expect(t, exit.OK, "web/hall\n")
 
 	file := filepath.Join(t.TempDir(), "a.snapshot")
@@ -294,7 +313,8 @@ func TestServeWebOfFiles(t *testing.T) {
 		"--quiet exclude each other":  {"--from", folder, "--web", "--quiet"},
 		"files need no cluster":       {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
 	} {
-		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != exit.Usage || !strings.Contains(r.errOut, why) {
+		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != exit.Usage ||
+			!strings.Contains(r.errOut, why) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

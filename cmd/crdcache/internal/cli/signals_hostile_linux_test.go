@@ -10,14 +10,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// TestHostileFilesOnTerminal: what files hold steers no terminal either, be it the values of objects, definitions or
-// configs.
+// TestHostileFilesOnTerminal: what files hold steers no terminal either, be it the values of objects,
+// definitions or configs.
 func TestHostileFilesOnTerminal(t *testing.T) {
 	for name, object := range hostileObjects() {
 		file := write(t, "a.json", object)
 		for _, args := range [][]string{
-			{"eval", ".spec", "-f", file}, {"eval", ".metadata.none.x", "-f", file}, {"validate", file}, {"validate", file, "--crds", file},
-			{"suggest", "gizmos", "--crds", write(t, "b.json", strings.ReplaceAll(object, `"Gizmo"`, `"CustomResourceDefinition"`))},
+			{"eval", ".spec", "-f", file}, {"eval", ".metadata.none.x", "-f", file}, {"validate",
+				file}, {"validate", file, "--crds", file},
+			{"suggest", "gizmos", "--crds",
+				write(t, "b.json", strings.ReplaceAll(object, `"Gizmo"`, `"CustomResourceDefinition"`))},
 		} {
 			t.Run(name+"/"+args[0], func(t *testing.T) {
 				if _, shown := onTerminal(t, args...); shown == "" {
@@ -37,9 +39,13 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		code := make(chan int)
 		go func() { // ended by cancel
-			code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", format, "-s", url}, nil, terminal.File, terminal.File)
+			code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", format, "-s", url}, nil,
+				terminal.File, terminal.File)
 		}()
-		if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "title") && strings.HasSuffix(output, "\n") }); err != nil {
+		if err := await(t, terminal, func(output string) bool {
+			return strings.Contains(output, "title") &&
+				strings.HasSuffix(output, "\n")
+		}); err != nil {
 			t.Error(err)
 		}
 		cancel()

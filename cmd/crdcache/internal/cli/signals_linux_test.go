@@ -85,7 +85,9 @@ func manyGizmos(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for i := range 1500 {
-		fmt.Fprintf(&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
+		fmt.
+			Fprintf(
+				&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
 	}
 	return write(t, "gizmos.yaml", text.String())
 }
@@ -99,7 +101,8 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// awaitReader returns when the program has opened a pipe, which nothing is written to until the end of the test.
+// awaitReader returns when the program has opened a pipe, which nothing is written to until the end of the
+// test.
 func awaitReader(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for who reads
@@ -109,13 +112,15 @@ func awaitReader(t *testing.T, path string) {
 	t.Cleanup(func() { _ = file.Close() })
 }
 
-// TestSignals: the first SIGINT or SIGTERM ends a command with 130, whatever it is doing, and is all that is said.
+// TestSignals: the first SIGINT or SIGTERM ends a command with 130, whatever it is doing, and is all that is
+// said.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	gizmosFile := manyGizmos(t)
 	phases := map[string]func(t *testing.T) *process{
 		"watching": func(t *testing.T) *process {
-			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", write(t, "a.yaml", evalObjects), "--quiet")
+			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", write(t, "a.yaml", evalObjects),
+				"--quiet")
 			p.pipe(t)
 			p.firstLine(t)
 			return p
@@ -171,7 +176,8 @@ func TestSignals(t *testing.T) {
 				t.Parallel()
 				p := begin(t)
 				p.signal(t, signal)
-				if code := p.ended(); code != exit.Interrupted || p.errOut.String() != "error: interrupted\n" {
+				if code := p.ended(); code != exit.Interrupted ||
+					p.errOut.String() != "error: interrupted\n" {
 					t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
 				}
 			})
@@ -243,12 +249,14 @@ func TestProcessFullDisk(t *testing.T) {
 			p := newProcess(t, args...)
 			p.Stdout = full
 			p.start(t)
-			if code := p.ended(); code != exit.Failed || !strings.HasSuffix(p.errOut.String(), "no space left on device\n") {
+			if code := p.ended(); code != exit.Failed || !strings.HasSuffix(p.errOut.String(),
+				"no space left on device\n") {
 				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
 			}
 		})
 	}
-	for code, args := range map[int][]string{exit.OK: {"dump", "gizmos", "-A", "--from", file, "-o", "name"}, exit.Usage: {"dump"}} {
+	for code, args := range map[int][]string{exit.OK: {"dump", "gizmos", "-A", "--from", file, "-o", "name"},
+		exit.Usage: {"dump"}} {
 		t.Run("stderr/"+args[len(args)-1], func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t, args...)
@@ -262,7 +270,8 @@ func TestProcessFullDisk(t *testing.T) {
 	}
 }
 
-// TestSurroundings: the program needs no home, and says of a home or a kubeconfig that is of no use why, as kubectl does.
+// TestSurroundings: the program needs no home, and says of a home or a kubeconfig that is of no use why, as
+// kubectl does.
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t)
@@ -274,11 +283,14 @@ func TestSurroundings(t *testing.T) {
 		code      int
 		out, want string
 	}{
-		"no home":           {nil, []string{"-s", server.URL}, exit.OK, gizmo, ""},
-		"home is no folder": {[]string{"HOME=/dev/null/x", "KUBECONFIG=/none"}, []string{"-s", server.URL}, exit.Failed, "", "reading the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
-		"no kubeconfig":     {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed, "", "is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"},
-		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "", "reading the kubeconfig: error loading config file "},
-		"folder":            {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},
+		"no home": {nil, []string{"-s", server.URL}, exit.OK, gizmo, ""},
+		"home is no folder": {[]string{"HOME=/dev/null/x", "KUBECONFIG=/none"}, []string{"-s", server.URL},
+			exit.Failed, "", "reading the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
+		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed,
+			"", "is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"},
+		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "",
+			"reading the kubeconfig: error loading config file "},
+		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -288,7 +300,9 @@ func TestSurroundings(t *testing.T) {
 			p.Stdout = &out
 			p.start(t)
 			lines := min(len(tt.want), 1)
-			if code := p.ended(); code != tt.code || out.String() != tt.out || !strings.Contains(p.errOut.String(), tt.want) || strings.Count(p.errOut.String(), "\n") != lines {
+			if code := p.ended(); code != tt.code || out.String() != tt.out ||
+				!strings.Contains(p.errOut.String(), tt.want) ||
+				strings.Count(p.errOut.String(), "\n") != lines {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), p.errOut.String())
 			}
 		})

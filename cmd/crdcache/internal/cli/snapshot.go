@@ -65,7 +65,8 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache snapshot info before.snapshot --verify",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("name one file, as in '%s before.snapshot'; got %d arguments", cmd.CommandPath(), len(args))
+				return exit.Usagef("name one file, as in '%s before.snapshot'; got %d arguments",
+					cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -141,7 +142,8 @@ func (r snapshotRecord) text() string {
 		name := t.GVR().GroupResource()
 		switch {
 		case t.Missing == nil:
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes, t.Stored, print.Printable(t.ResourceVersion))
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes,
+				t.Stored, print.Printable(t.ResourceVersion))
 		case t.Unasked:
 			unsaved++
 		}

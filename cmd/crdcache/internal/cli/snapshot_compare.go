@@ -114,8 +114,8 @@ var heartbeats = map[schema.GroupResource]string{
 	{Resource: "nodes"}: ".status.conditions[*].lastHeartbeatTime",
 }
 
-// without returns the fields of a type that are not compared: heartbeats, the fields that the user ignores, and the
-// fields that were redacted in one of the snapshots.
+// without returns the fields of a type that are not compared: heartbeats, the fields that the user ignores,
+// and the fields that were redacted in one of the snapshots.
 func (c *comparison) without(gr schema.GroupResource) omission {
 	without := omissionOf(c.ignored)
 	if path := heartbeats[gr]; path != "" {
@@ -136,7 +136,8 @@ type omission struct {
 	fields [][]string
 }
 
-// identity are fields that a Prune does not leave out, because caches need them. A comparison does not: it goes by keys.
+// identity are fields that a Prune does not leave out, because caches need them. A comparison does not: it
+// goes by keys.
 var identity = map[string][]string{
 	".apiVersion": {"apiVersion"}, ".kind": {"kind"}, ".metadata": {"metadata"},
 	".metadata.name": {"metadata", "name"}, ".metadata.namespace": {"metadata", "namespace"},

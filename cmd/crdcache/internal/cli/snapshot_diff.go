@@ -52,7 +52,8 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache snapshot diff before.snapshot live certificates --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return exit.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'", livePath, cmd.CommandPath())
+				return exit.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
+					livePath, cmd.CommandPath())
 			}
 			return nil
 		},
@@ -61,14 +62,16 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, json or yaml.")
-	set.StringSliceVar(&f.ignore, "ignore", nil, "Leave out these fields: status, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
+	set.StringSliceVar(&f.ignore, "ignore", nil,
+		"Leave out these fields: status, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	f.color.Add(set)
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", snapshotDiffFormats)
 	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
 	print.CompleteWords(cmd, "ignore", []string{"status"})
 	types := f.target.CompleteTypes(true, nil)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
 		case 0:
 			return nil, cobra.ShellCompDirectiveDefault
@@ -95,11 +98,13 @@ type snapshotDiffOptions struct {
 	color         bool
 }
 
-func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*snapshotDiffOptions, error) {
+func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*snapshotDiffOptions, error) {
 	if err := print.OneOf("output format", f.output, snapshotDiffFormats); err != nil {
 		return nil, err
 	}
-	o := &snapshotDiffOptions{IOStreams: f.target.Streams(streams), before: args[0], after: args[1], ignored: f.ignore, format: f.output}
+	o := &snapshotDiffOptions{IOStreams: f.target.Streams(streams), before: args[0], after: args[1],
+		ignored: f.ignore, format: f.output}
 	if f.output != formatText && cmd.Flags().Changed("color") {
 		return nil, exit.Usagef("--color goes with text, and not with --output %s", f.output)
 	}
@@ -184,7 +189,8 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 	if err != nil {
 		return false, err
 	}
-	all := snapshotDifference{Before: o.before, After: o.after, Types: []typeDifference{}, NotCompared: missing}
+	all := snapshotDifference{Before: o.before, After: o.after, Types: []typeDifference{},
+		NotCompared: missing}
 	for _, gr := range types {
 		one, err := c.typeOf(ctx, gr)
 		if err != nil {
@@ -222,10 +228,12 @@ func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 }
 
 // events expire after an hour and are no part of the state of a cluster. Two groups serve them.
-var events = map[schema.GroupResource]bool{{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true}
+var events = map[schema.GroupResource]bool{{Resource: "events"}: true,
+	{Group: "events.k8s.io", Resource: "events"}: true}
 
 // plan says which types are compared, and which cannot be.
-func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource, missing []notCompared, err error) {
+func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
+	missing []notCompared, err error) {
 	wanted, err := o.wanted(c)
 	if err != nil {
 		return nil, nil, err
@@ -238,7 +246,8 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			if objects := f.Objects(gr); objects != nil && objects.Saved().Missing != nil {
 				saved := objects.Saved()
-				missing = append(missing, notCompared{gr.String(), saved.Missing.Message, !saved.Unasked || wanted != nil})
+				missing = append(missing, notCompared{gr.String(), saved.Missing.Message, !saved.Unasked ||
+					wanted != nil})
 				lacking = true
 				break
 			}
@@ -281,7 +290,8 @@ func (o *snapshotDiffOptions) wanted(c *comparison) (map[schema.GroupResource]bo
 		found := false
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			for _, saved := range f.Contents().Types {
-				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames, saved.Categories)
+				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
+					saved.Categories)
 				fits := func(r discovery.Reading) bool {
 					return r.Fits(saved.Group, append(saved.Versions, saved.Version), names)
 				}
@@ -312,7 +322,8 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 		of := before.Objects(known.GVR.GroupResource())
 		switch {
 		case !known.Watchable():
-		case of == nil && all && known.Preferred, of != nil && of.Saved().Missing == nil && of.Saved().Version == known.GVR.Version:
+		case of == nil && all && known.Preferred, of != nil && of.Saved().Missing == nil &&
+			of.Saved().Version == known.GVR.Version:
 			saver.Types = append(saver.Types, known)
 		}
 	}
@@ -351,7 +362,8 @@ func (o *snapshotDiffOptions) print(all snapshotDifference) error {
 func (d snapshotDifference) text(color bool) string {
 	var b strings.Builder
 	for _, t := range d.Types {
-		fmt.Fprintf(&b, "%s: %d added, %d removed, %d changed\n", print.Printable(t.Type), len(t.Added), len(t.Removed), len(t.Changed))
+		fmt.Fprintf(&b, "%s: %d added, %d removed, %d changed\n", print.Printable(t.Type), len(t.Added),
+			len(t.Removed), len(t.Changed))
 		line := func(sign, key string, of print.Color) {
 			text := sign + " " + print.Printable(key)
 			if color {

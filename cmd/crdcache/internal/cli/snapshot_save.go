@@ -62,10 +62,12 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	f.target.Add(set)
 	set.BoolVar(&f.all, "all", false, "Save all types that can be listed and watched.")
 	set.BoolVar(&f.redact, "redact", false, "Leave out the data of Secrets.")
-	set.StringVar(&f.config, "redact-config", "", "Leave out what this YAML file names, and the data of Secrets.")
+	set.StringVar(&f.config, "redact-config", "",
+		"Leave out what this YAML file names, and the data of Secrets.")
 	f.target.Complete(cmd)
 	types := f.target.CompleteTypes(true, nil)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -83,7 +85,8 @@ type snapshotSaveOptions struct {
 	redactions []capture.Redaction
 }
 
-func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*snapshotSaveOptions, error) {
+func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*snapshotSaveOptions, error) {
 	o := &snapshotSaveOptions{IOStreams: f.target.Streams(streams), path: args[0]}
 	var err error
 	if o.types, err = session.SplitTypes(args[1:]); err != nil {
@@ -107,7 +110,8 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string, streams
 		return nil, err
 	}
 	if o.path == stdoutPath && print.IsTerminal(streams.Out) {
-		return nil, exit.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
+		return nil, exit.Usagef(
+			"a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
 	}
 	if o.target, err = f.target.Target(cmd.Context(), o.IOStreams); err != nil {
 		return nil, err
@@ -123,7 +127,8 @@ func (o *snapshotSaveOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning
 // stdoutPath stands for standard output.
 const stdoutPath = "-"
 
-// replaceable refuses a path at which there is something other than a snapshot: it may be a type in the place of the file.
+// replaceable refuses a path at which there is something other than a snapshot: it may be a type in the place
+// of the file.
 func replaceable(path string) error {
 	if path == stdoutPath {
 		return nil
@@ -179,7 +184,8 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	return errors.Join(unresolved, err)
 }
 
-// saver finds the types. What cannot be found comes as unresolved, and does not keep the others from being saved.
+// saver finds the types. What cannot be found comes as unresolved, and does not keep the others from being
+// saved.
 func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, unresolved, err error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
@@ -196,7 +202,8 @@ func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, 
 			return nil, nil, unresolved
 		}
 	} else {
-		saver.Types = slices.DeleteFunc(slices.Clone(saver.Known), func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
+		saver.Types = slices.DeleteFunc(slices.Clone(saver.Known),
+			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
 		for _, r := range saver.Types {
 			o.target.Use(r.GVR.GroupResource())
 		}
@@ -215,8 +222,8 @@ func readerOf(target *session.Target, namespace string) (capture.Reader, error) 
 	return capture.Reader{Client: client, Namespace: namespace}, err
 }
 
-// redact finds the types of which something is left out. A type that is not there may be misspelt, and what was to be left
-// out would be saved.
+// redact finds the types of which something is left out. A type that is not there may be misspelt, and what
+// was to be left out would be saved.
 func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) error {
 	for _, what := range o.redactions {
 		found, err := o.target.Resolve(ctx, []string{what.Type})

@@ -50,7 +50,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	f.reader.Add(set)
 	f.reader.AddCache(set)
-	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, adaptive, object or metadata.")
+	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(),
+		"How objects are kept: packed, compressed, adaptive, object or metadata.")
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
 	f.reader.Complete(cmd, true)
@@ -66,7 +67,8 @@ type statsOptions struct {
 	json bool
 }
 
-func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*statsOptions, error) {
+func (f *statsFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*statsOptions, error) {
 	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	}
 	var cached dynamicinformer.ResourceOptions
 	if err := cached.Storage.Mode.UnmarshalText([]byte(f.storage)); err != nil || f.storage == "" {
-		return nil, exit.Usagef("--storage is %q; use packed, compressed, adaptive, object or metadata", f.storage)
+		return nil, exit.Usagef("--storage is %q; use packed, compressed, adaptive, object or metadata",
+			f.storage)
 	}
 	switch cached.Storage.Mode {
 	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
@@ -108,11 +111,13 @@ type indexReport struct {
 	Objects int          `json:"objects"`
 	Bytes   int64        `json:"bytes"`
 	Top     []valueCount `json:"top,omitempty"`
-	// Skipped says what the index leaves out, and why; nil for indexes that no config declares, and when nothing is.
+	// Skipped says what the index leaves out, and why; nil for indexes that no config declares, and when
+	// nothing is.
 	Skipped *skipped `json:"skipped,omitempty"`
 	// Reported are the keys of the first objects without a value, for an index with "missing: report".
 	Reported []string `json:"reported,omitempty"`
-	// Duplicates are the values that several objects have, the most frequent first, for an index with "unique: warn".
+	// Duplicates are the values that several objects have, the most frequent first, for an index with
+	// "unique: warn".
 	Duplicates []valueCount `json:"duplicates,omitempty"`
 }
 
@@ -137,7 +142,8 @@ func (o *statsOptions) run(ctx context.Context) error {
 			begun = time.Now()
 			return nil
 		},
-		Use: func(ctx context.Context, _ *session.Types, indexes session.Indexes, synced []session.Cache) error {
+		Use: func(ctx context.Context, _ *session.Types, indexes session.Indexes,
+			synced []session.Cache) error {
 			reports := []statsReport{}
 			for _, c := range synced {
 				r, err := o.report(ctx, c, indexes[c.Resource.GVR])
@@ -152,7 +158,8 @@ func (o *statsOptions) run(ctx context.Context) error {
 	})
 }
 
-func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*indexers.Index) (statsReport, error) {
+func (o *statsOptions) report(ctx context.Context, c session.Cache,
+	indexes []*indexers.Index) (statsReport, error) {
 	if err := c.Informer.Compress(ctx); err != nil {
 		return statsReport{}, err
 	}
@@ -169,7 +176,8 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*i
 	for _, x := range s.Indexes {
 		one := troubles[x.Name]
 		one.Name, one.Values, one.Entries, one.Bytes = x.Name, x.Values, x.Entries, x.Bytes
-		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name), query.Options{AllowScan: true}); err != nil {
+		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name),
+			query.Options{AllowScan: true}); err != nil {
 			return r, err
 		}
 		if one.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
@@ -183,7 +191,8 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*i
 }
 
 // findTroubles says of each index of the config what is not as the config wants it.
-func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier, indexes []*indexers.Index) (map[string]indexReport, error) {
+func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier,
+	indexes []*indexers.Index) (map[string]indexReport, error) {
 	met, err := c.IndexStats(ctx, indexes)
 	if err != nil {
 		return nil, err
@@ -191,7 +200,8 @@ func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier, 
 	out := map[string]indexReport{}
 	for i, index := range indexes {
 		one := indexReport{Reported: met[i].Reported}
-		left := skipped{Missing: met[i].SkippedMissing, Type: met[i].SkippedType, Limit: met[i].SkippedLimit, When: met[i].SkippedWhen}
+		left := skipped{Missing: met[i].SkippedMissing, Type: met[i].SkippedType, Limit: met[i].SkippedLimit,
+			When: met[i].SkippedWhen}
 		if left != (skipped{}) {
 			one.Skipped = &left
 		}
@@ -208,7 +218,8 @@ func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier, 
 }
 
 // topValues are the most frequent values of an index.
-func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier, index string) ([]valueCount, error) {
+func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier,
+	index string) ([]valueCount, error) {
 	if o.top == 0 {
 		return nil, nil
 	}
@@ -249,22 +260,25 @@ func (o *statsOptions) print(reports []statsReport) error {
 }
 
 func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
-	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects, sizeText(r.Bytes), r.Storage, r.SyncTime)
+	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects,
+		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		return
 	}
 	per := float64(r.Bytes) / float64(r.Objects)
-	fmt.Fprintf(out, "  %.0f bytes an object: bodies %s, table %s, indexes %s\n", per, sizeText(r.Body), sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
+	fmt.Fprintf(out, "  %.0f bytes an object: bodies %s, table %s, indexes %s\n", per, sizeText(r.Body),
+		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
 	for _, x := range r.Indexes {
-		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects, r.Objects, sizeText(x.Bytes))
+		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects,
+			r.Objects, sizeText(x.Bytes))
 		o.printBars(out, x, r.Objects)
 		printTroubles(out, x)
 	}
 }
 
 const (
-	// maxValue is how many characters of a value are shown, and barWidth how wide the bar of all objects is; with
-	// the counts they fit into 80 columns.
+	// maxValue is how many characters of a value are shown, and barWidth how wide the bar of all objects is;
+	// with the counts they fit into 80 columns.
 	maxValue = 32
 	barWidth = 30
 )
@@ -281,7 +295,8 @@ func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) 
 	for i, v := range x.Top {
 		length := (v.Count*barWidth + objects - 1) / objects
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(texts[i]))
-		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count, strings.Repeat(print.Symbol("█", "#"), length))
+		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count,
+			strings.Repeat(print.Symbol("█", "#"), length))
 		shown++
 	}
 	if left := x.Values - shown; shown > 0 && left > 0 {
@@ -300,7 +315,8 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 			n   uint64
 			why string
 		}{
-			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit, "%d beyond a limit"}, {s.When, "%d not meant by its condition"},
+			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit,
+				"%d beyond a limit"}, {s.When, "%d not meant by its condition"},
 		} {
 			if part.n > 0 {
 				parts = append(parts, fmt.Sprintf(part.why, part.n))
@@ -313,14 +329,17 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 		for i, key := range x.Reported {
 			keys[i] = print.Printable(key)
 		}
-		fmt.Fprintf(out, "    without a value: %s\n", someNamed(keys, func(int) string { return " " + print.Ellipsis() })) // no more than some are known
+		// no more than some are known
+		fmt.Fprintf(out, "    without a value: %s\n",
+			someNamed(keys, func(int) string { return " " + print.Ellipsis() }))
 	}
 	if len(x.Duplicates) > 0 {
 		texts := make([]string, len(x.Duplicates))
 		for i, v := range x.Duplicates {
 			texts[i] = fmt.Sprintf("%s (%d objects)", shortValue(v.Value), v.Count)
 		}
-		fmt.Fprintf(out, "    not unique: %s\n", someNamed(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+		fmt.Fprintf(out, "    not unique: %s\n",
+			someNamed(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
 	}
 }
 

@@ -56,7 +56,8 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	f.target.Add(cmd.Flags())
-	cmd.Flags().StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to take instead of the cluster's. May be repeated.")
+	cmd.Flags().StringSliceVar(&f.crds, "crds", nil,
+		"File or directory with CustomResourceDefinitions to take instead of the cluster's. May be repeated.")
 	f.target.Complete(cmd)
 	return cmd
 }
@@ -67,8 +68,8 @@ type servedType struct {
 	crd.Version
 }
 
-// find looks the types up in files or in the cluster. It returns all types of that source, too, and the joined errors of the
-// names that it did not find.
+// find looks the types up in files or in the cluster. It returns all types of that source, too, and the
+// joined errors of the names that it did not find.
 func (f *suggestFlags) find(
 	ctx context.Context, names []string, streams genericiooptions.IOStreams,
 ) (found []servedType, known knownTypes, err error) {
@@ -109,15 +110,18 @@ func (f *suggestFlags) find(
 }
 
 // definedTypes reads the definitions of types. What it finds comes with the errors of the others.
-func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface, resources []discovery.Resource) (found []servedType, errs []error) {
+func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface,
+	resources []discovery.Resource) (found []servedType, errs []error) {
 	for _, r := range resources {
 		definition, err := on.Definition(ctx, client, r)
 		switch {
 		case apierrors.IsNotFound(err):
-			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type: %w", r, err))
+			errs = append(errs,
+				fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type: %w", r, err))
 			continue
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w", r, err))
+			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w",
+				r, err))
 			continue
 		}
 		if version, ok := definition.Version(r.GVR.Version); ok {
@@ -127,8 +131,8 @@ func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interf
 	return found, errs
 }
 
-// typesInFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without group and
-// version.
+// typesInFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without
+// group and version.
 func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error) {
 	var found []servedType
 	var errs []error
@@ -192,18 +196,21 @@ type suggestedTarget struct {
 
 type suggestedField struct {
 	Path string `yaml:"path"`
-	// Missing is nil where nothing stands for a missing one: a guess would make references of what may be none.
+	// Missing is nil where nothing stands for a missing one: a guess would make references of what may be
+	// none.
 	Missing *string `yaml:"missing,omitempty"`
 }
 
-// referenceTypes are the kinds of the core group that fields refer to by their names: secretRef, tokenSecretRef.
+// referenceTypes are the kinds of the core group that fields refer to by their names: secretRef,
+// tokenSecretRef.
 var referenceTypes = []struct{ suffix, kind string }{
-	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"}, {"service", "Service"},
+	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"}, {"service",
+		"Service"},
 	{"node", "Node"}, {"pod", "Pod"},
 }
 
-// proposeReferences gives the references that a schema suggests: fields called something like issuerRef or parentRefs
-// whose name says which object is meant.
+// proposeReferences gives the references that a schema suggests: fields called something like issuerRef or
+// parentRefs whose name says which object is meant.
 func proposeReferences(group string, known knownTypes, fields []schemaField) []suggestedReference {
 	var all []suggestedReference
 	for _, f := range fields {
@@ -274,7 +281,8 @@ func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (s
 	// Without a field for the group, all kinds that the schema allows must be of one group.
 	allowed := kindsOf(kind)
 	for _, one := range []string{group, ""} {
-		if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(kind string) bool { return !types.has(one, kind) }) {
+		if len(allowed) > 0 && !slices.ContainsFunc(allowed,
+			func(kind string) bool { return !types.has(one, kind) }) {
 			to.Group = one
 			return to, true
 		}
@@ -300,7 +308,8 @@ type knownTypes []*crd.Definition
 func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 	known := slices.Clone(definitions)
 	for _, t := range builtin.Types {
-		known = append(known, &crd.Definition{Group: t.Group, Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Namespaced})
+		known = append(known, &crd.Definition{Group: t.Group,
+			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Namespaced})
 	}
 	return known
 }
@@ -311,7 +320,8 @@ func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 	for _, r := range catalog.Resources() {
 		if r.Preferred {
 			names := crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}
-			served = append(served, &crd.Definition{Group: r.GVR.Group, Names: names, Namespaced: r.Scope == discovery.Namespaced})
+			served = append(served, &crd.Definition{Group: r.GVR.Group, Names: names,
+				Namespaced: r.Scope == discovery.Namespaced})
 		}
 	}
 	return typesOfDefinitions(served)
@@ -319,7 +329,8 @@ func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 
 // definitions returns all types but one.
 func (t knownTypes) definitions(but schema.GroupResource) []*crd.Definition {
-	return slices.DeleteFunc(slices.Clone(t), func(d *crd.Definition) bool { return d.GroupResource() == but })
+	return slices.DeleteFunc(slices.Clone(t),
+		func(d *crd.Definition) bool { return d.GroupResource() == but })
 }
 
 func (t knownTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }

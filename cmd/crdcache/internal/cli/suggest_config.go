@@ -61,7 +61,8 @@ type suggestedKey struct {
 // sortedTypes are the types of indexes for columns of whose values one asks for ranges.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
-// renderConfig returns a config for types, and warnings about what it lacks. known are the types that references may lead to.
+// renderConfig returns a config for types, and warnings about what it lacks. known are the types that
+// references may lead to.
 func renderConfig(types []servedType, known knownTypes) (text []byte, warnings []string, err error) {
 	var all []suggestedResource
 	taken := map[string]bool{}
@@ -77,7 +78,8 @@ func renderConfig(types []servedType, known knownTypes) (text []byte, warnings [
 }
 
 func marshalConfig(resources ...suggestedResource) ([]byte, error) {
-	c := suggestedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind, Metadata: map[string]string{"name": "suggested"}}
+	c := suggestedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind,
+		Metadata: map[string]string{"name": "suggested"}}
 	c.Spec.Resources = resources
 	text, err := yaml.Marshal(c)
 	if err != nil {
@@ -86,8 +88,8 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 	return text, nil
 }
 
-// suggestResource returns the indexes and references of one type, each in the first form that validate accepts, and warnings
-// about those that are left out.
+// suggestResource returns the indexes and references of one type, each in the first form that validate
+// accepts, and warnings about those that are left out.
 func suggestResource(t servedType, name string, known knownTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
@@ -96,14 +98,16 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 		with.Name, with.Match = r.Name, r.Match
 		return stands(with, definitions)
 	}
-	names, seen, more := map[string]bool{cache.NamespaceIndex: true, "name": true, "age": true}, map[string]bool{}, false
+	names, seen, more := map[string]bool{cache.NamespaceIndex: true, "name": true,
+		"age": true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
 		if more {
 			return
 		}
 		for _, form := range candidate.forms() {
 			form.Name = "x"
-			if source := form.source(); seen[source] || !fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
+			if source := form.source(); seen[source] ||
+				!fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
 				continue
 			}
 			if more = len(r.Indexes) >= mostSuggestion; more {
@@ -123,14 +127,19 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 		for _, candidate := range proposeFromSchema(fields) {
 			add(candidate)
 		}
-		r.References, warnings = suggestReferences(proposeReferences(t.Group, known, fields), !t.Namespaced, fits)
+		r.References, warnings = suggestReferences(proposeReferences(t.Group, known, fields),
+			!t.Namespaced, fits)
 	}
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", named: "label-name"})
 	}
 	add(suggestedIndex{Owner: "any", named: "owner"})
 	if more {
-		warnings = append(warnings, fmt.Sprintf("the schema suggests more indexes than the %d that are printed; add those that you need", mostSuggestion))
+		warnings = append(warnings,
+			fmt.
+				Sprintf(
+					"the schema suggests more indexes than the %d that are printed; add those that you need",
+					mostSuggestion))
 	}
 	return r, warnings
 }
@@ -143,18 +152,26 @@ func suggestReferences(
 	for _, candidate := range candidates {
 		path := candidate.Name
 		candidate.Name = "x"
-		with := func(r suggestedReference) bool { return fits(suggestedResource{References: []suggestedReference{r}}) }
+		with := func(r suggestedReference) bool {
+			return fits(
+				suggestedResource{References: []suggestedReference{r}})
+		}
 		if !with(candidate) {
 			placed := candidate
 			placed.To.Namespace = "$.metadata.name"
 			if clusterScoped && candidate.To.Namespace == "" && with(placed) {
-				warnings = append(warnings, fmt.Sprintf("no reference for %s, because the schema does not say the namespace of the %v; "+
-					"add one with namespace: {value: NAME}", path, candidate.To.Kind))
+				warnings = append(warnings,
+					fmt.Sprintf(
+						"no reference for %s, because the schema does not say the namespace of the %v; "+
+							"add one with namespace: {value: NAME}", path, candidate.To.Kind))
 			}
 			continue
 		}
 		if len(out) >= mostSuggestion {
-			warnings = append(warnings, fmt.Sprintf("the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
+			warnings = append(warnings,
+				fmt.
+					Sprintf(
+						"the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
@@ -173,16 +190,18 @@ func stands(r suggestedResource, definitions []*crd.Definition) bool {
 	if err != nil {
 		return false
 	}
-	config, err := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
+	config, err := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
+		error) {
 		return definitions, nil
 	}}, indexers.Source{Data: text})
 	return err == nil && !slices.ContainsFunc(config.Warnings, func(w indexers.Diagnostic) bool {
-		return !slices.Contains([]indexers.Code{indexers.CodeOpenField, indexers.CodeNoSchema, indexers.CodeNoTarget}, w.Code)
+		return !slices.Contains([]indexers.Code{indexers.CodeOpenField, indexers.CodeNoSchema,
+			indexers.CodeNoTarget}, w.Code)
 	})
 }
 
-// proposeFromColumns gives an index for each field that a version makes selectable or shows in a column: sorted ones for
-// numbers and times. Columns of names and ages are left out: every object has another.
+// proposeFromColumns gives an index for each field that a version makes selectable or shows in a column:
+// sorted ones for numbers and times. Columns of names and ages are left out: every object has another.
 func proposeFromColumns(version crd.Version) []suggestedIndex {
 	types := map[string]string{} // by path: a selectable field may be a column too
 	for _, column := range version.Columns {
@@ -215,7 +234,8 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	return all
 }
 
-// forms are what an index may be meant as: with its type and without, of quantities, and over the elements of a list.
+// forms are what an index may be meant as: with its type and without, of quantities, and over the elements of
+// a list.
 func (i suggestedIndex) forms() []suggestedIndex {
 	forms := []suggestedIndex{i}
 	elements := func(f suggestedIndex) suggestedIndex {
@@ -264,8 +284,8 @@ func (i suggestedIndex) name(named string, taken map[string]bool) string {
 	return uniqueName(short, taken)
 }
 
-// read has the index take its values from a path, by the name alone where it leads to a label or an annotation, which
-// has no other reading.
+// read has the index take its values from a path, by the name alone where it leads to a label or an
+// annotation, which has no other reading.
 func (i *suggestedIndex) read(path *jsonpath.Path) {
 	keys := keysOf(path)
 	switch {
@@ -279,11 +299,13 @@ func (i *suggestedIndex) read(path *jsonpath.Path) {
 }
 
 func uselessPath(path string) bool {
-	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.creationTimestamp"}, path)
+	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid",
+		".metadata.creationTimestamp"}, path)
 }
 
 // genericKeys are keys that say little by themselves.
-var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace", "enabled", "status"}
+var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace",
+	"enabled", "status"}
 
 // lastKey names an index after the last key of its path, with the key before it where that one says little:
 // .spec.issuerRef.name becomes issuerRefName.
@@ -313,13 +335,16 @@ func keysOf(path *jsonpath.Path) []string {
 	return keys
 }
 
-// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls. Names are ASCII; a title
-// with other letters gives none.
+// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls. Names are
+// ASCII; a title with other letters gives none.
 func camelCase(title string) string {
 	if strings.ContainsFunc(title, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsLetter(r) }) {
 		return ""
 	}
-	words := strings.FieldsFunc(title, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(title, func(r rune) bool {
+		return r >= utf8.RuneSelf ||
+			!unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	for i, word := range words {
 		if strings.ToUpper(word) == word {
 			word = strings.ToLower(word)

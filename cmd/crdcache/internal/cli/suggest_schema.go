@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// What a schema is searched for, so that a type with a schema of thousands of fields gets a config that can be read.
+// What a schema is searched for, so that a type with a schema of thousands of fields gets a config that can
+// be read.
 const (
 	deepestField   = 6  // names on the way, spec among them
 	mostSuggestion = 40 // indexes and references of one resource, each
@@ -26,7 +27,8 @@ type schemaField struct {
 	lists int
 }
 
-// schemaFields gives the fields below spec and status, those nearer to the top first. Elements of lists are fields too.
+// schemaFields gives the fields below spec and status, those nearer to the top first. Elements of lists are
+// fields too.
 func schemaFields(version crd.Version) []schemaField {
 	var level, all []schemaField
 	for _, name := range []string{"spec", "status"} {
@@ -61,9 +63,11 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// podTemplate recognises what describes a pod or parts of one, whose hundreds of fields say nothing of the type.
+// podTemplate recognises what describes a pod or parts of one, whose hundreds of fields say nothing of the
+// type.
 func podTemplate(s *crd.Schema) bool {
-	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil || s.Properties["matchExpressions"] != nil ||
+	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil ||
+		s.Properties["matchExpressions"] != nil ||
 		s.EmbeddedResource || s.PreserveUnknown
 }
 
@@ -92,7 +96,8 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 
 // freeText recognises what people write for people.
 func freeText(name string) bool {
-	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason", "args", "command"} {
+	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason",
+		"args", "command"} {
 		if strings.Contains(strings.ToLower(name), word) {
 			return true
 		}
@@ -106,7 +111,8 @@ func isConditions(f schemaField) bool {
 	if items == nil || items.Properties["status"] == nil {
 		return false
 	}
-	return slices.Contains(f.schema.ListMapKeys, "type") || strings.EqualFold(f.name, "conditions") && items.Properties["type"] != nil
+	return slices.Contains(f.schema.ListMapKeys, "type") || strings.EqualFold(f.name, "conditions") &&
+		items.Properties["type"] != nil
 }
 
 func withinConditions(path string) bool {

@@ -37,14 +37,16 @@ var vaultCRDs = []string{
 	vaultCRD("vaults", "Vault", "Cluster", strings.Join([]string{
 		"caSecretRef: {type: object, properties: {name: " + textField + "}}",
 		"tokenSecretRef: {type: object, properties: {name: " + textField + ", namespace: " + textField + "}}",
-		"issuerRef: {type: object, properties: {name: " + textField + ", kind: " + textField + ", group: " + textField + "}}",
-		"sourceRef: {type: object, properties: {name: " + textField + ", namespace: " + textField + ", kind: {type: string, enum: [Secret, ConfigMap]}}}",
+		"issuerRef: {type: object, properties: {name: " + textField + ", kind: " + textField + ", group: " +
+			textField + "}}",
+		"sourceRef: {type: object, properties: {name: " + textField + ", namespace: " + textField +
+			", kind: {type: string, enum: [Secret, ConfigMap]}}}",
 		"otherRef: {type: object, properties: {name: " + textField + ", kind: " + textField + "}}",
 	}, ", ")),
 }
 
-// TestSuggestReferences: suggest knows the scope of all types and the kinds of the group, whether it reads files or a cluster.
-// It leaves out references that cannot be right, and says so.
+// TestSuggestReferences: suggest knows the scope of all types and the kinds of the group, whether it reads
+// files or a cluster. It leaves out references that cannot be right, and says so.
 func TestSuggestReferences(t *testing.T) {
 	const references = `      references:
         - name: issuer
@@ -115,7 +117,8 @@ func TestSuggestLimit(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	r := suggest(most + 1)
-	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
+	want := fmt.Sprintf(
+		"warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
 	if r.code != exit.OK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
 	}

@@ -55,7 +55,8 @@ func newHouse(t *testing.T, tenant bool) *httptest.Server {
 func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
-	for _, text := range []string{roomCRD, "{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
+	for _, text := range []string{roomCRD,
+		"{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
 		var object unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 			t.Fatal(err)
@@ -69,7 +70,10 @@ func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.S
 		if !allowed(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+			_, _ = w.
+				Write(
+					[]byte(
+						`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
 			return
 		}
 		if r.URL.Path == "/openapi/v3/apis/example.com/v1" {
@@ -88,14 +92,17 @@ func TestTenant(t *testing.T) {
 	for name, tenant := range map[string]bool{"tenant": true, "owner": false} {
 		t.Run(name, func(t *testing.T) {
 			server := newHouse(t, tenant)
-			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
-			crdcacheSilently(t, "query", "rooms", "-n", "web", "--where", "@.spec.floor == 7", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, exit.OK,
+				"NAME   FLOOR\nhall   7\n")
+			crdcacheSilently(t, "query", "rooms", "-n", "web", "--where", "@.spec.floor == 7", "-s",
+				server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
 			r := crdcache(t, "query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "-s", server.URL)
 			if r.code != exit.OK || !strings.Contains(r.errOut, "did you mean .spec.floor?") {
 				t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 			}
 			r = crdcacheSilently(t, "suggest", "rooms", "-n", "web", "-s", server.URL)
-			if r.code != exit.OK || !strings.Contains(r.out, ".spec.floor") || !strings.Contains(r.out, ".spec.owner") {
+			if r.code != exit.OK || !strings.Contains(r.out, ".spec.floor") ||
+				!strings.Contains(r.out, ".spec.owner") {
 				t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 			}
 		})
@@ -105,9 +112,11 @@ func TestTenant(t *testing.T) {
 // TestGetOnly: who may get objects but list none gets their columns.
 func TestGetOnly(t *testing.T) {
 	server := newGuardedHouse(t, func(r *http.Request) bool {
-		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") && !strings.HasSuffix(r.URL.Path, "/rooms")
+		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
+			!strings.HasSuffix(r.URL.Path, "/rooms")
 	})
-	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, exit.OK,
+		"NAME   FLOOR\nhall   7\n")
 	r := crdcache(t, "dump", "rooms/hall", "rooms/none", "-n", "web", "-s", server.URL)
 	r.expect(t, exit.Failed, "NAME   FLOOR\nhall   7\n")
 	if r.errOut != "error: rooms.example.com \"none\" not found\n" {
@@ -115,18 +124,21 @@ func TestGetOnly(t *testing.T) {
 	}
 }
 
-// TestSuggestAll: a wildcard stands for the types that something can be proposed for, and so does what the shell offers.
+// TestSuggestAll: a wildcard stands for the types that something can be proposed for, and so does what the
+// shell offers.
 func TestSuggestAll(t *testing.T) {
 	server := newHouse(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
-	if r.code != exit.OK || !strings.Contains(r.out, "resource: rooms") || strings.Contains(r.out, "customresourcedefinitions") {
+	if r.code != exit.OK || !strings.Contains(r.out, "resource: rooms") ||
+		strings.Contains(r.out, "customresourcedefinitions") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
 	r = crdcache(t, "suggest", "customresourcedefinitions", "-s", server.URL)
 	if r.code != exit.Failed || !strings.Contains(r.errOut, "no CRD defines this type") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
-	if r := crdcache(t, "__complete", "suggest", "-s", server.URL, ""); !strings.HasPrefix(r.out, "rooms.example.com\n:4") {
+	if r := crdcache(t, "__complete", "suggest", "-s", server.URL, ""); !strings.HasPrefix(r.out,
+		"rooms.example.com\n:4") {
 		t.Errorf("completions\n%s", r.out)
 	}
 }

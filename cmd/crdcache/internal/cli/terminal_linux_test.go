@@ -30,7 +30,8 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	code := make(chan int)
 	var out bytes.Buffer
 	go func() { // ended by cancel
-		code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos", "-A", "-s", server.URL}, nil, &out, terminal.File)
+		code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos", "-A", "-s", server.URL}, nil,
+			&out, terminal.File)
 	}()
 	frames := func(n int) func(string) bool {
 		return func(output string) bool { return strings.Count(output, "0 objects, ") >= n }
@@ -41,7 +42,8 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	if err := terminal.Resize(20); err != nil {
 		t.Error(err)
 	}
-	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "0 objects, 0.0 M...") }); err != nil {
+	if err := await(t, terminal,
+		func(output string) bool { return strings.Contains(output, "0 objects, 0.0 M...") }); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -49,7 +51,8 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Errorf("exit code %d, stdout %q", got, out.String())
 	}
 	output := terminal.Close()
-	if screen, err := tty.Screen(output, 40); err != nil || strings.Join(screen, "\n") != "error: interrupted\n" {
+	if screen, err := tty.Screen(output, 40); err != nil ||
+		strings.Join(screen, "\n") != "error: interrupted\n" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
 	for frame := range strings.SplitSeq(output, "\r\x1b[K") {
@@ -77,9 +80,11 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	code := make(chan int)
 	var out bytes.Buffer
 	go func() { // ended by the answer
-		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil, &out, terminal.File)
+		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil,
+			&out, terminal.File)
 	}()
-	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "0 objects, ") }); err != nil {
+	if err := await(t, terminal,
+		func(output string) bool { return strings.Contains(output, "0 objects, ") }); err != nil {
 		t.Error(err)
 	}
 	close(shown)
@@ -87,7 +92,8 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 		t.Errorf("exit code %d", got)
 	}
 	screen, err := tty.Screen(terminal.Close(), 80)
-	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") || screen[1] != "No resources found" {
+	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
+		screen[1] != "No resources found" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
 }
@@ -99,18 +105,23 @@ func TestDumbTerminal(t *testing.T) {
 		server.Break(apitest.Fault{Path: gizmosPath})
 		terminal := newTerminal(t, 40)
 		t.Setenv("TERM", kind)
-		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms", "-s", server.URL}, nil, terminal.File, terminal.File)
-		if output := terminal.Close(); code != exit.NotSynced || strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) || strings.Contains(output, "0 objects") {
+		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms",
+			"-s", server.URL}, nil, terminal.File, terminal.File)
+		if output := terminal.Close(); code != exit.NotSynced ||
+			strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) ||
+			strings.Contains(output, "0 objects") {
 			t.Errorf("TERM=%q: exit code %d, %q", kind, code, output)
 		}
 	}
 }
 
-// TestTableOnNarrowTerminal: a table is what it is in a file, whatever the width, as with kubectl; stdout and stderr
-// are looked at each for itself.
+// TestTableOnNarrowTerminal: a table is what it is in a file, whatever the width, as with kubectl; stdout and
+// stderr are looked at each for itself.
 func TestTableOnNarrowTerminal(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60), map[string]any{"color": strings.Repeat("red", 20)}), object("Gizmo", "web", "b", map[string]any{"color": evil}))
+	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60),
+		map[string]any{"color": strings.Repeat("red",
+			20)}), object("Gizmo", "web", "b", map[string]any{"color": evil}))
 	args := []string{"dump", "gizmos,nonsense", "-A", "-o", "wide", "-s", server.URL}
 	want := crdcache(t, args...)
 	t.Run("stdout is a terminal", func(t *testing.T) {
@@ -121,7 +132,8 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		if _, err := tty.Screen(output, 40); err != nil {
 			t.Error(err)
 		}
-		if code != want.code || errOut.String() != want.errOut || strings.Count(output, "\n") != strings.Count(want.out, "\n") || !strings.Contains(output, strings.Repeat("red", 20)) {
+		if code != want.code || errOut.String() != want.errOut || strings.Count(output,
+			"\n") != strings.Count(want.out, "\n") || !strings.Contains(output, strings.Repeat("red", 20)) {
 			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, errOut.String(), output)
 		}
 	})
@@ -129,7 +141,8 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		terminal := newTerminal(t, 40)
 		var out bytes.Buffer
 		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, &out, terminal.File)
-		if output := terminal.Close(); code != want.code || out.String() != want.out || output != want.errOut {
+		if output := terminal.Close(); code != want.code || out.String() != want.out ||
+			output != want.errOut {
 			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, output, out.String())
 		}
 	})
@@ -164,14 +177,18 @@ func TestSnapshotDiffColors(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	save := func(color string) string {
 		file := filepath.Join(t.TempDir(), "a.snapshot")
-		from := write(t, "a.yaml", "{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web}, spec: {color: "+color+"}}")
+		from := write(t, "a.yaml",
+			"{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web}, spec: {color: "+
+				color+"}}")
 		crdcache(t, "snapshot", "save", file, "gizmos", "--quiet", "--from", from).expect(t, exit.OK, "")
 		return file
 	}
 	terminal := newTerminal(t, 80)
-	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "diff", save("red"), save(`"a\u001b[2Jb"`)}, nil, terminal.File, terminal.File)
+	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "diff", save("red"),
+		save(`"a\u001b[2Jb"`)}, nil, terminal.File, terminal.File)
 	output := terminal.Close()
-	if code != exit.Failed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") || strings.Contains(output, "\x1b[2J") || strings.Contains(output, "\uFFFD[33m") {
+	if code != exit.Failed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") ||
+		strings.Contains(output, "\x1b[2J") || strings.Contains(output, "\uFFFD[33m") {
 		t.Errorf("exit code %d, %q", code, output)
 	}
 }
@@ -180,8 +197,10 @@ func TestSnapshotDiffColors(t *testing.T) {
 func TestSnapshotToTerminal(t *testing.T) {
 	from := write(t, "a.yaml", evalObjects)
 	terminal := newTerminal(t, 200)
-	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil, terminal.File, terminal.File)
-	if output := terminal.Close(); code != exit.Usage || !strings.HasPrefix(output, "error: a snapshot is binary") {
+	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil,
+		terminal.File, terminal.File)
+	if output := terminal.Close(); code != exit.Usage ||
+		!strings.HasPrefix(output, "error: a snapshot is binary") {
 		t.Errorf("exit code %d, %q", code, output)
 	}
 }

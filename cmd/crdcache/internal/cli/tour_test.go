@@ -23,7 +23,8 @@ var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 func TestTour(t *testing.T) {
 	const page = "../../../../docs/tour.md"
 	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "crdcache"), "../..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "crdcache"),
+		"../..").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	text, err := os.ReadFile(page)
@@ -48,7 +49,8 @@ func TestTour(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(text), played); diff != "" {
-		t.Errorf("docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
+		t.Errorf(
+			"docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
 	}
 }
 

@@ -43,9 +43,10 @@ type treeFlags struct {
 func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &treeFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:        "tree TYPE/NAME | TYPE NAME [flags]",
-		SuggestFor: []string{"owners", "owner", "dependents", "children", "graph", "lineage", "refs", "references"},
-		Short:      "Show what an object belongs to, what belongs to it, and what refers to what",
+		Use: "tree TYPE/NAME | TYPE NAME [flags]",
+		SuggestFor: []string{"owners", "owner", "dependents", "children", "graph", "lineage",
+			"refs", "references"},
+		Short: "Show what an object belongs to, what belongs to it, and what refers to what",
 		Long: "Print the owners of an object and their owners, its dependents and theirs, and each with its state. With --config\n" +
 			"also what the references declared there lead to, and what refers to the object by them. Owners are found by\n" +
 			"their UID. A reference to what does not exist is printed at every object, as missing.\n\n" +
@@ -77,10 +78,14 @@ var treeFormats = []string{formatTable, formatJSON, formatYAML}
 func (f *treeFlags) add(set *pflag.FlagSet) {
 	f.reader.AddNamed(set)
 	f.reader.AddCache(set)
-	set.StringSliceVar(&f.types, "types", nil, "Read only these types, and that of the object: names, categories and wildcards, as in 'pods,*.cert-manager.io'. May be repeated.")
-	set.IntVar(&f.depth, "depth", defaultDepth, fmt.Sprintf("How many steps to go from the object, at most %d.", mostDepth))
-	set.IntVar(&f.limit, "limit", defaultFan, "Print at most this many objects below each one, and how many more there are; 0 prints all.")
-	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: "+strings.Join(treeFormats, ", ")+".")
+	set.StringSliceVar(&f.types, "types", nil,
+		"Read only these types, and that of the object: names, categories and wildcards, as in 'pods,*.cert-manager.io'. May be repeated.")
+	set.IntVar(&f.depth, "depth", defaultDepth,
+		fmt.Sprintf("How many steps to go from the object, at most %d.", mostDepth))
+	set.IntVar(&f.limit, "limit", defaultFan,
+		"Print at most this many objects below each one, and how many more there are; 0 prints all.")
+	set.StringVarP(&f.output, "output", "o", formatTable,
+		"Output format: "+strings.Join(treeFormats, ", ")+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 }
 
@@ -96,7 +101,8 @@ type treeOptions struct {
 	noHeaders    bool
 }
 
-func (f *treeFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*treeOptions, error) {
+func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*treeOptions, error) {
 	if err := f.validate(cmd.Flags()); err != nil {
 		return nil, err
 	}
@@ -105,9 +111,11 @@ func (f *treeFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 		return nil, err
 	}
 	o := &treeOptions{
-		named: named, inNamespace: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit, format: f.output, noHeaders: f.noHeaders,
+		named: named, inNamespace: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit,
+		format: f.output, noHeaders: f.noHeaders,
 	}
-	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
+	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
+		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
 	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{named.Type}, cached, streams); err != nil {
 		return nil, err
 	}
@@ -140,7 +148,11 @@ func nameOne(command string, args []string) (session.Named, error) {
 		of, name = args[0], args[1]
 	}
 	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(content.IsPathSegmentName(name)) > 0 {
-		return session.Named{}, exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s", command, quoteAll(args))
+		return session.Named{},
+			exit.
+				Usagef(
+					"name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
+					command, quoteAll(args))
 	}
 	return session.Named{Type: of, Names: []string{name}}, nil
 }
@@ -156,8 +168,8 @@ func quoteAll(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// run reads the object and what may be related to it, and prints its tree. In several namespaces there may be several
-// objects of the name, each with a tree.
+// run reads the object and what may be related to it, and prints its tree. In several namespaces there may be
+// several objects of the name, each with a tree.
 func (o *treeOptions) run(ctx context.Context) error {
 	wood, err := o.read(ctx)
 	if wood == nil {
@@ -193,8 +205,8 @@ const (
 	forbidden   = "may not be read"
 )
 
-// read gets the objects and reads all types that may be related to them. It gives nothing where there is no tree; else the
-// error says of what it is not the whole one.
+// read gets the objects and reads all types that may be related to them. It gives nothing where there is no
+// tree; else the error says of what it is not the whole one.
 func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -229,13 +241,14 @@ func (w *wood) close() {
 	w.caches.Shutdown()
 }
 
-// choose gives the types to read, of which the first is that of the objects. Names that stand for none are joined in
-// unresolved.
+// choose gives the types to read, of which the first is that of the objects. Names that stand for none are
+// joined in unresolved.
 func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresolved, err error) {
 	root := w.roots.Resource
 	chosen = []discovery.Resource{root}
 	add := func(r discovery.Resource) {
-		if !slices.ContainsFunc(chosen, func(x discovery.Resource) bool { return x.GVR.GroupResource() == r.GVR.GroupResource() }) {
+		if !slices.ContainsFunc(chosen,
+			func(x discovery.Resource) bool { return x.GVR.GroupResource() == r.GVR.GroupResource() }) {
 			chosen = append(chosen, r)
 		}
 	}
@@ -265,17 +278,21 @@ func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresol
 		}
 	}
 	for _, failed := range catalog.Unknown() {
-		w.unread = append(w.unread, unreadType{"*." + failed.GroupVersion.String(), fmt.Sprintf("could not be discovered: %v", failed.Err)})
+		w.unread = append(w.unread, unreadType{"*." + failed.GroupVersion.String(),
+			fmt.Sprintf("could not be discovered: %v", failed.Err)})
 	}
 	return chosen, nil, nil
 }
 
-// metadata has the types of whose objects no more than the metadata is read: their owners are all that they refer to.
-func (w *wood) metadata(resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+// metadata has the types of whose objects no more than the metadata is read: their owners are all that they
+// refer to.
+func (w *wood) metadata(
+	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for _, r := range resources {
 		if len(w.Config.References(r)) == 0 {
-			options[r.GVR] = dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}
+			options[r.GVR] = dynamicinformer.ResourceOptions{
+				Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}
 		}
 	}
 	return options
@@ -326,7 +343,8 @@ func (e *incompleteError) Error() string {
 	for i, reason := range reasons {
 		parts[i] = nameSome(names[reason]) + ": " + reason
 	}
-	return "the tree may lack objects of types that were not read: " + strings.Join(parts, "; ") + " (--types names those to read)"
+	return "the tree may lack objects of types that were not read: " + strings.Join(parts, "; ") +
+		" (--types names those to read)"
 }
 
 // Unwrap gives why each type was not read.
@@ -354,7 +372,8 @@ func (w *wood) noteUnsynced(err error) error {
 	for _, current := range unsynced.Missing {
 		one := failedType{
 			unreadType: unreadType{current.GVR.GroupResource().String(), print.Line(current.Message)},
-			err:        &dynamicinformer.NotSyncedError{Missing: []status.Status{current}, Cause: unsynced.Cause},
+			err: &dynamicinformer.NotSyncedError{Missing: []status.Status{current},
+				Cause: unsynced.Cause},
 		}
 		switch {
 		case current.Reason == status.ReasonForbidden:

@@ -50,8 +50,8 @@ type treeNode struct {
 	deep bool
 }
 
-// ways are the directions in which relations are followed. Those of an owner are followed up and those of a dependent
-// down alone, because everything would be related to everything.
+// ways are the directions in which relations are followed. Those of an owner are followed up and those of a
+// dependent down alone, because everything would be related to everything.
 type ways int
 
 const (
@@ -76,8 +76,8 @@ type grown struct {
 	ways
 }
 
-// trees makes the tree of each object that was named. The nodes of objects of which only the metadata is there are given, too,
-// by object without its UID.
+// trees makes the tree of each object that was named. The nodes of objects of which only the metadata is
+// there are given, too, by object without its UID.
 func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
@@ -86,9 +86,11 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 	typ := referenceType(w.roots.Resource)
 	bodiless = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
-		g := grower{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit, grown: map[grown]bool{}, bodiless: bodiless}
+		g := grower{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit,
+			grown: map[grown]bool{}, bodiless: bodiless}
 		at := references.Object{
-			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()),
+			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
+			Name: object.GetName(), UID: string(object.GetUID()),
 		}
 		root := g.node("", references.Reference{To: at, State: references.Resolved}, at)
 		g.grow(root, at, up|down, 0)
@@ -102,7 +104,8 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 
 // node makes the node of an object at one end of a reference.
 func (g *grower) node(as relation, r references.Reference, o references.Object) *treeNode {
-	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Found: r.State}
+	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+		UID: o.UID, Found: r.State}
 	if o.Kind == "" {
 		n.Resource = o.Resource
 	}
@@ -190,8 +193,8 @@ type related struct {
 	ways   // in which it is followed; 0 for a reference that is shown because it leads to nothing
 }
 
-// related gives what is related to an object in some directions, owners first, then what it refers to, its dependents and
-// what refers to it. What it needs and is not there comes in any case.
+// related gives what is related to an object in some directions, owners first, then what it refers to, its
+// dependents and what refers to it. What it needs and is not there comes in any case.
 func (g *grower) related(o references.Object, follow ways) (all []related) {
 	for _, r := range g.graph.From(o) {
 		one := related{r, isTarget, r.To, up}
@@ -215,7 +218,8 @@ func (g *grower) related(o references.Object, follow ways) (all []related) {
 		}
 	}
 	order := []relation{isOwner, isTarget, isOwned, isReferrer}
-	slices.SortStableFunc(all, func(a, b related) int { return slices.Index(order, a.as) - slices.Index(order, b.as) })
+	slices.SortStableFunc(all,
+		func(a, b related) int { return slices.Index(order, a.as) - slices.Index(order, b.as) })
 	return all
 }
 
@@ -236,7 +240,8 @@ type treeCondition struct {
 }
 
 // tellingConditions are those that say whether all is well, the best first.
-var tellingConditions = []string{"Ready", "Available", "Established", "Complete", "Succeeded", "Programmed", "Accepted"}
+var tellingConditions = []string{"Ready", "Available", "Established", "Complete", "Succeeded",
+	"Programmed", "Accepted"}
 
 // stateOf reads the state of an object.
 func stateOf(object *unstructured.Unstructured) *treeState {
@@ -268,8 +273,8 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 	return s
 }
 
-// readStates reads the objects of nodes of which only the metadata is there, for their states. What has gone meanwhile has
-// none any more. The error says of which types states are lacking.
+// readStates reads the objects of nodes of which only the metadata is there, for their states. What has gone
+// meanwhile has none any more. The error says of which types states are lacking.
 func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
 	nodes := map[schema.GroupResource]map[string][]*treeNode{}
 	for o, of := range bodiless {
@@ -289,11 +294,13 @@ func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]
 			continue
 		}
 		states := map[string]*treeState{}
-		err := w.client.Read(ctx, cached.Resource, w.namespace, slices.Sorted(maps.Keys(of)), func(key string, object *unstructured.Unstructured) {
-			states[key] = stateOf(object)
-		})
+		err := w.client.Read(ctx, cached.Resource, w.namespace, slices.Sorted(maps.Keys(of)),
+			func(key string, object *unstructured.Unstructured) {
+				states[key] = stateOf(object)
+			})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: states are lacking: %w", cached.Resource.GVR.GroupResource(), err))
+			errs = append(errs, fmt.Errorf("%s: states are lacking: %w",
+				cached.Resource.GVR.GroupResource(), err))
 		}
 		for key, all := range of {
 			if states[key] == nil && err != nil {

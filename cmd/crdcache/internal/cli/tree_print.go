@@ -26,7 +26,8 @@ type treeRecord struct {
 	NotRead []unreadType `json:"notRead,omitempty"`
 }
 
-// print writes the trees to stdout, and what they may lack to stderr; incomplete is the error that says so, too.
+// print writes the trees to stdout, and what they may lack to stderr; incomplete is the error that says so,
+// too.
 func (w *wood) print(ctx context.Context, incomplete error) error {
 	trees, bodiless := w.trees()
 	incomplete = errors.Join(incomplete, w.readStates(ctx, bodiless))
@@ -39,7 +40,8 @@ func (w *wood) print(ctx context.Context, incomplete error) error {
 	case formatTable:
 		err = w.printTable(trees)
 	default:
-		err = writeStructured(w.Out, w.format, treeRecord{Trees: trees, Namespace: w.namespace, Read: w.readTypes(), NotRead: w.unread})
+		err = writeStructured(w.Out, w.format, treeRecord{Trees: trees, Namespace: w.namespace,
+			Read: w.readTypes(), NotRead: w.unread})
 	}
 	if err != nil {
 		err = fmt.Errorf("writing the output: %w", err)
@@ -79,18 +81,22 @@ func (w *wood) tell() {
 	w.tellOfNamesakes()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
 	if w.namespace != "" && (clusterScoped || w.Config.Refers()) {
-		fmt.Fprintf(w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
+		fmt.
+			Fprintf(
+				w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
 	}
 }
 
-// tellOfNamesakes says of the objects whether others have an owner of their name and another UID, such as one that was
-// deleted and made again, or that a file has without its UID.
+// tellOfNamesakes says of the objects whether others have an owner of their name and another UID, such as one
+// that was deleted and made again, or that a file has without its UID.
 func (w *wood) tellOfNamesakes() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
-		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
+			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if n := len(w.graph.ToOthers(at)); n > 0 {
-			fmt.Fprintf(w.ErrOut, "warning: left out as dependents of %s, because their owner of that name has another UID: %s\n",
+			fmt.Fprintf(w.ErrOut,
+				"warning: left out as dependents of %s, because their owner of that name has another UID: %s\n",
 				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
 		}
 	}
@@ -153,7 +159,8 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		kind += "." + n.Group
 	}
 	state, reason, age := t.state(n)
-	t.line(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(), print.Printable(state), print.Printable(reason), age)
+	t.line(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(),
+		print.Printable(state), print.Printable(reason), age)
 	for i, r := range n.Related {
 		if i == len(n.Related)-1 && n.More == 0 {
 			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
@@ -166,7 +173,8 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		if n.deep {
 			flag = "--depth"
 		}
-		t.line("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.More, flag), "", "", "", "")
+		t.line("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.More,
+			flag), "", "", "", "")
 	}
 }
 

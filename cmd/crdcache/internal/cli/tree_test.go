@@ -22,7 +22,8 @@ import (
 )
 
 // plant creates an object with a condition and owners, which are there.
-func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string, owners ...string) {
+func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string,
+	owners ...string) {
 	t.Helper()
 	types := map[string]schema.GroupVersionResource{"Gizmo": gizmos, "Zone": zones}
 	var all []metav1.OwnerReference
@@ -36,14 +37,16 @@ func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, r
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: kind, Name: name, UID: object.GetUID()})
+		all = append(all, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: kind, Name: name,
+			UID: object.GetUID()})
 	}
 	if len(owners) > 0 {
 		u.SetOwnerReferences(all)
 	}
 	if ready != "" {
 		u.Object["status"] = map[string]any{"conditions": []any{
-			map[string]any{"type": "Odd", "status": "True"}, map[string]any{"type": "Ready", "status": ready, "reason": "Because"},
+			map[string]any{"type": "Odd", "status": "True"}, map[string]any{"type": "Ready", "status": ready,
+				"reason": "Because"},
 		}}
 	}
 	server.Create(t, types[u.GetKind()], u)
@@ -61,25 +64,27 @@ spec:
     - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
 `
 
-// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a zone that is not
-// there, d of another namespace to north; e's owner has b's name and another UID.
+// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a zone
+// that is not there, d of another namespace to north; e's owner has b's name and another UID.
 func newTrees(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
 	plant(t, server, object("Zone", "", "north", nil), "True")
 	plant(t, server, object("Gizmo", "web", "a", nil), "False", "Zone/north")
 	plant(t, server, object("Gizmo", "web", "b", nil), "", "Gizmo/a")
-	plant(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "", "Gizmo/a")
+	plant(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "",
+		"Gizmo/a")
 	plant(t, server, object("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
 	plant(t, server, object("Gizmo", "db", "b", nil), "")
 	e := object("Gizmo", "web", "e", nil)
-	e.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gizmo", Name: "b", UID: "another"}})
+	e.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gizmo", Name: "b",
+		UID: "another"}})
 	plant(t, server, e, "")
 	return server
 }
 
-// TestTree: owners are above, dependents below, references across; what is missing is said, and so is what was not
-// looked at.
+// TestTree: owners are above, dependents below, references across; what is missing is said, and so is what
+// was not looked at.
 func TestTree(t *testing.T) {
 	server := newTrees(t)
 	config := write(t, "c.yaml", treeConfig)
@@ -137,17 +142,22 @@ web  Gizmo/a        -          Ready=False  Because  -
 web  ├─Gizmo/b      dependent  -            -        -
 -    └─… 1 more (--limit)  -  -  -  -
 `, ""},
-		"absent":       {[]string{"gizmo/nope", "-n", "web"}, exit.Failed, "\n", `error: gizmos.example.com "nope" not found`},
-		"types absent": {[]string{"zone/north", "--types", "nope"}, exit.Failed, "\n-    Zone/north     -          Ready=True   Because  -\n", `error: `},
-		"two objects":  {[]string{"zone/north", "zone/south"}, exit.Usage, "\n", "name one object, as in"},
-		"a type":       {[]string{"zones"}, exit.Usage, "\n", "name one object, as in"},
-		"deep":         {[]string{"zone/north", "--depth", "1000"}, exit.Usage, "\n", "--depth is 1000: give a number from 1 to 100"},
+		"absent": {[]string{"gizmo/nope", "-n", "web"}, exit.Failed, "\n",
+			`error: gizmos.example.com "nope" not found`},
+		"types absent": {[]string{"zone/north", "--types", "nope"}, exit.Failed,
+			"\n-    Zone/north     -          Ready=True   Because  -\n", `error: `},
+		"two objects": {[]string{"zone/north", "zone/south"}, exit.Usage, "\n", "name one object, as in"},
+		"a type":      {[]string{"zones"}, exit.Usage, "\n", "name one object, as in"},
+		"deep": {[]string{"zone/north", "--depth", "1000"}, exit.Usage, "\n",
+			"--depth is 1000: give a number from 1 to 100"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"tree", "--no-headers", "-s", server.URL}, tt.args...)...)
-			if r.code != tt.code || words(young.ReplaceAllString(r.out, "-")) != words(tt.out) || !strings.Contains(r.errOut, tt.err) {
-				t.Errorf("exit code %d, want %d; stdout\n%s\nwant%s\nstderr %s", r.code, tt.code, r.out, tt.out, r.errOut)
+			if r.code != tt.code || words(young.ReplaceAllString(r.out, "-")) != words(tt.out) ||
+				!strings.Contains(r.errOut, tt.err) {
+				t.Errorf("exit code %d, want %d; stdout\n%s\nwant%s\nstderr %s", r.code, tt.code, r.out,
+					tt.out, r.errOut)
 			}
 		})
 	}
@@ -162,13 +172,17 @@ func words(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTreeForbidden: a type that may not be read makes the tree one that may lack something, which the exit code tells.
+// TestTreeForbidden: a type that may not be read makes the tree one that may lack something, which the exit
+// code tells.
 func TestTreeForbidden(t *testing.T) {
 	server := newTrees(t)
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos", Status: http.StatusForbidden, Message: "eve may not"})
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
+		Status: http.StatusForbidden, Message: "eve may not"})
 	server.Break(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
 	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
-	if r.code != exit.Forbidden || !strings.Contains(r.errOut, "error: the tree may lack objects of types that were not read: gizmos.example.com: may not be read (--types names those to read)\n") {
+	if r.code != exit.Forbidden ||
+		!strings.Contains(r.errOut,
+			"error: the tree may lack objects of types that were not read: gizmos.example.com: may not be read (--types names those to read)\n") {
 		t.Errorf("exit code %d, stderr %s", r.code, r.errOut)
 	}
 	var record struct {
@@ -179,7 +193,8 @@ func TestTreeForbidden(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &record); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") || !strings.Contains(got, "{gizmos.example.com may not be read}") {
+	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") ||
+		!strings.Contains(got, "{gizmos.example.com may not be read}") {
 		t.Errorf("got %s", got)
 	}
 	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
@@ -191,7 +206,9 @@ func TestTreeForbidden(t *testing.T) {
 func TestTreeOfFiles(t *testing.T) {
 	var text strings.Builder
 	for i, owner := range []int{2, 0, 1, 0} {
-		fmt.Fprintf(&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
+		fmt.
+			Fprintf(
+				&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
 	}
 	files := write(t, "objects.yaml", text.String())
 	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
@@ -208,20 +225,23 @@ web └─Gizmo/g3          dependent Idle - -
 		t.Errorf("exit code %d, got\n%s\nwant\n%s\nstderr %s", r.code, got, want, r.errOut)
 	}
 	r = crdcache(t, "tree", "gizmo/g3", "--from", files, "-o", "yaml", "--quiet")
-	if r.code != exit.OK || r.errOut != "" || !strings.Contains(r.out, "  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
+	if r.code != exit.OK || r.errOut != "" ||
+		!strings.Contains(r.out,
+			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
 		t.Errorf("exit code %d, stdout\n%s\nstderr %s", r.code, r.out, r.errOut)
 	}
 }
 
-// TestTreeReadsMetadata: of types whose references nothing declares only the metadata is listed, and the objects of the tree are
-// got for their states; listed, if there are many of them or they may not be got.
+// TestTreeReadsMetadata: of types whose references nothing declares only the metadata is listed, and the
+// objects of the tree are got for their states; listed, if there are many of them or they may not be got.
 func TestTreeReadsMetadata(t *testing.T) {
 	trees := newTrees(t)
 	for i := range 150 {
 		plant(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
 	}
 	config := write(t, "c.yaml", treeConfig)
-	get, whole, metadata := "get "+gizmos.Resource, "list "+gizmos.Resource, "list metadata of "+gizmos.Resource
+	get, whole, metadata := "get "+gizmos.Resource, "list "+gizmos.Resource, "list metadata of "+
+		gizmos.Resource
 	tests := map[string]struct {
 		args []string
 		deny string
@@ -229,11 +249,16 @@ func TestTreeReadsMetadata(t *testing.T) {
 		want []string
 		out  string
 	}{
-		"few":             {[]string{"gizmo/a", "-n", "web"}, "", exit.OK, []string{get, get, get, metadata}, "Gizmo/b dependent"},
-		"many":            {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, "", exit.OK, []string{get, whole, metadata}, "child-149 dependent Ready=True"},
-		"references":      {[]string{"gizmo/a", "-n", "web", "--config", config}, "", exit.OK, []string{get, whole}, "Gizmo/b"},
-		"may not get":     {[]string{"zone/north", "--types", "gizmos"}, "get " + gizmos.Resource, exit.OK, []string{get, whole, metadata}, "Gizmo/a dependent Ready=False"},
-		"nor list bodies": {[]string{"zone/north", "--types", "gizmos"}, gizmos.Resource, exit.Forbidden, []string{get, whole, metadata}, "Gizmo/a dependent -"},
+		"few": {[]string{"gizmo/a", "-n", "web"}, "", exit.OK, []string{get, get, get, metadata},
+			"Gizmo/b dependent"},
+		"many": {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, "", exit.OK,
+			[]string{get, whole, metadata}, "child-149 dependent Ready=True"},
+		"references": {[]string{"gizmo/a", "-n", "web", "--config", config}, "", exit.OK,
+			[]string{get, whole}, "Gizmo/b"},
+		"may not get": {[]string{"zone/north", "--types", "gizmos"}, "get " + gizmos.Resource, exit.OK,
+			[]string{get, whole, metadata}, "Gizmo/a dependent Ready=False"},
+		"nor list bodies": {[]string{"zone/north", "--types", "gizmos"}, gizmos.Resource, exit.Forbidden,
+			[]string{get, whole, metadata}, "Gizmo/a dependent -"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +270,8 @@ func TestTreeReadsMetadata(t *testing.T) {
 				if ok && request.GVR == gizmos {
 					text = strings.TrimPrefix(request.Verb, "watch-") + " " + request.GVR.Resource
 					if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
-						text = strings.TrimPrefix(request.Verb, "watch-") + " metadata of " + request.GVR.Resource
+						text = strings.TrimPrefix(request.Verb, "watch-") + " metadata of " +
+							request.GVR.Resource
 					}
 				}
 				if text != "" && request.Verb != "watch" {
@@ -258,7 +284,10 @@ func TestTreeReadsMetadata(t *testing.T) {
 				if tt.deny != "" && strings.HasSuffix(text, tt.deny) && !strings.Contains(text, "metadata") {
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(http.StatusForbidden)
-					_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+					_, _ = w.
+						Write(
+							[]byte(
+								`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
 					return
 				}
 				trees.Server.Config.Handler.ServeHTTP(w, r)

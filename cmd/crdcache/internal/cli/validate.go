@@ -49,9 +49,12 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
-	set.StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to compare the paths with, or a snapshot. May be repeated.")
-	set.BoolVar(&f.live, "live", false, "Compare the paths with the CustomResourceDefinitions of the cluster.")
-	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, on stderr, or json, on stdout.")
+	set.StringSliceVar(&f.crds, "crds", nil,
+		"File or directory with CustomResourceDefinitions to compare the paths with, or a snapshot. May be repeated.")
+	set.BoolVar(&f.live, "live", false,
+		"Compare the paths with the CustomResourceDefinitions of the cluster.")
+	set.StringVarP(&f.output, "output", "o", formatText,
+		"Output format: text, on stderr, or json, on stdout.")
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
@@ -66,7 +69,8 @@ type validateOptions struct {
 	json    bool
 }
 
-func (f *validateFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*validateOptions, error) {
+func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (*validateOptions, error) {
 	streams = f.target.Streams(streams)
 	if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
 		return nil, exit.Usagef("--crds names no file: is it a variable that is not set?")
@@ -79,7 +83,8 @@ func (f *validateFlags) toOptions(cmd *cobra.Command, args []string, streams gen
 	}
 	o := &validateOptions{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}
 	if !f.live {
-		if err := f.target.RefuseAll("without --live, which compares with the types of a cluster or of --from"); err != nil {
+		if err := f.target.RefuseAll(
+			"without --live, which compares with the types of a cluster or of --from"); err != nil {
 			return nil, err
 		}
 	}
@@ -123,15 +128,17 @@ func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
 	sources := indexers.ReadSources(o.configs...)
 	switch {
 	case len(o.crds) > 0:
-		return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
+		return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
+			error) {
 			return session.DefinitionsFromFiles(ctx, o.crds, o.In)
 		}}, sources...)
 	case o.target == nil:
 		return indexers.Parse(sources...)
 	}
-	return indexers.CheckSources(indexers.CheckOptions{Cluster: true, Definitions: func(groups []string) ([]*crd.Definition, error) {
-		return o.fromCluster(ctx, groups)
-	}}, sources...)
+	return indexers.CheckSources(indexers.CheckOptions{Cluster: true,
+		Definitions: func(groups []string) ([]*crd.Definition, error) {
+			return o.fromCluster(ctx, groups)
+		}}, sources...)
 }
 
 // fromCluster gets the definitions of some groups, which may be patterns.
@@ -167,7 +174,8 @@ func (o *validateOptions) printSummary(config *indexers.Config) error {
 		compared = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		counted(len(config.Resources), "resource", "resources"), counted(indexes, "index", "indexes"), compared)
+		counted(len(config.Resources), "resource", "resources"), counted(indexes, "index",
+			"indexes"), compared)
 	return err
 }
 
@@ -195,7 +203,8 @@ func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []i
 	records := []findingRecord{}
 	add := func(severity string, all []indexers.Diagnostic) {
 		for _, d := range all {
-			records = append(records, findingRecord{severity, d.File, d.Line, d.Column, d.Length, d.Code, d.Message, d.Hint})
+			records = append(records, findingRecord{severity, d.File, d.Line, d.Column, d.Length, d.Code,
+				d.Message, d.Hint})
 		}
 	}
 	if findings != nil {

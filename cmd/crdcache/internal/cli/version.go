@@ -79,7 +79,8 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 
 // buildInfo reads what the Go tool wrote into the program.
 func buildInfo() versionInfo {
-	info := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
+		runtime.GOARCH}
 	read, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
@@ -126,7 +127,8 @@ func printVersion(streams genericiooptions.IOStreams, info versionInfo, format s
 	if format != formatText {
 		return writeStructured(streams.Out, format, info)
 	}
-	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
+	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go,
+		info.Platform, info.ClientGo)
 	if info.Server != nil {
 		text += fmt.Sprintf("server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
 	}

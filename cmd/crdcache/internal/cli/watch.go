@@ -57,9 +57,12 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	f.color.Add(set)
 	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
 	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
-	set.BoolVar(&f.wait, "wait", false, "Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
-	set.BoolVar(&f.timestamps, "timestamps", false, "Print with each event when it came; in json and yaml as its time.")
-	set.BoolVar(&f.managers, "managers", false, "Print with each event who made it: the field managers of what was written. Costs memory, for they have to be kept.")
+	set.BoolVar(&f.wait, "wait", false,
+		"Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
+	set.BoolVar(&f.timestamps, "timestamps", false,
+		"Print with each event when it came; in json and yaml as its time.")
+	set.BoolVar(&f.managers, "managers", false,
+		"Print with each event who made it: the field managers of what was written. Costs memory, for they have to be kept.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
 	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
@@ -74,8 +77,10 @@ type watchOptions struct{ follow.Options }
 // run prints changes until ctx ends.
 func (o watchOptions) run(ctx context.Context) error { return follow.Run(ctx, o.Options) }
 
-func (f *watchFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (o watchOptions, err error) {
-	o.Options = follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait, Timestamps: f.timestamps, Managers: f.managers}
+func (f *watchFlags) toOptions(cmd *cobra.Command, args []string,
+	streams genericiooptions.IOStreams) (o watchOptions, err error) {
+	o.Options = follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait,
+		Timestamps: f.timestamps, Managers: f.managers}
 	if o.Style, err = f.style.Style(); err != nil {
 		return o, err
 	}

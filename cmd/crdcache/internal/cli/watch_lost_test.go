@@ -38,7 +38,8 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	errOut, errWriter := io.Pipe()
 	code := make(chan int, 1)
 	go func() { // ended by cancel
-		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", "name", "-s", server.URL}, nil, outWriter, errWriter)
+		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", "name", "-s", server.URL},
+			nil, outWriter, errWriter)
 		outWriter.Close()
 		errWriter.Close()
 	}()

@@ -17,22 +17,26 @@ func managed(entries ...[3]string) []any {
 	var all []any
 	for _, e := range entries {
 		all = append(all, map[string]any{
-			"manager": e[0], "subresource": e[1], "operation": "Update", "apiVersion": "example.com/v1", "time": e[2], "fieldsType": "FieldsV1", "fieldsV1": map[string]any{},
+			"manager": e[0], "subresource": e[1], "operation": "Update", "apiVersion": "example.com/v1",
+			"time": e[2], "fieldsType": "FieldsV1", "fieldsV1": map[string]any{},
 		})
 	}
 	return all
 }
 
-// TestWatchTellsWhenAndWho: with each event come its time and the manager of what was written, and no managed fields.
+// TestWatchTellsWhenAndWho: with each event come its time and the manager of what was written, and no managed
+// fields.
 func TestWatchTellsWhenAndWho(t *testing.T) {
 	server := newCluster(t)
 	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
-	first.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "", "2026-01-01T00:00:00Z"}, [3]string{"operator", "status", "2026-01-02T00:00:00Z"})
+	first.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "",
+		"2026-01-01T00:00:00Z"}, [3]string{"operator", "status", "2026-01-02T00:00:00Z"})
 	server.Create(t, gizmos, first)
 	const stamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
 
 	table := watchGizmos(t, "gizmos", "-n", "web", "--timestamps", "--managers", "-s", server.URL)
-	lines := watchGizmos(t, "gizmos", "-n", "web", "--timestamps", "--managers", "-o", "json", "-s", server.URL)
+	lines := watchGizmos(t, "gizmos", "-n", "web", "--timestamps", "--managers", "-o", "json",
+		"-s", server.URL)
 	expect := func(got, pattern string) {
 		t.Helper()
 		if !regexp.MustCompile("^" + pattern + "$").MatchString(got) {
@@ -48,8 +52,10 @@ func TestWatchTellsWhenAndWho(t *testing.T) {
 	}
 	second := first.DeepCopy()
 	second.Object["spec"] = map[string]any{"color": "blue"}
-	second.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "", "2026-01-01T00:00:00Z"},
-		[3]string{"operator", "status", "2026-01-02T00:00:00Z"}, [3]string{"kubectl-edit", "", "2026-01-03T00:00:00Z"})
+	second.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "",
+		"2026-01-01T00:00:00Z"},
+		[3]string{"operator", "status", "2026-01-02T00:00:00Z"}, [3]string{"kubectl-edit", "",
+			"2026-01-03T00:00:00Z"})
 	update(t, server, second)
 	expect(table.next(), stamp+" MODIFIED a blue kubectl-edit")
 	expect(lines.next(), `\{"manager":"kubectl-edit",.*"type":"MODIFIED"\}`)
@@ -65,13 +71,15 @@ func TestWatchTellsWhenAndWho(t *testing.T) {
 func TestWatchProposesToWait(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "watch", "sprockets.factory.io", "-s", server.URL)
-	if r.code != exit.Failed || !strings.HasSuffix(r.errOut, "; to watch it once it is installed, add --wait\n") || strings.Count(r.errOut, "\n") != 1 {
+	if r.code != exit.Failed || !strings.HasSuffix(r.errOut,
+		"; to watch it once it is installed, add --wait\n") || strings.Count(r.errOut, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmoss", "-s", server.URL); strings.Contains(r.errOut, "--wait") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
-	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s", server.URL); r.code != exit.Usage {
+	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s",
+		server.URL); r.code != exit.Usage {
 		t.Errorf("exit code %d", r.code)
 	}
 }
@@ -91,7 +99,8 @@ func TestWatchDiffOfSecrets(t *testing.T) {
 	lines.next()
 	server.Update(t, secrets, secret("Y29ycmVjdA=="))
 	lines.next()
-	if got := lines.next(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) || strings.Count(got, "redacted-") != 2 {
+	if got := lines.next(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) ||
+		strings.Count(got, "redacted-") != 2 {
 		t.Errorf("the difference is %q", got)
 	}
 	lines.interrupt()

@@ -38,7 +38,8 @@ func (s shelf) define(fields ...string) {
 	s.Helper()
 	columns := []any{}
 	for _, field := range fields {
-		columns = append(columns, map[string]any{"name": field, "type": "string", "jsonPath": ".spec." + field})
+		columns = append(columns, map[string]any{"name": field, "type": "string",
+			"jsonPath": ".spec." + field})
 	}
 	s.apply(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -48,7 +49,8 @@ func (s shelf) define(fields ...string) {
 			"names": map[string]any{"plural": "gizmos", "kind": "Gizmo"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true, "additionalPrinterColumns": columns,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+					"x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		},
 	}})
@@ -56,7 +58,8 @@ func (s shelf) define(fields ...string) {
 
 // undefine takes the type away again.
 func (s shelf) undefine() {
-	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "gizmos.example.com")
+	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
+		"gizmos.example.com")
 }
 
 func (s shelf) apply(objects ...*unstructured.Unstructured) {
@@ -84,8 +87,9 @@ func gizmo(name, version, color string) *unstructured.Unstructured {
 	return o
 }
 
-// TestWatchListedAgain: of what is listed again because a watch cannot go on, only what differs is told, even where an
-// object differs in its version of before; in every format, of a query, and with rows that the server prints.
+// TestWatchListedAgain: of what is listed again because a watch cannot go on, only what differs is told, even
+// where an object differs in its version of before; in every format, of a query, and with rows that the
+// server prints.
 func TestWatchListedAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args   []string
@@ -105,7 +109,8 @@ func TestWatchListedAgain(t *testing.T) {
 			[]string{"MODIFIED a green", "ADDED ab red"}, "MODIFIED b blue",
 		},
 		"query": {
-			[]string{"watch", "gizmos", "--where", "@.spec.color", "-o", "custom-columns=A:.metadata.name,B:.spec.color", "--no-headers"}, false,
+			[]string{"watch", "gizmos", "--where", "@.spec.color", "-o",
+				"custom-columns=A:.metadata.name,B:.spec.color", "--no-headers"}, false,
 			[]string{"a red", "b red"}, []string{"a green", "ab red"}, "b blue",
 		},
 		"dump": {
@@ -123,7 +128,8 @@ func TestWatchListedAgain(t *testing.T) {
 				s.define("color")
 			} else if err := s.SetType(readapi.Type{
 				Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Namespaced: true,
-				Versions: []readapi.Version{{Name: "v1", Columns: []crd.Column{{Name: "Color", Type: "string", JSONPath: ".spec.color"}}}},
+				Versions: []readapi.Version{{Name: "v1",
+					Columns: []crd.Column{{Name: "Color", Type: "string", JSONPath: ".spec.color"}}}},
 			}); err != nil {
 				t.Fatal(err)
 			}

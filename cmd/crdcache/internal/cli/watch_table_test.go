@@ -14,8 +14,8 @@ func (w *watching) expectWhole(want ...string) {
 	}
 }
 
-// TestWatchTableGoesOn: when a type comes back, its rows go on below the same header, unless its columns are others;
-// and rows line up with a header that was printed when there was but one short name.
+// TestWatchTableGoesOn: when a type comes back, its rows go on below the same header, unless its columns are
+// others; and rows line up with a header that was printed when there was but one short name.
 func TestWatchTableGoesOn(t *testing.T) {
 	s := newShelf(t)
 	s.define("color", "form")
@@ -45,8 +45,8 @@ func TestWatchTableGoesOn(t *testing.T) {
 	w.interrupt()
 }
 
-// TestDumpTableGoesOn: nor does the table of dump begin anew, in which the first rows tell how wide columns are, as in
-// that of kubectl.
+// TestDumpTableGoesOn: nor does the table of dump begin anew, in which the first rows tell how wide columns
+// are, as in that of kubectl.
 func TestDumpTableGoesOn(t *testing.T) {
 	s := newShelf(t)
 	s.define("color", "form")

@@ -41,7 +41,8 @@ func start(t *testing.T, args ...string) *watching {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	ctx, stop := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1), errOut: &bytes.Buffer{}}
+	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1),
+		errOut: &bytes.Buffer{}}
 	go func() { // ended by stop
 		code := cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, w.errOut)
 		writer.Close()
@@ -112,7 +113,8 @@ func TestWatch(t *testing.T) {
 	server := newShop(t)
 	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
 	w.expect("EVENT NAME COLOR", "ADDED a red", "ADDED b blue")
-	update(t, server, object("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10), "tags": []any{"x"}}))
+	update(t, server, object("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10),
+		"tags": []any{"x"}}))
 	w.expect("MODIFIED a green", `~ .spec.color: "red" → "green"`, `+ .spec.tags: ["x"]`)
 	server.Create(t, gizmos, object("Gizmo", "web", "e", nil))
 	w.expect("ADDED e")
@@ -125,7 +127,8 @@ func TestWatch(t *testing.T) {
 func TestWatchQuery(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o", "custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
+	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o",
+		"custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
 	w.expect("NAME COLOR", "c red", "a red")
 	update(t, server, object("Gizmo", "web", "b", map[string]any{"color": "red"}))
 	w.expect("b red")
@@ -161,8 +164,8 @@ func TestWatchQuery(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQueryDiff: what made an object enter a query or leave it is shown, as of any change; not where it comes or
-// goes.
+// TestWatchQueryDiff: what made an object enter a query or leave it is shown, as of any change; not where it
+// comes or goes.
 func TestWatchQueryDiff(t *testing.T) {
 	server := newShop(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)

@@ -15,9 +15,10 @@ import (
 
 // The exit codes.
 const (
-	OK          = 0
-	Failed      = 1   // of a comparison: there are differences
-	Usage       = 2   // the command line, an expression or an index config is wrong; of a comparison: it failed
+	OK     = 0
+	Failed = 1 // of a comparison: there are differences
+	// the command line, an expression or an index config is wrong; of a comparison: it failed
+	Usage       = 2
 	NotSynced   = 3   // a type did not sync in time
 	Forbidden   = 4   // the server refused, for lack of rights or of an identity
 	Interrupted = 130 // the shell's code for SIGINT
@@ -29,7 +30,8 @@ var ErrInterrupted = errors.New("interrupted")
 // ErrNotSynced is the error of a command whose time was up before there was anything to sync.
 var ErrNotSynced = errors.New("not synced")
 
-// ErrDifferent is what a comparison came to that found differences. It is no failure, of which nothing is to be said.
+// ErrDifferent is what a comparison came to that found differences. It is no failure, of which nothing is to
+// be said.
 var ErrDifferent = errors.New("there are differences")
 
 // troubleError is the failure of a comparison.
@@ -105,7 +107,8 @@ func Code(err error) int {
 	}
 }
 
-// Lines reports whether the text of err itself, not of what it wraps, has lines that are to be shown as they are.
+// Lines reports whether the text of err itself, not of what it wraps, has lines that are to be shown as they
+// are.
 func Lines(err error) bool {
 	switch e := err.(type) {
 	case *UsageError:

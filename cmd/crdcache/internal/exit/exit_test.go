@@ -16,7 +16,8 @@ import (
 )
 
 func answer(code int) error {
-	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, false)
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
+		"", "", 0, false)
 }
 
 // notSynced is the error of a wait that ended because of cause, or because all types are settled.
@@ -40,22 +41,26 @@ func TestCode(t *testing.T) {
 		{"usage", Usagef("no such flag"), Usage},
 		{"wrapped usage", fmt.Errorf("dump: %w", Usagef("no such flag")), Usage},
 		{"not synced in time", late, NotSynced},
-		{"not synced, out of contact", notSynced(context.DeadlineExceeded, errors.New("connection refused")), NotSynced},
+		{"not synced, out of contact", notSynced(context.DeadlineExceeded, errors.New("connection refused")),
+			NotSynced},
 		{"wrapped not synced", fmt.Errorf("dump: %w", late), NotSynced},
 		{"not found", notSynced(nil, answer(http.StatusNotFound)), Failed},
 		{"not found, after a request that took too long", errors.Join(
-			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSynced(nil, answer(http.StatusNotFound))), Failed},
+			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSynced(nil,
+				answer(http.StatusNotFound))), Failed},
 		{"one settled, one late", errors.Join(notSynced(nil, answer(http.StatusNotFound)), late), NotSynced},
 		{"given up for another reason", notSynced(errors.New("enough")), Failed},
 		{"a deadline of something else", fmt.Errorf("get: %w", context.DeadlineExceeded), Failed},
 		{"forbidden", answer(http.StatusForbidden), Forbidden},
 		{"unauthorized", fmt.Errorf("get /apis: %w", answer(http.StatusUnauthorized)), Forbidden},
 		{"forbidden type", notSynced(nil, answer(http.StatusForbidden)), Forbidden},
-		{"forbidden type behind another", notSynced(nil, answer(http.StatusNotFound), answer(http.StatusForbidden)), Forbidden},
+		{"forbidden type behind another", notSynced(nil, answer(http.StatusNotFound),
+			answer(http.StatusForbidden)), Forbidden},
 		{"forbidden and late", errors.Join(late, answer(http.StatusForbidden)), Forbidden},
 		{"forbidden and usage", errors.Join(answer(http.StatusForbidden), Usagef("no")), Usage},
 		{"interrupted", ErrInterrupted, Interrupted},
-		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), Usagef("no"), late, ErrInterrupted), Interrupted},
+		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), Usagef("no"), late,
+			ErrInterrupted), Interrupted},
 		{"other answer", answer(http.StatusInternalServerError), Failed},
 	}
 	for _, tt := range tests {
@@ -72,7 +77,8 @@ func TestSplit(t *testing.T) {
 	awaited := notSynced(context.DeadlineExceeded, a)
 	refused := notSynced(nil, b)
 	refused.Missing[0].Reason = status.ReasonForbidden // settled: nobody waited for it
-	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1], refused.Missing...)}
+	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1],
+		refused.Missing...)}
 	both := fmt.Errorf("%w, because of %w", a, b)
 	tests := map[string]struct {
 		err  error

@@ -26,13 +26,18 @@ func TestUnchanged(t *testing.T) {
 		event query.Event
 		want  bool
 	}{
-		"older":                {query.Event{Type: query.Modified, Old: before, Object: printed("5", "red", "4s")}, true},
-		"without a row":        {query.Event{Type: query.Modified, Old: before, Object: &unstructured.Unstructured{Object: withoutRow(before.Object)}}, true},
-		"written":              {query.Event{Type: query.Modified, Old: before, Object: printed("6", "red", "3s")}, false},
-		"another default":      {query.Event{Type: query.Modified, Old: before, Object: printed("5", "blue", "3s")}, false},
+		"older": {query.Event{Type: query.Modified, Old: before,
+			Object: printed("5", "red", "4s")}, true},
+		"without a row": {query.Event{Type: query.Modified, Old: before,
+			Object: &unstructured.Unstructured{Object: withoutRow(before.Object)}}, true},
+		"written": {query.Event{Type: query.Modified, Old: before,
+			Object: printed("6", "red", "3s")}, false},
+		"another default": {query.Event{Type: query.Modified, Old: before,
+			Object: printed("5", "blue", "3s")}, false},
 		"nothing known before": {query.Event{Type: query.Modified, Object: before}, false},
 		"began to match":       {query.Event{Type: query.Added, Old: before, Object: before}, false},
-		"gone":                 {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true}, false},
+		"gone": {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true},
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := unchanged(tt.event); got != tt.want {

@@ -17,8 +17,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// feed brings the events of one generation of a type to the screen. What is there in the beginning comes in no
-// order; it is held back until all of it has come and the screen is open, and printed in that of the API server.
+// feed brings the events of one generation of a type to the screen. What is there in the beginning comes in
+// no order; it is held back until all of it has come and the screen is open, and printed in that of the API
+// server.
 type feed struct {
 	gvr         schema.GroupVersionResource
 	screen      *screen
@@ -56,7 +57,8 @@ type source struct{ *feed }
 var _ query.Informer = source{}
 
 // AddEventHandler implements query.Informer.
-func (s source) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (s source) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+	error) {
 	s.events = handler
 	return nil, nil
 }
@@ -141,7 +143,8 @@ type event struct {
 	query.Event
 	// at is when it came.
 	at time.Time
-	// manager is who made it, as far as the object tells: the field managers of what was written last, with commas.
+	// manager is who made it, as far as the object tells: the field managers of what was written last, with
+	// commas.
 	manager string
 }
 
@@ -160,8 +163,8 @@ func (o Options) newEvent(e query.Event, at time.Time) event {
 	return full
 }
 
-// managerOf names the managers of the fields that were written between two states of an object; of one that was not
-// known before, the last.
+// managerOf names the managers of the fields that were written between two states of an object; of one that
+// was not known before, the last.
 func managerOf(before, after *unstructured.Unstructured) string {
 	known := map[string]time.Time{}
 	if before != nil {
@@ -170,7 +173,8 @@ func managerOf(before, after *unstructured.Unstructured) string {
 		}
 	}
 	entries := after.GetManagedFields()
-	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
+	slices.SortStableFunc(entries,
+		func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
 	var names []string
 	for _, entry := range entries {
 		at, was := known[writer(entry)]
@@ -190,7 +194,8 @@ func managerOf(before, after *unstructured.Unstructured) string {
 
 // writer tells the entries of an object apart.
 func writer(entry metav1.ManagedFieldsEntry) string {
-	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource}, "\n")
+	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion,
+		entry.Subresource}, "\n")
 }
 
 func writtenAt(entry metav1.ManagedFieldsEntry) time.Time {
@@ -219,10 +224,12 @@ const stampLayout = "2006-01-02T15:04:05.000Z"
 // stamp is when the event came.
 func (e event) stamp() string { return e.at.UTC().Format(stampLayout) }
 
-// unchanged reports whether an event tells of nothing but a row that was printed anew, as of each object that is
-// listed again after a broken connection: its age is another. Without a row, a query tells of no such event.
+// unchanged reports whether an event tells of nothing but a row that was printed anew, as of each object that
+// is listed again after a broken connection: its age is another. Without a row, a query tells of no such
+// event.
 func unchanged(e query.Event) bool {
-	if e.Type != query.Modified || e.Old == nil || e.Old.GetResourceVersion() != e.Object.GetResourceVersion() {
+	if e.Type != query.Modified || e.Old == nil ||
+		e.Old.GetResourceVersion() != e.Object.GetResourceVersion() {
 		return false
 	}
 	return reflect.DeepEqual(withoutRow(e.Old.Object), withoutRow(e.Object.Object))

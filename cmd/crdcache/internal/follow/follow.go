@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Run prints what happens until ctx ends or nobody reads it any more. Types that do not exist yet are said to be
-// pending, and followed when they come; where nothing exists that was asked for by name, that is an error, unless
-// Wait is set or some of the names are wildcards.
+// Run prints what happens until ctx ends or nobody reads it any more. Types that do not exist yet are said to
+// be pending, and followed when they come; where nothing exists that was asked for by name, that is an error,
+// unless Wait is set or some of the names are wildcards.
 func Run(ctx context.Context, o Options) error {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -43,15 +43,18 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(failed, err)
 }
 
-// proposeWait says how to follow types that do not exist yet, where that is all that is wrong and the verb can.
+// proposeWait says how to follow types that do not exist yet, where that is all that is wrong and the verb
+// can.
 func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
-	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 || o.Target.Offline() {
+	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 ||
+		o.Target.Offline() {
 		return unresolved
 	}
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
-// doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of them at best.
+// doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of
+// them at best.
 func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || !query.LooksIntoObjects(o.Query) {
 		return nil
@@ -89,7 +92,8 @@ func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 }
 
 // run follows the types: resources are those that are there, absent the names that stand for none.
-func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource, absent []*discovery.NoMatchError) (err error) {
+func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource,
+	absent []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Target.Tracker()
 	if err != nil {
 		return err
@@ -109,8 +113,9 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	defer tracking.Wait()
 	defer stop()
 	defer r.teller.end()
-	defer r.screen.end()                                              // first, so that the last line is whole
-	tracking.Go(func() { _ = tracker.Run(running) })                  // ended by stop; it fails only when it has run before
+	defer r.screen.end() // first, so that the last line is whole
+	// ended by stop; it fails only when it has run before
+	tracking.Go(func() { _ = tracker.Run(running) })
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
 		r.teller.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
@@ -139,8 +144,9 @@ type Options struct {
 	Style print.Style
 	// Query is what events are relative to: an object that it no longer holds for is deleted.
 	Query query.Query
-	// Events prints what happened to an object with each, and each type as soon as it is synced. Without it, objects
-	// are printed as kubectl get --watch does, those that are there in the beginning once all types are synced.
+	// Events prints what happened to an object with each, and each type as soon as it is synced. Without it,
+	// objects are printed as kubectl get --watch does, those that are there in the beginning once all types
+	// are synced.
 	Events bool
 	// ChangesOnly leaves out what is there in the beginning.
 	ChangesOnly bool
@@ -148,8 +154,8 @@ type Options struct {
 	Diff bool
 	// Color paints events and differences.
 	Color bool
-	// Timestamps tells with each event when it came, and Managers who made it. The latter needs objects that are cached
-	// with their managed fields, which are printed only with KeepManagedFields.
+	// Timestamps tells with each event when it came, and Managers who made it. The latter needs objects that
+	// are cached with their managed fields, which are printed only with KeepManagedFields.
 	Timestamps, Managers, KeepManagedFields bool
 	// Wait waits for types that do not exist yet, even if none does.
 	Wait bool
@@ -160,7 +166,8 @@ func (o Options) Check() error {
 	switch {
 	case o.Diff && !o.tables():
 		return exit.Usagef("--diff goes with tables: leave out --output, or give wide")
-	case (o.Timestamps || o.Managers) && !o.tables() && o.Style.Format.Name != print.JSON && o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
+	case (o.Timestamps || o.Managers) && !o.tables() && o.Style.Format.Name != print.JSON &&
+		o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
 		return exit.Usagef("--timestamps and --managers go with tables, json, jsonl and yaml")
 	case o.Style.Format.Name == print.CSV:
 		return exit.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")

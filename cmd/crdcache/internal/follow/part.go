@@ -71,7 +71,8 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged, ConditionChanged: r.teller.conditionChanged}),
+		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged,
+			ConditionChanged: r.teller.conditionChanged}),
 	})
 }
 
@@ -94,7 +95,8 @@ func (p *part) selection() dynamicinformer.Selection {
 
 // has reports whether a type belongs to the part.
 func (p *part) has(t typesource.Type) bool {
-	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined || t.UID == "" && !p.others {
+	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined ||
+		t.UID == "" && !p.others {
 		return false
 	}
 	return p.selector.has(discovery.Claim{GroupResource: t.GroupResource, Version: p.version})
@@ -107,13 +109,15 @@ type held struct {
 	gvr  schema.GroupVersionResource
 }
 
-// acquire acquires the informers of the types that were there in the beginning, which those that subscribe will share.
+// acquire acquires the informers of the types that were there in the beginning, which those that subscribe
+// will share.
 func (r *run) acquire(parts []*part) ([]held, error) {
 	var all []held
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := typeOf(snapshot, resource).UID
-		t := typesource.Type{GroupResource: resource.GVR.GroupResource(), Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
+		t := typesource.Type{GroupResource: resource.GVR.GroupResource(),
+			Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
 		for _, p := range parts {
 			if p.version != "" && p.version != resource.GVR.Version || !p.has(t) {
 				continue

@@ -28,8 +28,8 @@ func verb(e event) string { return strings.ToUpper(string(e.Type)) }
 // left reports whether an object is still there, and only the query does not hold for it any more.
 func left(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
-// described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a query
-// knows.
+// described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a
+// query knows.
 func (o Options) described(e event) map[string]any {
 	all := map[string]any{"type": verb(e), "object": e.Object.Object}
 	if left(e) {

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// rows prints the rows of a type's table, which goes on when the type comes back after it has gone. The tab writer
-// remembers the widths of the columns from row to row.
+// rows prints the rows of a type's table, which goes on when the type comes back after it has gone. The tab
+// writer remembers the widths of the columns from row to row.
 type rows struct {
 	screen *screen
 	of     schema.GroupResource
@@ -38,7 +38,8 @@ type rows struct {
 // newRows returns the printer of a type; several says that the command may print more types than this one.
 func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
 	style := o.Style.Table(r, o.Target.Namespace, several)
-	p := &rows{screen: s, of: r.GVR.GroupResource(), options: o, style: style, table: printers.NewTablePrinter(style)}
+	p := &rows{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
+		table: printers.NewTablePrinter(style)}
 	p.columns = printers.GetNewTabWriter(&p.text)
 	return p
 }
@@ -90,8 +91,8 @@ func (p *rows) prepare(e event) (func() error, error) {
 	}, nil
 }
 
-// below is what is printed below the row of an object that is there both before and after the event: what changed,
-// which is also why it entered the query or left it.
+// below is what is printed below the row of an object that is there both before and after the event: what
+// changed, which is also why it entered the query or left it.
 func (p *rows) below(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
@@ -114,7 +115,8 @@ func (p *rows) printRow(event string, heads []metav1.TableColumnDefinition, row 
 	if !p.options.Events {
 		return p.table.PrintObj(table, p.columns)
 	}
-	return p.table.PrintObj(&metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: table}}, p.columns)
+	return p.table.PrintObj(&metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: table}},
+		p.columns)
 }
 
 // begin begins a table, below which no row of other columns follows.
@@ -134,8 +136,8 @@ func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
 	return p.reserve()
 }
 
-// reserve makes the tab writer remember widths of columns that most rows fit in: they come one by one, and those to
-// come should line up with the first, and with the header above it.
+// reserve makes the tab writer remember widths of columns that most rows fit in: they come one by one, and
+// those to come should line up with the first, and with the header above it.
 func (p *rows) reserve() error {
 	defer p.text.Reset()
 	if _, err := p.columns.Write([]byte(p.widest() + "\n")); err != nil {

@@ -36,7 +36,8 @@ type run struct {
 	begun signal
 	// ready is given, of each of resources that is followed, when its objects have come.
 	ready map[schema.GroupVersionResource]signal
-	// waiting are the feeds that hold what they have until the screen is open; whoever has its turn uses them.
+	// waiting are the feeds that hold what they have until the screen is open; whoever has its turn uses
+	// them.
 	waiting []*feed
 }
 
@@ -108,7 +109,8 @@ func (r *run) stateChanged(before, after status.Status) {
 		return
 	}
 	// Of a type that is the only one it is the error with which the command ends.
-	if err := r.watchable.err([]schema.GroupVersionResource{after.GVR}); err != nil && (r.openEnded || len(r.resources) > 1) {
+	if err := r.watchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
+		(r.openEnded || len(r.resources) > 1) {
 		r.teller.say("warning: %s", print.Line(err.Error()))
 	}
 }
@@ -131,7 +133,8 @@ func (r *run) untilEnd() error {
 	}
 }
 
-// sync waits until the types that were there in the beginning are settled or refused. It is an error if none is synced.
+// sync waits until the types that were there in the beginning are settled or refused. It is an error if none
+// is synced.
 func (r *run) sync(waiting context.Context, first []held) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)
@@ -194,10 +197,12 @@ func (r *run) awaitAny(waiting context.Context) error {
 	return fmt.Errorf("%w: none of the types came within %v (--timeout)", exit.ErrNotSynced, r.Target.Timeout)
 }
 
-// open lets the feeds print what they hold, those of the types that were there in the beginning in their order.
+// open lets the feeds print what they hold, those of the types that were there in the beginning in their
+// order.
 func (r *run) open() {
 	place := func(f *feed) int {
-		i := slices.IndexFunc(r.resources, func(resource discovery.Resource) bool { return resource.GVR == f.gvr })
+		i := slices.IndexFunc(r.resources,
+			func(resource discovery.Resource) bool { return resource.GVR == f.gvr })
 		if i < 0 {
 			return len(r.resources)
 		}

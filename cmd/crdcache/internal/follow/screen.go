@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
-// screen is stdout, to which the feeds of all types print, one at a time. What is printed is gathered, and written
-// in whole lines.
+// screen is stdout, to which the feeds of all types print, one at a time. What is printed is gathered, and
+// written in whole lines.
 type screen struct {
 	out io.Writer
 	// color says that lines have escape sequences of our own, so that others are replaced here.
@@ -104,8 +104,8 @@ func (s *screen) fail(err error) {
 	close(s.broken)
 }
 
-// grace is how long a write that is under way may take when the command ends: a reader that has stopped reading
-// must not keep it from ending.
+// grace is how long a write that is under way may take when the command ends: a reader that has stopped
+// reading must not keep it from ending.
 const grace = time.Second / 2
 
 // end makes that nothing more is written once what is being written has been, so that the last line is whole.

@@ -87,7 +87,8 @@ func TestScreenInColor(t *testing.T) {
 		return err
 	})
 	s.write()
-	if got := out.String(); strings.Count(got, "\x1b") != 1 || !strings.HasPrefix(got, "\x1b[32ma") || !strings.HasSuffix(got, "[31m\n") {
+	if got := out.String(); strings.Count(got, "\x1b") != 1 || !strings.HasPrefix(got, "\x1b[32ma") ||
+		!strings.HasSuffix(got, "[31m\n") {
 		t.Errorf("written: %q", got)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// selector tells which types the names of a command stand for, as types come and go. It is safe for concurrent use.
+// selector tells which types the names of a command stand for, as types come and go. It is safe for
+// concurrent use.
 type selector struct {
 	*discovery.Selection
 	snapshot func() *discovery.Snapshot

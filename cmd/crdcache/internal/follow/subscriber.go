@@ -130,7 +130,8 @@ func (s *subscriber) table(r discovery.Resource, columns func() print.Rows) *row
 // several reports whether more than one type may be printed.
 func (r *run) several() bool {
 	plain := func(n discovery.Name) bool {
-		return !n.Wildcard() && !slices.ContainsFunc(r.resources, func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
+		return !n.Wildcard() && !slices.ContainsFunc(r.resources,
+			func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
 	}
 	return len(r.selector.Names()) > 1 || len(r.resources) > 1 || !plain(r.selector.Names()[0])
 }

@@ -19,8 +19,8 @@ import (
 // patience is how long something may take before anything is said about it.
 const patience = 2 * time.Second
 
-// teller says on stderr how types are doing, where that is out of the ordinary: what is pending for long, what fails
-// and recovers, what goes and comes. It is safe for concurrent use.
+// teller says on stderr how types are doing, where that is out of the ordinary: what is pending for long,
+// what fails and recovers, what goes and comes. It is safe for concurrent use.
 type teller struct {
 	w io.Writer
 
@@ -32,8 +32,8 @@ type teller struct {
 		news map[schema.GroupVersionResource]bool
 		// waits are for what is said unless it passes.
 		waits map[schema.GroupVersionResource]*time.Timer
-		// failing counts the factories for which a condition does not hold, and reasons are why, the latest of each;
-		// missed are those of which that was said.
+		// failing counts the factories for which a condition does not hold, and reasons are why, the latest
+		// of each; missed are those of which that was said.
 		failing map[status.ConditionType]int
 		reasons map[status.ConditionType]string
 		missed  map[status.ConditionType]bool
@@ -124,11 +124,15 @@ func (t *teller) changed(before, after status.Status) {
 
 // connection is what is said of conditions that concern all types, which keep their states meanwhile.
 var connection = map[status.ConditionType]struct{ lost, back string }{
-	status.ConditionReachable:     {"the API server does not answer, so that no change is shown", "the API server answers again"},
-	status.ConditionAuthenticated: {"the API server does not accept the credentials any more, so that no change is shown", "the API server accepts the credentials again"},
+	status.ConditionReachable: {"the API server does not answer, so that no change is shown",
+		"the API server answers again"},
+	status.ConditionAuthenticated: {
+		"the API server does not accept the credentials any more, so that no change is shown",
+		"the API server accepts the credentials again"},
 }
 
-// conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of it.
+// conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of
+// it.
 func (t *teller) conditionChanged(before, after status.Condition) {
 	_, told := connection[after.Type]
 	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
@@ -168,9 +172,9 @@ func describe(s status.Status) string {
 	return text
 }
 
-// watchable finds the types that the server lists and refuses to watch. Their informers are as good as any other after
-// the list, and go on asking; but a command that is there to show changes would show none. It is safe for concurrent
-// use.
+// watchable finds the types that the server lists and refuses to watch. Their informers are as good as any
+// other after the list, and go on asking; but a command that is there to show changes would show none. It is
+// safe for concurrent use.
 type watchable struct {
 	// found gets a token when a type is found.
 	found chan struct{}
@@ -227,8 +231,8 @@ func (w *watchable) note(r *http.Request) {
 	}
 }
 
-// collection is the type whose collection, of all namespaces or one, a path names. What comes before /api or /apis is
-// the server's own prefix.
+// collection is the type whose collection, of all namespaces or one, a path names. What comes before /api or
+// /apis is the server's own prefix.
 func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
 	if before, core, found := strings.Cut(path, "/api/"); found && !strings.Contains(before, "/apis") {
 		gvr.Version, path, ok = strings.Cut(core, "/")
@@ -261,7 +265,8 @@ func (w *watchable) changed(after status.Status) bool {
 		cause = errors.New(after.Message)
 	}
 	w.mu.refused[after.GVR] = fmt.Errorf(
-		"%s may be listed but not watched, so that no change would be shown (dump prints the objects): %w", after.GVR.GroupResource(), cause)
+		"%s may be listed but not watched, so that no change would be shown (dump prints the objects): %w",
+		after.GVR.GroupResource(), cause)
 	select {
 	case w.found <- struct{}{}:
 	default:

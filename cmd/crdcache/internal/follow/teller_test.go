@@ -35,13 +35,19 @@ func TestTeller(t *testing.T) {
 		pause  time.Duration
 		want   string
 	}{
-		"nothing special":      {states: []status.Status{none, pending, syncing, synced}, pause: patience / 4},
-		"a long wait":          {states: []status.Status{none, pending, syncing, synced}, pause: patience + 1, want: name + "Pending: " + waits + "\n"},
-		"no such type":         {states: []status.Status{none, absent}, pause: 2 * patience},
-		"trouble and recovery": {states: []status.Status{none, syncing, degraded, synced}, want: name + "Degraded: no� right\n" + name + "Synced\n"},
-		"said once":            {states: []status.Status{none, syncing, degraded, degraded}, want: name + "Degraded: no� right\n"},
-		"gone and back":        {states: []status.Status{none, synced, gone, absent, syncing, synced}, want: name + "Gone: no longer there\n" + name + "Synced\n"},
-		"a new type":           {states: []status.Status{none, syncing, synced}, begun: true, want: name + "Synced\n"},
+		"nothing special": {states: []status.Status{none, pending, syncing, synced},
+			pause: patience / 4},
+		"a long wait": {states: []status.Status{none, pending, syncing, synced}, pause: patience + 1,
+			want: name + "Pending: " + waits + "\n"},
+		"no such type": {states: []status.Status{none, absent}, pause: 2 * patience},
+		"trouble and recovery": {states: []status.Status{none, syncing, degraded, synced},
+			want: name + "Degraded: no� right\n" + name + "Synced\n"},
+		"said once": {states: []status.Status{none, syncing, degraded, degraded},
+			want: name + "Degraded: no� right\n"},
+		"gone and back": {states: []status.Status{none, synced, gone, absent, syncing, synced},
+			want: name + "Gone: no longer there\n" + name + "Synced\n"},
+		"a new type": {states: []status.Status{none, syncing, synced}, begun: true,
+			want: name + "Synced\n"},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -69,7 +75,8 @@ func TestTeller(t *testing.T) {
 	}
 }
 
-// TestTellerOfConditions: what keeps all types from being followed is said once, however many factories there are.
+// TestTellerOfConditions: what keeps all types from being followed is said once, however many factories there
+// are.
 func TestTellerOfConditions(t *testing.T) {
 	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
 		return status.Condition{Type: of, Status: is, Message: "401"}

@@ -38,8 +38,8 @@ const beginning = 10 * time.Second
 // errHangs is the error of a server that listens and does nothing else, as one that was suspended.
 var errHangs = fmt.Errorf("the server does not answer within %v: has it been suspended?", patience)
 
-// NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the error is ErrNone
-// where there is no socket, and otherwise says why that is not trusted. It asks no server.
+// NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the
+// error is ErrNone where there is no socket, and otherwise says why that is not trusted. It asks no server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(PlaceOf("").Folder); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone // no server was ever started, so that the account is not needed
@@ -51,7 +51,8 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	return newClient(config, identity, PlaceOf(identity))
 }
 
-// NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and the user.
+// NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and
+// the user.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
 	identity, err := Identity(ctx, config)
 	if err != nil {
@@ -180,7 +181,8 @@ const stopPath = "/crdcache/stop"
 // stopHead is the head of that answer, whose length nobody knows.
 const stopHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 
-// serveStop ends the server. The connection outlives the HTTP server, so that it tells of the end of all that comes after.
+// serveStop ends the server. The connection outlives the HTTP server, so that it tells of the end of all that
+// comes after.
 func (s *Server) serveStop(w http.ResponseWriter) {
 	info, err := json.Marshal(s.options.Info())
 	if err != nil {
@@ -215,8 +217,8 @@ func (s *Server) tellEnd() error {
 	return errors.Join(errs...)
 }
 
-// Stop ends the server, and returns what it said of itself when it has ended and left its place. If ctx ends before, the
-// server has been told, and ends all the same.
+// Stop ends the server, and returns what it said of itself when it has ended and left its place. If ctx ends
+// before, the server has been told, and ends all the same.
 func (c *Client) Stop(ctx context.Context) (Info, error) {
 	var info Info
 	answer, err := c.do(ctx, http.MethodPost, stopPath, nil)
@@ -228,7 +230,8 @@ func (c *Client) Stop(ctx context.Context) (Info, error) {
 		return info, err
 	}
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil && ctx.Err() != nil {
-		return info, fmt.Errorf("process %d was told to end, and has not yet: %w", info.PID, context.Cause(ctx))
+		return info, fmt.Errorf("process %d was told to end, and has not yet: %w", info.PID,
+			context.Cause(ctx))
 	}
 	return info, nil // with whatever error its end was told
 }

@@ -19,8 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// accountOf returns a text for the account of the credentials that the exec program of a config returns. Renewed credentials of
-// an account give the same text. client-go runs the program once per process and config, and again when the credentials expire.
+// accountOf returns a text for the account of the credentials that the exec program of a config returns.
+// Renewed credentials of an account give the same text. client-go runs the program once per process and
+// config, and again when the credentials expire.
 func accountOf(ctx context.Context, config *rest.Config) (string, error) {
 	token, subject, err := credentialsOf(config)
 	switch {
@@ -39,7 +40,8 @@ func accountOf(ctx context.Context, config *rest.Config) (string, error) {
 	return account, nil
 }
 
-// credentialsOf returns the token and the subject of the client certificate that client-go would send; each may be empty.
+// credentialsOf returns the token and the subject of the client certificate that client-go would send; each
+// may be empty.
 func credentialsOf(config *rest.Config) (token, subject string, err error) {
 	plain := rest.AnonymousClientConfig(config)
 	plain.ExecProvider = config.ExecProvider
@@ -103,8 +105,10 @@ func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
-	reviews := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1",
+		"kind": "SelfSubjectReview"}}
+	reviews := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1",
+		Resource: "selfsubjectreviews"}
 	answer, err := client.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return "", err

@@ -28,9 +28,11 @@ func (e *EndedError) Error() string { return fmt.Sprintf("the server ended with 
 // pause is how long Detach waits before it asks the server again.
 const pause = 10 * time.Millisecond
 
-// Detach starts a program that will serve at the place of a config, in the background, with its output in the log there, and
-// returns when it answers. log is given what it says until then. If ctx ends before, or the program does, it is not left behind.
-func Detach(ctx context.Context, config *rest.Config, program string, args []string, log io.Writer) (Info, error) {
+// Detach starts a program that will serve at the place of a config, in the background, with its output in the
+// log there, and returns when it answers. log is given what it says until then. If ctx ends before, or the
+// program does, it is not left behind.
+func Detach(ctx context.Context, config *rest.Config, program string, args []string,
+	log io.Writer) (Info, error) {
 	identity, err := Identity(ctx, config)
 	if err != nil {
 		return Info{}, err
@@ -59,7 +61,8 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
-	info, err := await(ctx, func() (*Client, error) { return newClient(config, identity, place) }, cmd.Process.Pid, ended)
+	info, err := await(ctx, func() (*Client, error) { return newClient(config, identity, place) },
+		cmd.Process.Pid, ended)
 	if err == nil {
 		return info, nil
 	}
@@ -74,7 +77,8 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 var errEnded = errors.New("it has ended")
 
 // await waits until a process answers.
-func await(ctx context.Context, connect func() (*Client, error), pid int, ended <-chan struct{}) (Info, error) {
+func await(ctx context.Context, connect func() (*Client, error), pid int,
+	ended <-chan struct{}) (Info, error) {
 	for {
 		client, err := connect()
 		if err == nil {

@@ -38,14 +38,15 @@ func TestIdentity(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, config := range map[string]*rest.Config{
-		"plain":         {Host: "https://a"},
-		"host":          {Host: "https://b"},
-		"token":         {Host: "https://a", BearerToken: "x"},
-		"other token":   {Host: "https://a", BearerToken: "y"},
-		"token file":    {Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"},
-		"user":          {Host: "https://a", Username: "u"},
-		"as":            {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u"}},
-		"as group":      {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u", Groups: []string{"g"}}},
+		"plain":       {Host: "https://a"},
+		"host":        {Host: "https://b"},
+		"token":       {Host: "https://a", BearerToken: "x"},
+		"other token": {Host: "https://a", BearerToken: "y"},
+		"token file":  {Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"},
+		"user":        {Host: "https://a", Username: "u"},
+		"as":          {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u"}},
+		"as group": {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u",
+			Groups: []string{"g"}}},
 		"authority":     {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("b")}},
 		"file":          {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAFile: file}},
 		"certificate":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("c")}},
@@ -63,20 +64,23 @@ func TestIdentity(t *testing.T) {
 		seen[id] = name
 	}
 	one, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
-	renewed, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y", BearerTokenFile: "/x"})
-	same, _ := Identity(t.Context(), &rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
+	renewed, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y",
+		BearerTokenFile: "/x"})
+	same, _ := Identity(t.Context(),
+		&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
 		t.Error("a token that is renewed, or a file that is read, makes another identity")
 	}
 }
 
-// program returns a config whose exec program prints the credentials in a file. They have expired, so that the program runs each
-// time that credentials are needed.
+// program returns a config whose exec program prints the credentials in a file. They have expired, so that
+// the program runs each time that credentials are needed.
 func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	config = &rest.Config{Host: host, ExecProvider: &clientcmdapi.ExecConfig{
-		Command: "cat", Args: []string{file}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		Command: "cat", Args: []string{file}, APIVersion: "client.authentication.k8s.io/v1",
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}}
 	return config, func(status string) {
 		t.Helper()
@@ -87,14 +91,15 @@ func program(t *testing.T, host, name string) (config *rest.Config, returns func
 	}
 }
 
-// TestIdentityOfPrograms: the identity is that of the account whose credentials an exec program returns. Renewed credentials, and
-// the environment, do not change it.
+// TestIdentityOfPrograms: the identity is that of the account whose credentials an exec program returns.
+// Renewed credentials, and the environment, do not change it.
 func TestIdentityOfPrograms(t *testing.T) {
 	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"`+user+`"}}}`)
+		_, _ = io.WriteString(w,
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"`+user+`"}}}`)
 	}))
 	defer reviewed.Close()
 	jwt := func(claims string) string {
@@ -102,13 +107,18 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ host, first, renewed, other string }{
 		"JWT": {
-			"https://a", jwt(`{"iss":"i","sub":"reader","iat":1}`), jwt(`{"iss":"i","sub":"reader","iat":2}`), jwt(`{"iss":"i","sub":"admin","iat":2}`),
+			"https://a", jwt(`{"iss":"i","sub":"reader","iat":1}`), jwt(`{"iss":"i","sub":"reader","iat":2}`),
+			jwt(`{"iss":"i","sub":"admin","iat":2}`),
 		},
 		"groups of a JWT": {
-			"https://a", jwt(`{"iss":"i","sub":"reader","groups":["a"]}`), jwt(`{"iss":"i","sub":"reader","groups":["a"],"jti":"x"}`), jwt(`{"iss":"i","sub":"reader","groups":["b"]}`),
+			"https://a", jwt(`{"iss":"i","sub":"reader","groups":["a"]}`),
+			jwt(`{"iss":"i","sub":"reader","groups":["a"],"jti":"x"}`),
+			jwt(`{"iss":"i","sub":"reader","groups":["b"]}`),
 		},
-		"opaque token":                          {reviewed.URL, `"token":"reader-1"`, `"token":"reader-2"`, `"token":"admin-1"`},
-		"opaque token of an unreachable server": {"https://127.0.0.1:1", `"token":"a"`, `"token":"a"`, `"token":"b"`},
+		"opaque token": {reviewed.URL, `"token":"reader-1"`, `"token":"reader-2"`,
+			`"token":"admin-1"`},
+		"opaque token of an unreachable server": {"https://127.0.0.1:1", `"token":"a"`, `"token":"a"`,
+			`"token":"b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, returns := program(t, test.host, "credentials")
@@ -138,11 +148,15 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 }
 
-// TestPlacesOfOthersAreNotTrusted: what others could have put there does not answer, and nothing is served there.
+// TestPlacesOfOthersAreNotTrusted: what others could have put there does not answer, and nothing is served
+// there.
 func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p Place) error{
 		"folder is open": func(_ *testing.T, p Place) error { return os.Chmod(p.Folder, 0o755) },
-		"parent is open": func(_ *testing.T, p Place) error { return os.Chmod(filepath.Dir(p.Folder), 0o777) },
+		"parent is open": func(_ *testing.T,
+			p Place) error {
+			return os.Chmod(filepath.Dir(p.Folder), 0o777)
+		},
 		"socket is open": func(_ *testing.T, p Place) error { return os.Chmod(p.Socket(), 0o666) },
 		"socket is a file": func(_ *testing.T, p Place) error {
 			return errors.Join(os.Remove(p.Socket()), os.WriteFile(p.Socket(), nil, 0o600))
@@ -181,7 +195,8 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 	}
 }
 
-// TestSocketThatWasLeftBehind: a server that was killed keeps nobody from asking the cluster, or from serving again.
+// TestSocketThatWasLeftBehind: a server that was killed keeps nobody from asking the cluster, or from serving
+// again.
 func TestSocketThatWasLeftBehind(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
@@ -211,7 +226,8 @@ func TestSocketThatWasLeftBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	listening, done := make(chan struct{}), make(chan error, 1)
 	go func() { // ended by Stop
-		done <- Serve(ctx, Options{Place: p, Info: func() Info { return Info{Identity: id} }, Handler: http.NotFoundHandler()}, func() { close(listening) })
+		done <- Serve(ctx, Options{Place: p, Info: func() Info { return Info{Identity: id} },
+			Handler: http.NotFoundHandler()}, func() { close(listening) })
 	}()
 	defer cancel()
 	<-listening

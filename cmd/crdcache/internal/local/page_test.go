@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenPageIsUse: a server has somebody who asks for as long as the page answers, which a stream of it does until it is
-// closed.
+// TestOpenPageIsUse: a server has somebody who asks for as long as the page answers, which a stream of it
+// does until it is closed.
 func TestOpenPageIsUse(t *testing.T) {
 	asking := func(s *Server) int {
 		s.mu.Lock()
@@ -22,8 +22,12 @@ func TestOpenPageIsUse(t *testing.T) {
 	}
 	s := &Server{}
 	during := -1
-	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { during = asking(s) })}
-	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		during = asking(s)
+	})}
+	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequest(http.MethodGet, "/", nil))
 	if during != 1 || asking(s) != 0 {
 		t.Errorf("while the page answers %d ask, and then %d", during, asking(s))
 	}
@@ -44,7 +48,8 @@ func TestPageEndsWithServer(t *testing.T) {
 	address := "http://" + listener.Addr().String() + "/"
 	options := Options{
 		Place: PlaceOf(id), Info: func() Info { return Info{Identity: id} }, Handler: http.NotFoundHandler(),
-		Page: &Page{Listener: listener, Handler: http.NotFoundHandler(), Link: func() string { return address }},
+		Page: &Page{Listener: listener, Handler: http.NotFoundHandler(),
+			Link: func() string { return address }},
 	}
 	listening, done := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -47,7 +47,8 @@ const maxPath = 103
 // make makes the folder, and its parent, for the user alone.
 func (p Place) make() error {
 	if len(p.Socket()) > maxPath {
-		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter one", p.Socket())
+		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter one",
+			p.Socket())
 	}
 	for _, folder := range []string{filepath.Dir(p.Folder), p.Folder} {
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -60,7 +61,8 @@ func (p Place) make() error {
 	return nil
 }
 
-// check reports what keeps the place from being trusted: whoever could write there could answer for the server.
+// check reports what keeps the place from being trusted: whoever could write there could answer for the
+// server.
 func (p Place) check() error {
 	for _, folder := range []string{filepath.Dir(p.Folder), p.Folder} {
 		if err := private(folder, fs.ModeDir); err != nil {
@@ -82,14 +84,16 @@ func private(path string, kind fs.FileMode) error {
 	case !owned(info):
 		return fmt.Errorf("%s belongs to somebody else, and is not used", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s is open to others (%v), and is not used: it should be %v", path, info.Mode().Perm(), info.Mode().Perm()&0o700)
+		return fmt.Errorf("%s is open to others (%v), and is not used: it should be %v", path,
+			info.Mode().Perm(), info.Mode().Perm()&0o700)
 	}
 	return nil
 }
 
-// Identity returns a hash for the cluster and the user of a config: two configs that could be answered differently have different
-// ones. Files count with their content, but for token files, because tokens are renewed. The account of an exec program is that of
-// the credentials that it returns; Identity may run the program and ask the API server. It is safe for concurrent use.
+// Identity returns a hash for the cluster and the user of a config: two configs that could be answered
+// differently have different ones. Files count with their content, but for token files, because tokens are
+// renewed. The account of an exec program is that of the credentials that it returns; Identity may run the
+// program and ask the API server. It is safe for concurrent use.
 func Identity(ctx context.Context, config *rest.Config) (string, error) {
 	said := struct {
 		Host, APIPath, Username, Password, Token, TokenFile string

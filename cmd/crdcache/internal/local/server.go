@@ -72,8 +72,8 @@ type Options struct {
 	Idle time.Duration
 	// Page is served beside the socket; nil for none.
 	Page *Page
-	// End, if set, is called when nobody is answered any more. The place is held until it returns, and whoever has stopped the
-	// server hears of the end after that.
+	// End, if set, is called when nobody is answered any more. The place is held until it returns, and
+	// whoever has stopped the server hears of the end after that.
 	End func()
 }
 
@@ -99,10 +99,11 @@ var (
 )
 
 // ErrServed is the error where another server listens at the place.
-var ErrServed = errors.New("another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
+var ErrServed = errors.New(
+	"another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
 
-// Serve listens and answers until ctx ends, a command stops the server, or it has been idle for long enough. listening is
-// called once it can be reached. The error is nil when it was asked to end.
+// Serve listens and answers until ctx ends, a command stops the server, or it has been idle for long enough.
+// listening is called once it can be reached. The error is nil when it was asked to end.
 func Serve(ctx context.Context, options Options, listening func()) error {
 	if err := options.Place.make(); err != nil {
 		return err
@@ -135,8 +136,8 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	return errors.Join(err, file.Close(), s.tellEnd())
 }
 
-// ServePage serves a page that commands know nothing of until ctx ends, or nobody has asked for as long as idle; 0: never.
-// listening is called once it can be reached. The error is nil when it was asked to end.
+// ServePage serves a page that commands know nothing of until ctx ends, or nobody has asked for as long as
+// idle; 0: never. listening is called once it can be reached. The error is nil when it was asked to end.
 func ServePage(ctx context.Context, page *Page, idle time.Duration, listening func()) error {
 	return (&Server{options: Options{Page: page, Idle: idle}}).serve(ctx, nil, listening)
 }
@@ -235,10 +236,12 @@ func (s *Server) end() {
 
 // String describes a server in one line.
 func (i Info) String() string {
-	return fmt.Sprintf("process %d keeps what follows of %s since %s", i.PID, i.Host, i.Started.Format(time.RFC3339))
+	return fmt.Sprintf("process %d keeps what follows of %s since %s", i.PID, i.Host,
+		i.Started.Format(time.RFC3339))
 }
 
-// Page is what a server shows to browsers. Serve and ServePage close the listener; an open page keeps a server from being idle.
+// Page is what a server shows to browsers. Serve and ServePage close the listener; an open page keeps a
+// server from being idle.
 type Page struct {
 	Listener net.Listener
 	Handler  http.Handler
@@ -254,7 +257,8 @@ func (s *Server) page(ctx context.Context) *http.Server {
 		s.options.Page.Handler.ServeHTTP(w, r)
 	}
 	return &http.Server{
-		Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 1 << 16,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
 }

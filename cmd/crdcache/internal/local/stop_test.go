@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestStop: whoever stops a server hears of it when all has ended that comes with it, and another one may begin.
+// TestStop: whoever stops a server hears of it when all has ended that comes with it, and another one may
+// begin.
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
@@ -22,7 +23,10 @@ func TestStop(t *testing.T) {
 	var ended atomic.Bool
 	ending, proceed := make(chan struct{}), make(chan struct{})
 	options := Options{
-		Place: PlaceOf(id), Info: func() Info { return Info{Identity: id, PID: 7} }, Handler: http.NotFoundHandler(),
+		Place: PlaceOf(id), Info: func() Info {
+			return Info{Identity: id,
+				PID: 7}
+		}, Handler: http.NotFoundHandler(),
 		End: func() {
 			close(ending)
 			<-proceed
@@ -34,7 +38,8 @@ func TestStop(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		t.Cleanup(cancel)
 		listening, result := make(chan struct{}), make(chan error, 1)
-		go func() { result <- Serve(ctx, options, func() { close(listening) }) }() // ended by Stop, or by cancel
+		// ended by Stop, or by cancel
+		go func() { result <- Serve(ctx, options, func() { close(listening) }) }()
 		select {
 		case <-listening:
 		case err := <-result:

@@ -23,10 +23,11 @@ import (
 // onlyKept is the header of requests that are to be answered from what is kept, or not at all.
 const onlyKept = "Crdcache-Only-Kept"
 
-// Transport sends requests to the server as far as it keeps what they ask for, and all others to the cluster. Both have the
-// same resource versions and continue tokens, so that a client may go from the one to the other in the middle of a list or a
-// watch, as it does when the server ends. Once a type has been read from the cluster, it stays there: nothing that has been
-// shown is taken back. It is made by NewTransport, and safe for concurrent use.
+// Transport sends requests to the server as far as it keeps what they ask for, and all others to the cluster.
+// Both have the same resource versions and continue tokens, so that a client may go from the one to the other
+// in the middle of a list or a watch, as it does when the server ends. Once a type has been read from the
+// cluster, it stays there: nothing that has been shown is taken back. It is made by NewTransport, and safe
+// for concurrent use.
 type Transport struct {
 	client  *Client
 	base    string // what paths of the cluster begin with
@@ -35,15 +36,17 @@ type Transport struct {
 
 	mu struct {
 		sync.Mutex
-		// elsewhere says of types that are read from the cluster why; kept are those that the server has answered for.
+		// elsewhere says of types that are read from the cluster why; kept are those that the server has
+		// answered for.
 		elsewhere map[schema.GroupVersionResource]error
 		kept      map[schema.GroupVersionResource]bool
 		ended     error // why the server is not asked any more
 	}
 }
 
-// NewTransport returns a config with which clients ask the server for what it keeps, and otherwise the cluster of config, with a
-// connection that is made when it is needed. note is told once of each type who answers.
+// NewTransport returns a config with which clients ask the server for what it keeps, and otherwise the
+// cluster of config, with a connection that is made when it is needed. note is told once of each type who
+// answers.
 func NewTransport(client *Client, config *rest.Config, note func(text string)) (*rest.Config, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -51,15 +54,18 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 	}
 	t := &Transport{client: client, base: strings.TrimSuffix(base.Path, "/"), note: note}
 	t.cluster = sync.OnceValues(func() (http.RoundTripper, error) { return rest.TransportFor(config) })
-	t.mu.elsewhere, t.mu.kept = map[schema.GroupVersionResource]error{}, map[schema.GroupVersionResource]bool{}
+	t.mu.elsewhere, t.mu.kept = map[schema.GroupVersionResource]error{},
+		map[schema.GroupVersionResource]bool{}
 	host := config.Host
 	if !strings.Contains(host, "://") {
 		host = base.String() // whose scheme follows from what is left out here
 	}
 	return &rest.Config{
-		Host: host, APIPath: config.APIPath, ContentConfig: config.ContentConfig, QPS: config.QPS, Burst: config.Burst, RateLimiter: config.RateLimiter,
-		UserAgent: config.UserAgent, Timeout: config.Timeout, WarningHandler: config.WarningHandler, WarningHandlerWithContext: config.WarningHandlerWithContext,
-		Transport: t,
+		Host: host, APIPath: config.APIPath, ContentConfig: config.ContentConfig, QPS: config.QPS,
+		Burst: config.Burst, RateLimiter: config.RateLimiter,
+		UserAgent: config.UserAgent, Timeout: config.Timeout, WarningHandler: config.WarningHandler,
+		WarningHandlerWithContext: config.WarningHandlerWithContext,
+		Transport:                 t,
 	}, nil
 }
 

@@ -23,11 +23,16 @@ func certificates(tb testing.TB, n int) string {
 		data, err := json.Marshal(map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Certificate",
 			"metadata": map[string]any{
-				"name": fmt.Sprint("certificate-", i), "namespace": fmt.Sprint("team-", i%97), "uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", i),
-				"resourceVersion": fmt.Sprint(1000 + i), "labels": map[string]string{"team": fmt.Sprint("team-", i%97), "app.kubernetes.io/part-of": "shop"},
+				"name": fmt.Sprint("certificate-", i), "namespace": fmt.Sprint("team-",
+					i%97), "uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", i),
+				"resourceVersion": fmt.Sprint(1000 +
+					i), "labels": map[string]string{"team": fmt.Sprint("team-",
+					i%97), "app.kubernetes.io/part-of": "shop"},
 			},
-			"spec":   map[string]any{"dnsNames": names, "secretName": fmt.Sprint("secret-", i), "issuerRef": map[string]string{"kind": "ClusterIssuer", "name": "ca"}},
-			"status": map[string]any{"conditions": []any{map[string]string{"type": "Ready", "status": "True", "message": fmt.Sprintf("%0700d", i)}}},
+			"spec": map[string]any{"dnsNames": names, "secretName": fmt.Sprint("secret-", i),
+				"issuerRef": map[string]string{"kind": "ClusterIssuer", "name": "ca"}},
+			"status": map[string]any{"conditions": []any{map[string]string{"type": "Ready", "status": "True",
+				"message": fmt.Sprintf("%0700d", i)}}},
 		})
 		if err != nil {
 			tb.Fatal(err)

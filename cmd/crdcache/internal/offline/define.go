@@ -15,14 +15,16 @@ import (
 
 // definitions is the kind of CustomResourceDefinitions themselves.
 var definitions = &kind{
-	GroupKind: definitionKind, typ: readapi.Type{Group: crd.GVR.Group, Names: crd.Names{Plural: crd.GVR.Resource}},
+	GroupKind: definitionKind, typ: readapi.Type{Group: crd.GVR.Group,
+		Names: crd.Names{Plural: crd.GVR.Resource}},
 	definition: "built in",
 }
 
 // define takes a CustomResourceDefinition.
 func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
-		l.reader.Problem(f, e.Place, false, errors.New("CustomResourceDefinition "+u.GetName()+": only apiextensions.k8s.io/v1 is understood"))
+		l.reader.Problem(f, e.Place, false, errors.New("CustomResourceDefinition "+u.GetName()+
+			": only apiextensions.k8s.io/v1 is understood"))
 		return
 	}
 	d, err := crd.FromUnstructured(u.Object)
@@ -32,8 +34,10 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	}
 	gk := schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}
 	old := l.kinds[gk]
-	fits := old != nil && old.inferred && old.typ.GroupResource() == d.GroupResource() && old.typ.Namespaced == d.Namespaced &&
-		!slices.ContainsFunc(old.typ.Versions, func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
+	fits := old != nil && old.inferred && old.typ.GroupResource() == d.GroupResource() &&
+		old.typ.Namespaced == d.Namespaced &&
+		!slices.ContainsFunc(old.typ.Versions,
+			func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
 	if old != nil && old.inferred && !fits {
 		// It knows better what was made up before: scope, name and versions.
 		l.abandon(old)
@@ -49,7 +53,8 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 		delete(l.kinds, gk)
 		return // it is not established
 	}
-	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced || old.definition == "") {
+	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
+		old.definition == "") {
 		l.abandon(old) // the storage dropped its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
@@ -68,7 +73,8 @@ func (l *loader) abandon(k *kind) {
 			delete(l.claims, o)
 			l.reread[c.file.Path] = true
 			if c.file.Path == manifest.Stdin {
-				l.reader.Problem(c.file, c.Place, false, fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
+				l.reader.Problem(c.file, c.Place, false,
+					fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
 			}
 		}
 	}

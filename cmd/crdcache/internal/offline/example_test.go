@@ -23,7 +23,8 @@ items:
 - {apiVersion: example.com/v1, kind: Widget, metadata: {namespace: web, name: b}}
 - {apiVersion: example.com/v1, kind: Widget}
 `)
-	source, err := offline.Open(context.Background(), offline.Options{Paths: []string{manifest.Stdin}, In: manifests})
+	source, err := offline.Open(context.Background(), offline.Options{Paths: []string{manifest.Stdin},
+		In: manifests})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Files are seldom changed one at a time, and not in one step: reading waits until nothing has changed for a moment,
-// though not for ever.
+// Files are seldom changed one at a time, and not in one step: reading waits until nothing has changed for a
+// moment, though not for ever.
 const (
 	quiet   = 100 * time.Millisecond
 	patient = time.Second
@@ -28,8 +28,8 @@ const pollInterval = 2 * time.Second
 // newWatcher asks the system for a watcher, of which there may be no more: Linux has 128 for each user.
 var newWatcher = fsnotify.NewWatcher
 
-// Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends. Directories that the system
-// does not watch are looked at every two seconds, and reported. A snapshot does not change.
+// Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends. Directories
+// that the system does not watch are looked at every two seconds, and reported. A snapshot does not change.
 func (s *Source) Follow(ctx context.Context) {
 	if s.recorded != nil {
 		<-ctx.Done()
@@ -66,11 +66,13 @@ func (l *lookout) lose(what string, err error) {
 		l.told = map[string]bool{}
 	}
 	l.told[what] = true
-	l.source.options.Report(&manifest.Problem{File: what, Warning: true, Err: fmt.Errorf("changes are looked for every %v, for the system does not tell of them: %w", pollInterval, err)})
+	l.source.options.Report(&manifest.Problem{File: what, Warning: true,
+		Err: fmt.Errorf("changes are looked for every %v, for the system does not tell of them: %w",
+			pollInterval, err)})
 }
 
-// catchUp reads what has changed and watches every directory, until both are so at the same time. It returns false when
-// ctx ends.
+// catchUp reads what has changed and watches every directory, until both are so at the same time. It returns
+// false when ctx ends.
 func (l *lookout) catchUp(ctx context.Context) bool {
 	for {
 		if l.source.Refresh(ctx) != nil {

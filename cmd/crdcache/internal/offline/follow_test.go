@@ -47,21 +47,25 @@ func startScene(t *testing.T, dir string) *scene {
 	s := &scene{dir: dir}
 	s.mu.grown = make(chan struct{})
 	var refresh func() // set before Follow runs
-	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() }, Report: func(p *manifest.Problem) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.mu.reported = append(s.mu.reported, p.Error())
-	}})
+	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
+		Report: func(p *manifest.Problem) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.mu.reported = append(s.mu.reported, p.Error())
+		}})
 	var err error
-	if s.tracker, err = discovery.NewTracker(s.source.Config(), discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
+	if s.tracker, err = discovery.NewTracker(s.source.Config(),
+		discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
 		t.Fatal(err)
 	}
 	refresh = s.tracker.Refresh
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.source.Config(), Types: s.tracker.Types()})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.source.Config(),
+		Types: s.tracker.Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.informer, err = factory.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}); err != nil {
+	if s.informer, err = factory.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: "widgets"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -222,7 +226,8 @@ func TestFollowUnwatched(t *testing.T) {
 	s.expect(t, "update web/a")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if diff := cmp.Diff([]string{s.dir + ": changes are looked for every 2s, for the system does not tell of them: too many open files"}, s.mu.reported); diff != "" {
+	if diff := cmp.Diff([]string{s.dir +
+		": changes are looked for every 2s, for the system does not tell of them: too many open files"}, s.mu.reported); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}
 }

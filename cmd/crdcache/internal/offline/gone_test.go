@@ -13,40 +13,47 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestFileThatVanishes: a file of a directory that goes while the directory is read is nothing that keeps the rest from
-// being read; a file that is named is meant.
+// TestFileThatVanishes: a file of a directory that goes while the directory is read is nothing that keeps the
+// rest from being read; a file that is named is meant.
 func TestFileThatVanishes(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"), "c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
+		"c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
 	removes := func(name string) func(*manifest.Problem) {
-		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) } // once there is something to tell
+		// once there is something to tell
+		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) }
 	}
 	save(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
 	s := open(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
 	if got := colors(t, s); s.Err() != nil || !slices.Equal(got, []string{"web/c red", "web/d red"}) {
 		t.Errorf("%v, %q", s.Err(), got)
 	}
-	if got := problemsOf(s, dir); len(got) != 2 || got[1] != "warning: b.yaml: it was removed before it could be read" {
+	if got := problemsOf(s, dir); len(got) != 2 ||
+		got[1] != "warning: b.yaml: it was removed before it could be read" {
 		t.Errorf("the problems are %q", got)
 	}
 	var names []string
-	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir}, Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) error {
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir},
+		Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) error {
 		names = append(names, u.GetName())
 		return nil
 	})
 	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
 		t.Errorf("%v, %q", err, names)
 	}
-	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
+	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
+		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
 		t.Error("a file that is named may be gone")
 	}
 }
 
-// TestProblemsOfNow: what is wrong is what was wrong when the files were last read, however often they change.
+// TestProblemsOfNow: what is wrong is what was wrong when the files were last read, however often they
+// change.
 func TestProblemsOfNow(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})
 	for i := range 50 {
-		save(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n", strings.Repeat("a", i)))
+		save(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
+			strings.Repeat("a", i)))
 		if err := s.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ func TestEndlessInput(t *testing.T) {
 		"zeros":            &endless{text: "\x00"},
 		"lines":            &endless{text: "a: " + strings.Repeat("1", 1000) + "\n"},
 		"a string of JSON": io.MultiReader(strings.NewReader(`{"a":"`), &endless{text: "x"}),
-		"an item":          io.MultiReader(strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- a\n"), &endless{text: "  " + strings.Repeat("b", 1000) + "\n"}),
+		"an item": io.MultiReader(strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- a\n"),
+			&endless{text: "  " + strings.Repeat("b", 1000) + "\n"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Options{Paths: []string{manifest.Stdin}, In: in})
@@ -69,7 +70,8 @@ func TestWhyNoObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(object(tt.spec))})
-			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) || !strings.Contains(err.Error(), tt.want) {
+			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want %q in it", err, tt.want)
 			}
 		})

@@ -15,7 +15,10 @@ func TestJSONLines(t *testing.T) {
 	const count = 20_000
 	var text strings.Builder
 	for i := range count {
-		fmt.Fprintf(&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+"\n", i)
+		fmt.
+			Fprintf(
+				&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+
+					"\n", i)
 		if i == count/2 {
 			text.WriteString("---\n") // the separator of YAML may stand anywhere
 		}
@@ -23,7 +26,8 @@ func TestJSONLines(t *testing.T) {
 	text.WriteString(`{"apiVersion":"v1","kind":1,"metadata":{"name":"bad"}}` + "\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	source, err := offline.Open(t.Context(), offline.Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text.String())})
+	source, err := offline.Open(t.Context(), offline.Options{Paths: []string{manifest.Stdin},
+		In: strings.NewReader(text.String())})
 	if err != nil {
 		t.Fatal(err)
 	}

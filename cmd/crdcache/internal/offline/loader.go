@@ -85,8 +85,10 @@ type guess struct {
 
 func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
-		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
-		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{}, used: map[schema.GroupResource]bool{},
+		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
+		claims:   map[object]claim{},
+		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{},
+		used:    map[schema.GroupResource]bool{},
 		refused: map[schema.GroupKind]map[string]bool{},
 	}
 }
@@ -134,14 +136,15 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 // addText is add for what need not be decoded, and reports whether that was possible.
 func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
-	if l.live || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" || e.Kind == definitionKind.Kind {
+	if l.live || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
+		e.Kind == definitionKind.Kind {
 		return false
 	}
 	gvk := gv.WithKind(e.Kind)
 	k, err := l.kindOf(gvk)
 	if err == nil && k == nil && e.Namespace != "" && f.Path != manifest.Stdin {
-		// Once one of them is in a namespace, so is its type. A definition may still come; standard input could not be read
-		// again then.
+		// Once one of them is in a namespace, so is its type. A definition may still come; standard input
+		// could not be read again then.
 		first := pendingObject{f, manifest.Entry{Place: e.Place}, gvk, true}
 		if i := slices.IndexFunc(l.pending, func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
 			first = l.pending[i]
@@ -173,7 +176,9 @@ func kept(e manifest.Entry) manifest.Entry {
 func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf("%s has the apiVersion %q, which is neither VERSION nor GROUP/VERSION", u.GetKind(), u.GetAPIVersion())
+		return schema.GroupVersionKind{},
+			fmt.Errorf("%s has the apiVersion %q, which is neither VERSION nor GROUP/VERSION", u.GetKind(),
+				u.GetAPIVersion())
 	}
 	gvk := gv.WithKind(u.GetKind())
 	switch name, there, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
@@ -182,7 +187,8 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	case !there || name == nil || name == "":
 		return gvk, fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
 	case u.GetName() == "":
-		return gvk, fmt.Errorf("%s has a metadata.name that is no string: %v; put it in quotes", gvk.GroupKind(), name)
+		return gvk, fmt.Errorf("%s has a metadata.name that is no string: %v; put it in quotes",
+			gvk.GroupKind(), name)
 	}
 	return gvk, nil
 }
@@ -233,8 +239,8 @@ func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	return k, nil
 }
 
-// serveToo adds a version to a type that no definition describes. How its versions differ is not known, so that
-// objects are only served in their own.
+// serveToo adds a version to a type that no definition describes. How its versions differ is not known, so
+// that objects are only served in their own.
 func (l *loader) serveToo(k *kind, name string) error {
 	added := k.typ.Versions[0]
 	added.Name = name
@@ -298,7 +304,8 @@ func (l *loader) outdone(f *manifest.File, e manifest.Entry, o object) bool {
 	if later {
 		counts = "that one counts"
 	}
-	l.reader.Problem(f, e.Place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(), other.Line, counts))
+	l.reader.Problem(f, e.Place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(),
+		other.Line, counts))
 	if other.file == f {
 		return false
 	}
@@ -344,7 +351,8 @@ func (l *loader) settle() {
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
 	if _, taken := l.kindNamed(t.GroupResource()); taken {
-		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and the name %s is taken", p.gvk.GroupKind(), t.GroupResource())
+		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and the name %s is taken",
+			p.gvk.GroupKind(), t.GroupResource())
 	}
 	k, err := l.setType(t, true)
 	if err != nil {
@@ -367,7 +375,8 @@ func (l *loader) reportGuesses() {
 		}
 		l.reader.Problem(g.file, g.Place, true, fmt.Errorf(
 			"no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
-				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind, scope, gr, gr))
+				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
+			scope, gr, gr))
 		return true
 	})
 }

@@ -22,7 +22,8 @@ func TestSilentPipe(t *testing.T) {
 	}
 	silent, writer := io.Pipe()
 	defer writer.Close()
-	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}}, "stdin": {Paths: []string{manifest.Stdin}, In: silent}} {
+	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}},
+		"stdin": {Paths: []string{manifest.Stdin}, In: silent}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
@@ -54,7 +55,8 @@ func TestPipe(t *testing.T) {
 		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
 	}()
 	s := open(t, Options{Paths: []string{fifo}})
-	if n := s.Storage().Len(s.Storage().Types()[len(s.Storage().Types())-1].GroupResource()); s.Err() != nil || n != 1 {
+	if n := s.Storage().Len(s.Storage().Types()[len(s.Storage().Types())-1].GroupResource()); s.
+		Err() != nil || n != 1 {
 		t.Errorf("%v, %d objects", s.Err(), n)
 	}
 }

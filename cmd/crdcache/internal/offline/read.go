@@ -18,9 +18,10 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// ReadFiles is manifest.ReadFiles for paths of which some may be snapshots. Of these it reads the types that are wanted; nil:
-// all.
-func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(snapshot.Type) bool, take manifest.Take) error {
+// ReadFiles is manifest.ReadFiles for paths of which some may be snapshots. Of these it reads the types that
+// are wanted; nil: all.
+func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(snapshot.Type) bool,
+	take manifest.Take) error {
 	snapshots := map[string]func() (*snapshot.File, error){}
 	for _, path := range options.Paths {
 		source := &Options{In: options.In}
@@ -59,9 +60,10 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 	return errors.Join(failed...)
 }
 
-// readSnapshot passes the objects of a snapshot to take, type by type. A type that was asked for when it was saved, and could
-// not be read, is an error that keeps nothing else from being read.
-func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error), wanted func(snapshot.Type) bool, take manifest.Take) error {
+// readSnapshot passes the objects of a snapshot to take, type by type. A type that was asked for when it was
+// saved, and could not be read, is an error that keeps nothing else from being read.
+func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
+	wanted func(snapshot.Type) bool, take manifest.Take) error {
 	file, err := open()
 	if err != nil {
 		return err
@@ -86,7 +88,8 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 				wrong(fmt.Errorf("%s %s: %w", gr, record.Key, err))
 				continue
 			}
-			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind)) // a record has no apiVersion
+			// a record has no apiVersion
+			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind))
 			if err := take(object, wrong); err != nil || ctx.Err() != nil {
 				return errors.Join(append(failed, err)...)
 			}
@@ -98,8 +101,8 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 // inAll are the plurals of the category "all".
 const inAll = " pods replicationcontrollers services daemonsets deployments replicasets statefulsets horizontalpodautoscalers cronjobs jobs "
 
-// knownType returns the type of a kind that every cluster has, in one version. The short names, the categories and the scope
-// of such a kind cannot be inferred from objects.
+// knownType returns the type of a kind that every cluster has, in one version. The short names, the
+// categories and the scope of such a kind cannot be inferred from objects.
 func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	k, ok := builtin.Find(gvk.Group, gvk.Kind, "")
 	if !ok {

@@ -27,12 +27,15 @@ func savedGizmos(t *testing.T) (path string) {
 	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo"})
 	var failed []error
 	for _, name := range []string{"a", "b"} {
-		text := `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"` + name + `"},"spec":{"size":1}}`
+		text := `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"` + name +
+			`"},"spec":{"size":1}}`
 		failed = append(failed, section.Add([]byte(text), nil))
 	}
 	failed = append(failed, section.Close("1"),
-		w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, metav1.Status{Message: "you may not"}, false),
-		w.Miss(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"}, metav1.Status{Message: "nobody asked"}, true),
+		w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"},
+			metav1.Status{Message: "you may not"}, false),
+		w.Miss(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"},
+			metav1.Status{Message: "nobody asked"}, true),
 		w.Commit(), file.Close())
 	if err := errors.Join(failed...); err != nil {
 		t.Fatal(err)
@@ -40,38 +43,46 @@ func savedGizmos(t *testing.T) (path string) {
 	return path
 }
 
-// TestReadSnapshot: objects are whole, what could not be saved is told, and what is not wanted is passed over.
+// TestReadSnapshot: objects are whole, what could not be saved is told, and what is not wanted is passed
+// over.
 func TestReadSnapshot(t *testing.T) {
 	path := savedGizmos(t)
-	read := func(wanted func(snapshot.Type) bool, take func(*unstructured.Unstructured) error) (names []string, err error) {
-		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, wanted, func(u *unstructured.Unstructured, _ func(error)) error {
-			names = append(names, u.GetAPIVersion()+" "+u.GetKind()+" "+u.GetName())
-			return take(u)
-		})
+	read := func(wanted func(snapshot.Type) bool,
+		take func(*unstructured.Unstructured) error) (names []string, err error) {
+		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, wanted,
+			func(u *unstructured.Unstructured, _ func(error)) error {
+				names = append(names, u.GetAPIVersion()+" "+u.GetKind()+" "+u.GetName())
+				return take(u)
+			})
 		return names, err
 	}
 	fine := func(*unstructured.Unstructured) error { return nil }
 	whole := []string{"example.com/v1 Gizmo a", "example.com/v1 Gizmo b"}
 	names, err := read(nil, func(u *unstructured.Unstructured) error {
-		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 || !found || err != nil {
+		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 ||
+			!found || err != nil {
 			t.Errorf("the size is %v (there: %v): %v", size, found, err)
 		}
 		return nil
 	})
-	if !slices.Equal(names, whole) || err == nil || !strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
+	if !slices.Equal(names, whole) || err == nil ||
+		!strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
 		t.Errorf("everything: %q, %v", names, err)
 	}
-	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" }, fine); !slices.Equal(names, whole) || err != nil {
+	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" },
+		fine); !slices.Equal(names, whole) || err != nil {
 		t.Errorf("gizmos: %q, %v", names, err)
 	}
 	enough := errors.New("enough")
-	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 || !errors.Is(err, enough) {
+	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 ||
+		!errors.Is(err, enough) {
 		t.Errorf("until one is there: %q, %v", names, err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if names, err = read(nil, fine); len(names) > 0 || err == nil || !strings.Contains(err.Error(), "some.snapshot: ") {
+	if names, err = read(nil, fine); len(names) > 0 || err == nil ||
+		!strings.Contains(err.Error(), "some.snapshot: ") {
 		t.Errorf("of a file that was cut: %q, %v", names, err)
 	}
 }

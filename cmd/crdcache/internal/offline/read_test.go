@@ -17,31 +17,39 @@ import (
 func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
 	t.Helper()
 	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
-	err = manifest.ReadFiles(t.Context(), options, func(u *unstructured.Unstructured, wrong func(error)) error {
-		names = append(names, u.GetName())
-		if u.GetName() == "wrong" {
-			wrong(errors.New("it is wrong"))
-		}
-		return nil
-	})
+	err = manifest.ReadFiles(t.Context(), options,
+		func(u *unstructured.Unstructured, wrong func(error)) error {
+			names = append(names, u.GetName())
+			if u.GetName() == "wrong" {
+				wrong(errors.New("it is wrong"))
+			}
+			return nil
+		})
 	return names, warnings, err
 }
 
 // TestRead: objects come as they stand in the files, without any idea of their types.
 func TestRead(t *testing.T) {
 	dir := tree(t, map[string]string{
-		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget", "Other"), "below/b.yaml": widget("b", "red"),
+		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget",
+			"Other"), "below/b.yaml": widget("b", "red"),
 		"values.yaml": "replicas: 1\n", "zero.yaml": "",
 	})
 	for name, tt := range map[string]struct {
 		options               manifest.ReadOptions
 		names, warnings, errs []string
 	}{
-		"all":     {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"}, []string{"values.yaml:1: document 1: passed over"}, []string{"a.yaml:6: document 2: it is wrong"}},
-		"flat":    {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"}, []string{"values.yaml"}, []string{"a.yaml"}},
-		"empty":   {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"}, []string{"zero.yaml: there is nothing in it"}, nil},
-		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}}, []string{"b"}, nil, []string{"none: no such file"}},
-		"nothing": {manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil, []string{"stdin: there is nothing in it"}, nil},
+		"all": {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"},
+			[]string{"values.yaml:1: document 1: passed over"},
+			[]string{"a.yaml:6: document 2: it is wrong"}},
+		"flat": {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"},
+			[]string{"values.yaml"}, []string{"a.yaml"}},
+		"empty": {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"},
+			[]string{"zero.yaml: there is nothing in it"}, nil},
+		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}},
+			[]string{"b"}, nil, []string{"none: no such file"}},
+		"nothing": {manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil,
+			[]string{"stdin: there is nothing in it"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names, warnings, err := named(t, tt.options)
@@ -53,7 +61,8 @@ func TestRead(t *testing.T) {
 				errs = strings.Split(err.Error(), "\n")
 			}
 			contains := func(want, got string) bool { return strings.Contains(got, want) }
-			if !slices.EqualFunc(tt.warnings, warnings, contains) || !slices.EqualFunc(tt.errs, errs, contains) {
+			if !slices.EqualFunc(tt.warnings, warnings, contains) ||
+				!slices.EqualFunc(tt.errs, errs, contains) {
 				t.Errorf("warnings %q and errors %q, want %q and %q", warnings, errs, tt.warnings, tt.errs)
 			}
 		})
@@ -65,20 +74,23 @@ func TestReadEnds(t *testing.T) {
 	enough := errors.New("enough")
 	taken := 0
 	in := io.MultiReader(strings.NewReader("---\n"), &endless{text: widget("a", "red") + "---\n"})
-	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: in}, func(*unstructured.Unstructured, func(error)) error {
-		taken++
-		return enough
-	})
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: in},
+		func(*unstructured.Unstructured, func(error)) error {
+			taken++
+			return enough
+		})
 	if err != enough || taken != 1 {
 		t.Errorf("%v after %d objects", err, taken)
 	}
 }
 
-// TestNamedEmptyFile: of a file that is named and has nothing a warning tells; in a folder it is nothing special.
+// TestNamedEmptyFile: of a file that is named and has nothing a warning tells; in a folder it is nothing
+// special.
 func TestNamedEmptyFile(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
-	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+"/a.yaml: there is nothing in it" {
+	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
+		"/a.yaml: there is nothing in it" {
 		t.Errorf("the problems are %q", problems)
 	}
 	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
@@ -86,8 +98,8 @@ func TestNamedEmptyFile(t *testing.T) {
 	}
 }
 
-// TestNoFiles: a directory that is named and has nothing to read is told, as is a path that is empty, which would
-// stand for all of the current directory.
+// TestNoFiles: a directory that is named and has nothing to read is told, as is a path that is empty, which
+// would stand for all of the current directory.
 func TestNoFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	const none = ": no file of YAML or JSON is in it (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
@@ -95,8 +107,9 @@ func TestNoFiles(t *testing.T) {
 		options manifest.ReadOptions
 		warning string
 	}{
-		"other files":       {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
-		"deeper":            {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true}, dir + "/deep" + none},
+		"other files": {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
+		"deeper": {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true},
+			dir + "/deep" + none},
 		"deeper, and meant": {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
 		"what is there":     {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
 	} {
@@ -115,10 +128,12 @@ func TestNoFiles(t *testing.T) {
 		t.Errorf("after another look: %v, %q", err, problemsOf(s, dir))
 	}
 	t.Chdir(dir)
-	if names, _, err := named(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil || !strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
+	if names, _, err := named(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil ||
+		!strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
 		t.Errorf("an empty path: %v, and %q was read", err, names)
 	}
-	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil || !strings.Contains(err.Error(), "a path is empty") {
+	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil ||
+		!strings.Contains(err.Error(), "a path is empty") {
 		t.Errorf("an empty path: %v", err)
 	}
 }

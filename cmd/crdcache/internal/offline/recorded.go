@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// openRecorded opens the snapshot among the paths; nil if there is none. A snapshot stands alone: what it says of a cluster
-// would not be true of other files beside it.
+// openRecorded opens the snapshot among the paths; nil if there is none. A snapshot stands alone: what it
+// says of a cluster would not be true of other files beside it.
 func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error) {
 	for _, path := range options.Paths {
 		open, err := snapshotAt(ctx, path, options)
@@ -29,9 +29,10 @@ func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error)
 	return nil, nil
 }
 
-// snapshotAt looks at the first bytes of a file, and returns what opens it if it is a snapshot. Of what is no regular file
-// that would take some away.
-func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error), err error) {
+// snapshotAt looks at the first bytes of a file, and returns what opens it if it is a snapshot. Of what is no
+// regular file that would take some away.
+func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
+	err error) {
 	if path == manifest.Stdin {
 		return snapshotIn(ctx, options)
 	}
@@ -82,6 +83,7 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 func (s *Source) serve(file *snapshot.File) {
 	s.recorded, s.handler = file, recorded.NewHandler(file)
 	if only := file.Contents().Namespace; only != "" {
-		s.note(&manifest.Problem{File: s.options.Paths[0], Warning: true, Err: fmt.Errorf("the snapshot has the objects of the namespace %s alone", only)})
+		s.note(&manifest.Problem{File: s.options.Paths[0], Warning: true,
+			Err: fmt.Errorf("the snapshot has the objects of the namespace %s alone", only)})
 	}
 }

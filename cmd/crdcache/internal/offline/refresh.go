@@ -97,7 +97,8 @@ func (s *Source) again(ctx context.Context) error {
 // maxRounds bounds how often types may change because of what they change.
 const maxRounds = 8
 
-var errEmpty = errors.New("it is empty: what it had is kept until there is something in it, or until it is gone")
+var errEmpty = errors.New(
+	"it is empty: what it had is kept until there is something in it, or until it is gone")
 
 // take reads files into the storage, definitions first, and then drops what is no longer there.
 func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {

@@ -15,11 +15,13 @@ import (
 
 // TestRefresh changes files step by step.
 func TestRefresh(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" + widget("b", "red")})
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
+		widget("b", "red")})
 	retyped := 0
 	var reported []*manifest.Problem
 	s := open(t, Options{
-		Paths: []string{dir}, TypesChanged: func() { retyped++ }, Report: func(p *manifest.Problem) { reported = append(reported, p) },
+		Paths: []string{dir}, TypesChanged: func() { retyped++ },
+		Report: func(p *manifest.Problem) { reported = append(reported, p) },
 	})
 	s.Use(widgets)
 	write := func(name, text string) func() { return func() { save(t, filepath.Join(dir, name), text) } }
@@ -38,32 +40,57 @@ func TestRefresh(t *testing.T) {
 		retyped  bool
 	}{
 		{"nothing", func() {}, []string{"web/a red", "web/b red"}, nil, false},
-		{"change, add and drop", write("b.yaml", widget("b", "blue")+"---\n"+widget("c", "red")), []string{"web/b blue", "web/c red"}, nil, false},
-		{"a new file", write("new/d.yaml", widget("d", "green")), []string{"web/b blue", "web/c red", "web/d green"}, nil, false},
-		{"a broken file keeps its objects", write("b.yaml", widget("c", "pink")+"---\na: [\n"), []string{"web/b blue", "web/c pink", "web/d green"},
+		{"change, add and drop", write("b.yaml", widget("b", "blue")+"---\n"+widget("c", "red")),
+			[]string{"web/b blue", "web/c red"}, nil, false},
+		{"a new file", write("new/d.yaml", widget("d", "green")), []string{"web/b blue", "web/c red",
+			"web/d green"}, nil, false},
+		{"a broken file keeps its objects", write("b.yaml", widget("c", "pink")+"---\na: [\n"),
+			[]string{"web/b blue", "web/c pink", "web/d green"},
 			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content"}, false},
-		{"an object with a flaw keeps its last state", write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web", "namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
+		{"an object with a flaw keeps its last state",
+			write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web",
+				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
 			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
-		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink", "web/d green"},
-			[]string{"warning: b.yaml: it is empty: what it had is kept until there is something in it, or until it is gone"}, false},
-		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil, false},
-		{"twice, in a later file", write("x.yaml", widget("b", "gold")), []string{"web/b gold", "web/d green"}, []string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one counts"}, false},
-		{"the earlier one changes", write("b.yaml", widget("b", "sky")), []string{"web/b gold", "web/d green"}, []string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one counts"}, false},
+		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
+			"web/d green"},
+			[]string{
+				"warning: b.yaml: it is empty: what it had is kept until there is something in it, or until it is gone"}, false},
+		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
+			false},
+		{"twice, in a later file", write("x.yaml", widget("b", "gold")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one counts"},
+			false},
+		{"the earlier one changes", write("b.yaml", widget("b", "sky")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one counts"},
+			false},
 		{"the later one goes", remove("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
 		{"a directory goes", remove("new"), []string{"web/b sky"}, nil, false},
-		{"the definition goes", remove("a.yaml"), []string{"web/b sky"}, []string{"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
-		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.", 1)), []string{"web/b sky"}, []string{
+		{"the definition goes", remove("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
+			1)), []string{"web/b sky"}, []string{
 			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
 		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
-		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)), []string{}, []string{
-			`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
 		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
-		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)), []string{}, []string{
-			`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
-		{"and no definition", remove("a.yaml"), []string{"web/b sky"}, []string{"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
-		{"a definition without the version", write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
-			`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
-		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,", "  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
+		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+		{"and no definition", remove("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"a definition without the version",
+			write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
+				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
+		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
+			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
 		{"everything goes", func() { remove("a.yaml")(); remove("b.yaml")() }, nil, nil, false},
 	}
 	for _, step := range steps {
@@ -89,7 +116,8 @@ func TestRefresh(t *testing.T) {
 
 // TestInferredScope corrects a guess when more becomes known.
 func TestInferredScope(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"), ", namespace: web", "", 1)})
+	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
+		", namespace: web", "", 1)})
 	s := open(t, Options{Paths: []string{dir}})
 	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
 	if err := s.Refresh(t.Context()); err != nil {
@@ -117,7 +145,8 @@ func TestStdinIsKept(t *testing.T) {
 	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is lost") {
+	if err := s.Err(); err == nil ||
+		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is lost") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -71,7 +71,8 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	// The clock stands still, so that equal files have equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
-	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
+	s := &Source{options: options,
+		storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -109,8 +110,8 @@ func (s *Source) note(p *manifest.Problem) {
 	}
 }
 
-// forget drops the problems of files that are read anew, or are gone: otherwise they would grow with every change, and
-// what has been mended would be wrong for ever.
+// forget drops the problems of files that are read anew, or are gone: otherwise they would grow with every
+// change, and what has been mended would be wrong for ever.
 func (s *Source) forget(names map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

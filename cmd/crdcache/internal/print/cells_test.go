@@ -16,7 +16,8 @@ import (
 )
 
 // printed returns the lines of a table, without the spaces at their ends.
-func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions, objects ...*unstructured.Unstructured) []string {
+func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions,
+	objects ...*unstructured.Unstructured) []string {
 	t.Helper()
 	var out bytes.Buffer
 	table := NewTypeTable(&out, NewRows(columns), options)
@@ -38,7 +39,8 @@ func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions, 
 // cellOf prints one value in a column of a type, and returns the cell.
 func cellOf(t *testing.T, columnType string, value any) string {
 	t.Helper()
-	lines := printed(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}}, printers.PrintOptions{NoHeaders: true}, thing("n", value))
+	lines := printed(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
+		printers.PrintOptions{NoHeaders: true}, thing("n", value))
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "n") {
 		t.Fatalf("the table is %q", lines)
 	}
@@ -85,10 +87,12 @@ func TestCells(t *testing.T) {
 }
 
 func TestMissingCells(t *testing.T) {
-	obj := thing("n", map[string]any{"list": []any{map[string]any{"type": "Other", "status": "True"}}, "null": nil})
+	obj := thing("n", map[string]any{"list": []any{map[string]any{"type": "Other", "status": "True"}},
+		"null": nil})
 	for _, columnType := range []string{"integer", "number", "boolean", "string", "date"} {
 		for _, path := range []string{
-			".status.nothing", ".metadata.name.deeper", ".spec.list[5]", `.spec.list[?(@.type=="Ready")].status`,
+			".status.nothing", ".metadata.name.deeper", ".spec.list[5]",
+			`.spec.list[?(@.type=="Ready")].status`,
 		} {
 			columns := []crd.Column{
 				{Name: "Gone", Type: columnType, JSONPath: path},
@@ -136,11 +140,14 @@ func TestTableOptions(t *testing.T) {
 		options printers.PrintOptions
 		want    []string
 	}{
-		"plain":      {printers.PrintOptions{}, []string{"NAME   SPEC", "n      s"}},
-		"wide":       {printers.PrintOptions{Wide: true}, []string{"NAME   SPEC   DETAIL", "n      s      Thing"}},
+		"plain": {printers.PrintOptions{}, []string{"NAME   SPEC", "n      s"}},
+		"wide": {printers.PrintOptions{Wide: true},
+			[]string{"NAME   SPEC   DETAIL", "n      s      Thing"}},
 		"no headers": {printers.PrintOptions{NoHeaders: true}, []string{"n     s"}},
-		"namespace":  {printers.PrintOptions{WithNamespace: true}, []string{"NAMESPACE   NAME   SPEC", "web         n      s"}},
-		"kind":       {printers.PrintOptions{WithKind: true, Kind: kind}, []string{"NAME                  SPEC", "thing.example.com/n   s"}},
+		"namespace": {printers.PrintOptions{WithNamespace: true}, []string{"NAMESPACE   NAME   SPEC",
+			"web         n      s"}},
+		"kind": {printers.PrintOptions{WithKind: true, Kind: kind},
+			[]string{"NAME                  SPEC", "thing.example.com/n   s"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +169,8 @@ func TestTableAlignment(t *testing.T) {
 	for n := range 250 {
 		objects = append(objects, thing(strings.Repeat("n", 1+n%200), "spec"))
 	}
-	lines := printed(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}}, printers.PrintOptions{}, objects...)
+	lines := printed(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}},
+		printers.PrintOptions{}, objects...)
 	at := strings.Index(lines[0], "SPEC")
 	for _, line := range lines[1:] {
 		if strings.Index(line, "spec") != at {

@@ -40,8 +40,8 @@ const (
 	contextBefore = 20
 )
 
-// ChangesText tells a person of changes, a line for each, but more for texts of many lines and for large values. Nothing of
-// an object reaches a terminal as more than text.
+// ChangesText tells a person of changes, a line for each, but more for texts of many lines and for large
+// values. Nothing of an object reaches a terminal as more than text.
 func ChangesText(changes []Change, color bool) string {
 	if len(changes) == 0 {
 		return "  nothing but what changes with every write\n"
@@ -144,7 +144,8 @@ func (p *painter) replaced(c Change) {
 		p.instead(c.Path, c.Old, c.New)
 		return
 	}
-	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") || strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
+	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") ||
+		strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
 		p.replacedLines(c.Path, splitLines(before), splitLines(after))
 		return
 	}
@@ -156,7 +157,8 @@ func (p *painter) replaced(c Change) {
 
 // instead shows one value after another.
 func (p *painter) instead(path string, before, after any) {
-	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"), briefValue(after)))
+	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
+		briefValue(after)))
 }
 
 // replacedLines shows which lines of a text differ.
@@ -203,7 +205,8 @@ type ColorFlag struct{ when string }
 
 // Add adds the flag.
 func (f *ColorFlag) Add(set *pflag.FlagSet) {
-	set.StringVar(&f.when, "color", "auto", "Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
+	set.StringVar(&f.when, "color", "auto",
+		"Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
 }
 
 // Always reports whether colours are asked for wherever the output goes.

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// TestColor: who gets colours. A terminal does that knows control sequences, unless NO_COLOR is set; always and never
-// need no look at it.
+// TestColor: who gets colours. A terminal does that knows control sequences, unless NO_COLOR is set; always
+// and never need no look at it.
 func TestColor(t *testing.T) {
 	terminal, err := tty.Open(40)
 	if err != nil {

@@ -22,8 +22,8 @@ type Change struct {
 // redactor marks the values of Secrets. The marks of a process show which values differ, and not the values.
 var redactor = redact.New(false)
 
-// Compare lists the differing fields of two states of an object of a type, in the order of the paths. The values of
-// Secrets are redacted.
+// Compare lists the differing fields of two states of an object of a type, in the order of the paths. The
+// values of Secrets are redacted.
 func Compare(of schema.GroupResource, before, after map[string]any) []Change {
 	before, after = redactor.Pair(of, before, after)
 	var d differ
@@ -31,7 +31,8 @@ func Compare(of schema.GroupResource, before, after map[string]any) []Change {
 	return d.changes
 }
 
-// ignoredFields are fields that change with every write, or with time, and say nothing; or what other fields say as well.
+// ignoredFields are fields that change with every write, or with time, and say nothing; or what other fields
+// say as well.
 var ignoredFields = []string{
 	pathStep(PrintedField), ".metadata.resourceVersion", ".metadata.generation",
 	".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
@@ -93,8 +94,8 @@ func (d *differ) pair(path string, before any, hadIt bool, after any, hasIt bool
 // listNames are the fields by which elements of lists are known, in Kubernetes' own types and in most others.
 var listNames = []string{"name", "type", "key", "uid"}
 
-// lists compares elements that have the same name, as in most lists of objects, or else those in between what both
-// lists have.
+// lists compares elements that have the same name, as in most lists of objects, or else those in between what
+// both lists have.
 func (d *differ) lists(path string, before, after []any) {
 	for _, name := range listNames {
 		b, inBefore := byName(before, name)
@@ -117,7 +118,8 @@ func (d *differ) lists(path string, before, after []any) {
 			if i >= len(now) {
 				place = gap.before + i
 			}
-			d.pair(fmt.Sprintf("%s[%d]", path, place), elementAt(old, i), i < len(old), elementAt(now, i), i < len(now))
+			d.pair(fmt.Sprintf("%s[%d]", path, place), elementAt(old, i), i < len(old),
+				elementAt(now, i), i < len(now))
 		}
 	}
 }
@@ -157,7 +159,8 @@ func pathStep(key string) string {
 // gap is where two lists differ: elements of one that stand for elements of the other.
 type gap struct{ before, beforeEnd, after, afterEnd int }
 
-// maxTable bounds the effort for long lists: past it, what is between the first and the last difference is one gap.
+// maxTable bounds the effort for long lists: past it, what is between the first and the last difference is
+// one gap.
 const maxTable = 1 << 18
 
 // gaps returns where two lists differ, around as many elements as both have in the same order.

@@ -12,18 +12,24 @@ import (
 func TestCompare(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{
-		"metadata": map[string]any{"resourceVersion": "1", "generation": int64(1), "labels": map[string]any{"a.b/c": "x", "gone": "y"}},
-		"spec":     map[string]any{"n": int64(1), "list": []any{"a", "b"}, "same": map[string]any{"k": []any{int64(1)}}},
+		"metadata": map[string]any{"resourceVersion": "1", "generation": int64(1),
+			"labels": map[string]any{"a.b/c": "x", "gone": "y"}},
+		"spec": map[string]any{"n": int64(1), "list": []any{"a", "b"},
+			"same": map[string]any{"k": []any{int64(1)}}},
 		"status": map[string]any{"conditions": []any{
-			map[string]any{"type": "Ready", "status": "False"}, map[string]any{"type": "Old", "status": "True"},
+			map[string]any{"type": "Ready", "status": "False"}, map[string]any{"type": "Old",
+				"status": "True"},
 		}},
 		"crdcache.dev/printed": map[string]any{"cells": []any{"1s"}},
 	}
 	after := map[string]any{
-		"metadata": map[string]any{"resourceVersion": "2", "generation": int64(2), "labels": map[string]any{"a.b/c": "z"}},
-		"spec":     map[string]any{"n": map[string]any{}, "list": []any{"a", "c", "d"}, "same": map[string]any{"k": []any{int64(1)}}},
+		"metadata": map[string]any{"resourceVersion": "2", "generation": int64(2),
+			"labels": map[string]any{"a.b/c": "z"}},
+		"spec": map[string]any{"n": map[string]any{}, "list": []any{"a", "c", "d"},
+			"same": map[string]any{"k": []any{int64(1)}}},
 		"status": map[string]any{"conditions": []any{
-			map[string]any{"type": "New", "status": "True"}, map[string]any{"type": "Ready", "status": "True"},
+			map[string]any{"type": "New", "status": "True"}, map[string]any{"type": "Ready",
+				"status": "True"},
 		}},
 		"crdcache.dev/printed": map[string]any{"cells": []any{"2s"}},
 	}
@@ -37,7 +43,8 @@ func TestCompare(t *testing.T) {
 		`  - .status.conditions[type=Old]: {"status":"True","type":"Old"}`,
 		`  ~ .status.conditions[type=Ready].status: "False" → "True"`,
 	}
-	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after), false))); diff != "" {
+	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after),
+		false))); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if same := Compare(schema.GroupResource{}, before, before); len(same) > 0 {
@@ -55,36 +62,48 @@ func TestText(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	long := strings.Repeat("0123456789", 12)
 	condition := func(reason string) map[string]any {
-		return map[string]any{"type": "Ready", "status": "True", "reason": reason, "message": "the certificate is up to date and has not expired", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+		return map[string]any{"type": "Ready", "status": "True", "reason": reason,
+			"message":            "the certificate is up to date and has not expired",
+			"lastTransitionTime": "2026-01-01T00:00:00Z"}
 	}
 	tests := map[string]struct {
 		before, after any
 		want          []string
 	}{
-		"an element is gone from the beginning": {[]any{"a", "b", "c"}, []any{"b", "c"}, []string{`  - .x[0]: "a"`}},
-		"an element comes in between":           {[]any{"a", "c"}, []any{"a", "b", "c"}, []string{`  + .x[1]: "b"`}},
-		"elements change around one that stays": {[]any{"a", "b", "c"}, []any{"x", "b", "y", "z"}, []string{`  ~ .x[0]: "a" → "x"`, `  ~ .x[2]: "c" → "y"`, `  + .x[3]: "z"`}},
-		"another order":                         {[]any{"a", "b"}, []any{"b", "a"}, []string{`  - .x[0]: "a"`, `  + .x[1]: "a"`}},
+		"an element is gone from the beginning": {[]any{"a", "b", "c"}, []any{"b", "c"},
+			[]string{`  - .x[0]: "a"`}},
+		"an element comes in between": {[]any{"a", "c"}, []any{"a", "b", "c"},
+			[]string{`  + .x[1]: "b"`}},
+		"elements change around one that stays": {[]any{"a", "b", "c"}, []any{"x", "b", "y", "z"},
+			[]string{`  ~ .x[0]: "a" → "x"`, `  ~ .x[2]: "c" → "y"`, `  + .x[3]: "z"`}},
+		"another order": {[]any{"a", "b"}, []any{"b", "a"},
+			[]string{`  - .x[0]: "a"`, `  + .x[1]: "a"`}},
 		"elements without names": {
-			[]any{map[string]any{"port": int64(80)}}, []any{map[string]any{"port": int64(81)}}, []string{"  ~ .x[0].port: 80 → 81"}},
-		"emptied":          {map[string]any{"a": "b"}, map[string]any{}, []string{`  - .x.a: "b"`}},
-		"another kind":     {map[string]any{"a": "b"}, []any{"b"}, []string{`  ~ .x: {"a":"b"} → ["b"]`}},
-		"null":             {nil, "", []string{`  ~ .x: null → ""`}},
-		"the end of texts": {long + "old", long + "new", []string{`  ~ .x: "…01234567890123456789old" → "…01234567890123456789new"`}},
+			[]any{map[string]any{"port": int64(80)}}, []any{map[string]any{"port": int64(81)}},
+			[]string{"  ~ .x[0].port: 80 → 81"}},
+		"emptied":      {map[string]any{"a": "b"}, map[string]any{}, []string{`  - .x.a: "b"`}},
+		"another kind": {map[string]any{"a": "b"}, []any{"b"}, []string{`  ~ .x: {"a":"b"} → ["b"]`}},
+		"null":         {nil, "", []string{`  ~ .x: null → ""`}},
+		"the end of texts": {long + "old", long + "new",
+			[]string{`  ~ .x: "…01234567890123456789old" → "…01234567890123456789new"`}},
 		"lines of a text": {
 			"# ports\nhttp: 80\nhttps: 443\nname: a\n", "# ports\nhttp: 8080\nhttps: 443\nname: a\nlog: b\n",
-			[]string{"  ~ .x:", "      @ line 2", "      - http: 80", "      + http: 8080", "      @ line 5", "      + log: b"}},
+			[]string{"  ~ .x:", "      @ line 2", "      - http: 80", "      + http: 8080", "      @ line 5",
+				"      + log: b"}},
 		"a large value comes": {
 			[]any{}, []any{condition("Ready")},
-			[]string{"  + .x[type=Ready]:", `      lastTransitionTime: "2026-01-01T00:00:00Z"`, `      message: "the certificate is up to date and has not expired"`,
+			[]string{"  + .x[type=Ready]:", `      lastTransitionTime: "2026-01-01T00:00:00Z"`,
+				`      message: "the certificate is up to date and has not expired"`,
 				`      reason: "Ready"`, `      status: "True"`, `      type: "Ready"`}},
-		"a field of a condition": {[]any{condition("A")}, []any{condition("B")}, []string{`  ~ .x[type=Ready].reason: "A" → "B"`}},
+		"a field of a condition": {[]any{condition("A")}, []any{condition("B")},
+			[]string{`  ~ .x[type=Ready].reason: "A" → "B"`}},
 		"a long text comes": {
 			map[string]any{}, map[string]any{"k": long}, []string{`  + .x.k: "` + long[:98] + "…"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			changes := Compare(schema.GroupResource{}, map[string]any{"x": tt.before}, map[string]any{"x": tt.after})
+			changes := Compare(schema.GroupResource{}, map[string]any{"x": tt.before},
+				map[string]any{"x": tt.after})
 			if diff := cmp.Diff(tt.want, diffLines(ChangesText(changes, false))); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
@@ -95,8 +114,10 @@ func TestText(t *testing.T) {
 // TestManyLines: a text of thousands of lines does not fill the screen.
 func TestManyLines(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
-	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)}, map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
-	if got := diffLines(text); len(got) != 2+2*(maxLines+1) || got[len(got)-1] != "      + … and 5980 more lines" {
+	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)},
+		map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
+	if got := diffLines(text); len(got) != 2+2*(maxLines+1) ||
+		got[len(got)-1] != "      + … and 5980 more lines" {
 		t.Errorf("there are %d lines, the last %q", len(got), got[len(got)-1])
 	}
 }
@@ -110,7 +131,8 @@ func TestColors(t *testing.T) {
 		"\x1b[31m  - .a: 1\x1b[0m", "\x1b[33m  ~ .b: 1 → 2\x1b[0m", "\x1b[32m  + .c: 2\x1b[0m",
 		"\x1b[33m  ~ .d:\x1b[0m", "      @ line 2", "\x1b[31m      - y\x1b[0m", "\x1b[32m      + z\x1b[0m",
 	}
-	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after), true))); diff != "" {
+	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after),
+		true))); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
@@ -118,10 +140,13 @@ func TestColors(t *testing.T) {
 // TestHostileChange: nothing of an object reaches the terminal as more than text.
 func TestHostileChange(t *testing.T) {
 	for name, after := range map[string]any{
-		"long": strings.Repeat("x", 1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r", "key": map[string]any{"\x1b[2J\n": strings.Repeat("\x1b", 200)},
+		"long": strings.Repeat("x",
+			1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r",
+		"key": map[string]any{"\x1b[2J\n": strings.Repeat("\x1b", 200)},
 	} {
 		before := map[string]any{"spec\x1b[2J": "\x1b]0;x\x07\u009b\na"}
-		text := ChangesText(Compare(schema.GroupResource{}, before, map[string]any{"spec\x1b[2J": after}), false)
+		text := ChangesText(Compare(schema.GroupResource{}, before,
+			map[string]any{"spec\x1b[2J": after}), false)
 		if strings.ContainsAny(text, "\x1b\x07\u009b\r") || len(text) > 2000 {
 			t.Errorf("%s: the text is %.300q", name, text)
 		}
@@ -140,7 +165,8 @@ func FuzzGaps(f *testing.F) {
 		i, j := 0, 0
 		var rebuilt []byte
 		for _, g := range append(gaps(before, after), gap{len(a), len(a), len(b), len(b)}) {
-			if string(before[i:g.before]) != string(after[j:g.after]) || g.before > g.beforeEnd || g.after > g.afterEnd {
+			if string(before[i:g.before]) != string(after[j:g.after]) || g.before > g.beforeEnd ||
+				g.after > g.afterEnd {
 				t.Fatalf("%q and %q differ outside of the gaps", a, b)
 			}
 			rebuilt = append(append(rebuilt, before[i:g.before]...), after[g.after:g.afterEnd]...)

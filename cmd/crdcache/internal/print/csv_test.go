@@ -11,13 +11,17 @@ import (
 
 // TestCSVOfTypes: several types share one header, under which each value stands in the column of its name.
 func TestCSVOfTypes(t *testing.T) {
-	column := func(name string) crd.Column { return crd.Column{Name: name, Type: "string", JSONPath: ".spec." + name} }
+	column := func(name string) crd.Column {
+		return crd.Column{Name: name, Type: "string",
+			JSONPath: ".spec." + name}
+	}
 	types := []csvType{
 		{NewRows([]crd.Column{column("a"), column("b")}), "One"},
 		{NewRows([]crd.Column{column("b"), column("c"), column("b")}), "Two"},
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "x", "namespace": "n"}, "spec": map[string]any{"a": "A", "b": "B", "c": "C"},
+		"metadata": map[string]any{"name": "x", "namespace": "n"}, "spec": map[string]any{"a": "A",
+			"b": "B", "c": "C"},
 	}}
 	var out strings.Builder
 	table := newCSV(&out, types, true, true, false)

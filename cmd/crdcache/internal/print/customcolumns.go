@@ -21,8 +21,8 @@ type customColumn struct {
 	path   *jsonpath.JSONPath
 }
 
-// customColumnsPrinter prints a table of columns that the caller names, as kubectl get -o custom-columns does.
-// Only the cells are kept until Flush or Close.
+// customColumnsPrinter prints a table of columns that the caller names, as kubectl get -o custom-columns
+// does. Only the cells are kept until Flush or Close.
 type customColumnsPrinter struct {
 	columns []customColumn
 	cells   tabWriter
@@ -34,7 +34,8 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 	for part := range strings.SplitSeq(spec, ",") {
 		header, path, ok := strings.Cut(part, ":")
 		if !ok {
-			return nil, fmt.Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
+			return nil, fmt.
+				Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
 		}
 		headers, paths = append(headers, header), append(paths, path)
 	}
@@ -58,12 +59,14 @@ func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColu
 		lines[i] = strings.Fields(scanner.Text())
 	}
 	if len(lines[0]) != len(lines[1]) {
-		return nil, fmt.Errorf("reading the custom columns of %s: there are %d headers and %d paths", name, len(lines[0]), len(lines[1]))
+		return nil, fmt.Errorf("reading the custom columns of %s: there are %d headers and %d paths", name,
+			len(lines[0]), len(lines[1]))
 	}
 	return newCustomColumnsPrinter(lines[0], lines[1], w, noHeaders)
 }
 
-func newCustomColumnsPrinter(headers, paths []string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
+	noHeaders bool) (*customColumnsPrinter, error) {
 	p := &customColumnsPrinter{cells: printers.GetNewTabWriter(w)}
 	for i, text := range paths {
 		path := jsonpath.New(headers[i]).AllowMissingKeys(true)
@@ -82,7 +85,8 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer, noHeaders boo
 	return p, nil
 }
 
-// relaxedPath is a JSONPath as client-go takes it, of one that may lack {} and the first dot, as kubectl lets it.
+// relaxedPath is a JSONPath as client-go takes it, of one that may lack {} and the first dot, as kubectl lets
+// it.
 func relaxedPath(text string) (string, error) {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {

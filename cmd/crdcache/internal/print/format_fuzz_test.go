@@ -8,23 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// FuzzParseFormat takes any text: a format that is taken says what was written, and prints an object or an error that
-// names it; what is refused is refused with words.
+// FuzzParseFormat takes any text: a format that is taken says what was written, and prints an object or an
+// error that names it; what is refused is refused with words.
 func FuzzParseFormat(f *testing.F) {
 	for _, seed := range []string{
-		"table", "table=", "json=x", "xml", "", "=", "custom-columns", "custom-columns=", "custom-columns=A", "custom-columns=A:.metadata.name,B:{.spec}",
-		"custom-columns=A:", "custom-columns=:.a", "custom-columns=A:.a:b", "custom-columns=A:{.a}{.b}", "custom-columns=A:.spec.list[?(@.a==1)].b", "custom-columns=A:..*",
-		"jsonpath={.a", "jsonpath={range .items[*]}{.metadata.name}{end}", "jsonpath={range}", "jsonpath={end}", "jsonpath={.spec.list[-5:9:0]}", "jsonpath-as-json={.metadata}",
-		"jsonpath=.metadata.name", "jsonpath={.spec.list[0:2:-1]}", "go-template={{.metadata.name}}", "template=0", "go-template={{", "go-template={{index .spec.list 9}}", "jsonpath={.spec.list[?(@.a>\"x\")]}",
+		"table", "table=", "json=x", "xml", "", "=", "custom-columns", "custom-columns=", "custom-columns=A",
+		"custom-columns=A:.metadata.name,B:{.spec}",
+		"custom-columns=A:", "custom-columns=:.a", "custom-columns=A:.a:b", "custom-columns=A:{.a}{.b}",
+		"custom-columns=A:.spec.list[?(@.a==1)].b", "custom-columns=A:..*",
+		"jsonpath={.a", "jsonpath={range .items[*]}{.metadata.name}{end}", "jsonpath={range}",
+		"jsonpath={end}", "jsonpath={.spec.list[-5:9:0]}", "jsonpath-as-json={.metadata}",
+		"jsonpath=.metadata.name", "jsonpath={.spec.list[0:2:-1]}", "go-template={{.metadata.name}}",
+		"template=0", "go-template={{", "go-template={{index .spec.list 9}}",
+		"jsonpath={.spec.list[?(@.a>\"x\")]}",
 	} {
 		f.Add(seed)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": map[string]any{"name": "a"},
-		"spec": map[string]any{"list": []any{map[string]any{"a": int64(1), "b": "x"}, nil, "s", 1.5}, "null": nil, "on": true},
+		"spec": map[string]any{"list": []any{map[string]any{"a": int64(1), "b": "x"}, nil, "s", 1.5},
+			"null": nil, "on": true},
 	}}
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.Contains(text, "-file=") || strings.HasPrefix(text, "templatefile=") { // files of the machine
+		// files of the machine
+		if strings.Contains(text, "-file=") || strings.HasPrefix(text, "templatefile=") {
 			return
 		}
 		for alias, name := range aliases {
@@ -32,7 +39,8 @@ func FuzzParseFormat(f *testing.F) {
 				text = name + "=" + argument
 			}
 		}
-		if strings.HasPrefix(text, "go-template=") && (strings.Contains(text, "%") || strings.Contains(text, "template") && strings.Count(text, "template") > 1) {
+		if strings.HasPrefix(text, "go-template=") && (strings.Contains(text, "%") ||
+			strings.Contains(text, "template") && strings.Count(text, "template") > 1) {
 			return // widths of any size and recursion are the caller's own doing
 		}
 		format, err := ParseFormat(text)

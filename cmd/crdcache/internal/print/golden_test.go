@@ -31,10 +31,12 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 	t.Helper()
 	var want, got bytes.Buffer
 	theirs := map[string]printers.ResourcePrinter{
-		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, KYAML: &printers.KYAMLPrinter{}, Name: &printers.NamePrinter{},
+		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, KYAML: &printers.KYAMLPrinter{},
+		Name: &printers.NamePrinter{},
 	}[format]
 	failure := theirs.PrintObj(listed(objects), &want)
-	// The YAML library reads JSON as YAML, which is not quite true of a few control characters: there kubectl fails.
+	// The YAML library reads JSON as YAML, which is not quite true of a few control characters: there kubectl
+	// fails.
 	if err := printAll(format, &got, objects); err != nil {
 		t.Fatalf("%s: kubectl fails with %v, ours with %v", format, failure, err)
 	}
@@ -103,19 +105,27 @@ func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) 
 
 func thing(name string, spec any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": name, "namespace": "web"}, "spec": spec,
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": name,
+			"namespace": "web"}, "spec": spec,
 	}}
 }
 
 // awkward are values that printers are known to treat in ways of their own.
 var awkward = []any{
-	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9, math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
-	"", " ", "  lead", "trail  ", "~", "null", "true", "no", "on", "y", "1", "1.0", "0x1F", "1e3", "0o7", "012", "-", "- a", "a: b", "a #b", "#", "?", "!x",
-	"&a", "*a", "|", ">", "%", "@", "`", "'", "\"", "{", "[", ",", "=", "<<", "2020-01-01", "2020-01-01T00:00:00Z", "12:30:45", ".inf", ".nan",
-	"<>&", "</script>", "é", "日本語", "🙂", "\u2028\u2029", "\ufeff", "\u0085", "\u00a0", "\x00", "\x07", "\x1b[31m", "\x7f", "\t", "\r", "\r\n", "\xff\xfe",
-	"two\nlines", "ends\n", "ends twice\n\n", "\nbegins", "\n", "tab\there", "a\n  b\n c", strings.Repeat("long ", 60), strings.Repeat("x", 300),
-	strings.Repeat("long ", 30) + "\n" + strings.Repeat("words ", 30), map[string]any{}, []any{}, []any{nil}, []any{[]any{}, map[string]any{}},
-	map[string]any{"": "", " ": int64(1), "a.b/c": []any{map[string]any{"z": nil, "a": []any{[]any{"x"}}}}, "10": 1.5, "9": "9", "true": true, "A": "a", "é": "e", "<": ">"},
+	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9,
+	math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
+	"", " ", "  lead", "trail  ", "~", "null", "true", "no", "on", "y", "1", "1.0", "0x1F", "1e3", "0o7",
+	"012", "-", "- a", "a: b", "a #b", "#", "?", "!x",
+	"&a", "*a", "|", ">", "%", "@", "`", "'", "\"", "{", "[", ",", "=", "<<", "2020-01-01",
+	"2020-01-01T00:00:00Z", "12:30:45", ".inf", ".nan",
+	"<>&", "</script>", "é", "日本語", "🙂", "\u2028\u2029", "\ufeff", "\u0085", "\u00a0", "\x00", "\x07",
+	"\x1b[31m", "\x7f", "\t", "\r", "\r\n", "\xff\xfe",
+	"two\nlines", "ends\n", "ends twice\n\n", "\nbegins", "\n", "tab\there", "a\n  b\n c",
+	strings.Repeat("long ", 60), strings.Repeat("x", 300),
+	strings.Repeat("long ", 30) + "\n" + strings.Repeat("words ",
+		30), map[string]any{}, []any{}, []any{nil}, []any{[]any{}, map[string]any{}},
+	map[string]any{"": "", " ": int64(1), "a.b/c": []any{map[string]any{"z": nil, "a": []any{[]any{"x"}}}},
+		"10": 1.5, "9": "9", "true": true, "A": "a", "é": "e", "<": ">"},
 }
 
 func TestListsAreKubectls(t *testing.T) {
@@ -135,7 +145,8 @@ func TestListsAreKubectls(t *testing.T) {
 }
 
 func TestNamesAreKubectls(t *testing.T) {
-	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
+	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a"}}}
 	compare(t, Name, []*unstructured.Unstructured{core, thing("b", nil)})
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hangup closes the channel that it returns when nobody can read any more what is written to a file, as when the
-// reader of a pipe has ended. Its goroutine ends then, or with quit.
+// Hangup closes the channel that it returns when nobody can read any more what is written to a file, as when
+// the reader of a pipe has ended. Its goroutine ends then, or with quit.
 func Hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := descriptor(file)
@@ -44,7 +44,8 @@ func descriptor(file *os.File) (fd int32, err error) {
 	return fd, raw.Control(func(n uintptr) { fd = int32(n) })
 }
 
-// readBand is POLLRDBAND, which nothing that is written to ever has. Without any event some systems do not look.
+// readBand is POLLRDBAND, which nothing that is written to ever has. Without any event some systems do not
+// look.
 const readBand = 0x80
 
 // awaitHangup reports whether the reader of a file went away before the writer of waker did.

@@ -79,12 +79,14 @@ func (p *jsonPrinter) Close() error {
 // describe names an object in an error.
 func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
 
-// namePrinter prints "kind.group/name" a line, as kubectl get -o name does. It reads nothing but keys and kinds.
+// namePrinter prints "kind.group/name" a line, as kubectl get -o name does. It reads nothing but keys and
+// kinds.
 type namePrinter struct{ w io.Writer }
 
 // Print implements Printer.
 func (p namePrinter) Print(o Object) error {
-	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(o.Kind.String()), o.Key[strings.LastIndexByte(o.Key, '/')+1:])
+	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(o.Kind.String()),
+		o.Key[strings.LastIndexByte(o.Key, '/')+1:])
 	return err
 }
 

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Order is that in which --sort-by puts objects, as kubectl's: by the first value of a JSONPath, those without one first,
-// numbers by size, texts that are quantities by what they amount to, and others with the numbers in them by size.
+// Order is that in which --sort-by puts objects, as kubectl's: by the first value of a JSONPath, those
+// without one first, numbers by size, texts that are quantities by what they amount to, and others with the
+// numbers in them by size.
 type Order struct {
 	text string
 	path *jsonpath.JSONPath
@@ -43,13 +44,14 @@ func (o *Order) key(object map[string]any) (any, error) {
 	value := results[0][0].Interface()
 	switch value.(type) {
 	case map[string]any, []any:
-		return nil, fmt.Errorf("--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
+		return nil, fmt.Errorf(
+			"--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
 	}
 	return value, nil
 }
 
-// Sorted returns items in the order of the objects that decode returns for them. It fails if no object has a value,
-// because the path is most likely wrong.
+// Sorted returns items in the order of the objects that decode returns for them. It fails if no object has a
+// value, because the path is most likely wrong.
 func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructured, error)) ([]T, error) {
 	type valued struct {
 		item  T
@@ -135,7 +137,8 @@ func compareTexts(a, b string) int {
 	return compareNatural(a, b)
 }
 
-// compareNatural compares texts with runs of digits in them by the numbers those are: node-9 comes before node-10.
+// compareNatural compares texts with runs of digits in them by the numbers those are: node-9 comes before
+// node-10.
 func compareNatural(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)

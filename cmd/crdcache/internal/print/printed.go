@@ -21,14 +21,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// PrintedField is where objects of a Printed client have what the server printed of them. No object has a field of
-// this name.
+// PrintedField is where objects of a Printed client have what the server printed of them. No object has a
+// field of this name.
 const PrintedField = "crdcache.dev/printed"
 
-// Printed is a dynamic client whose lists and watches bring objects with their rows as the API server prints them,
-// in the field PrintedField: with an object's state comes the row of just that state, its deletion included. It costs
-// one list and one watch for each type, as without rows. Objects of a server that prints no tables come without.
-// It is safe for concurrent use.
+// Printed is a dynamic client whose lists and watches bring objects with their rows as the API server prints
+// them, in the field PrintedField: with an object's state comes the row of just that state, its deletion
+// included. It costs one list and one watch for each type, as without rows. Objects of a server that prints
+// no tables come without. It is safe for concurrent use.
 type Printed struct {
 	dynamic.Interface
 	rest rest.Interface
@@ -43,7 +43,8 @@ func NewPrinted(config *rest.Config, httpClient *http.Client, client dynamic.Int
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	return &Printed{Interface: client, rest: plain, columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
+	return &Printed{Interface: client, rest: plain,
+		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
 }
 
 // IsWatchListSemanticsUnSupported tells reflectors to list before they watch: the columns come with a list.
@@ -81,7 +82,8 @@ type printedType struct {
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (t printedType) Namespace(name string) dynamic.ResourceInterface {
-	return &printedRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr, namespace: name}
+	return &printedRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr,
+		namespace: name}
 }
 
 // printedRequests lists and watches a type as tables. A server that prints no tables is asked for objects.
@@ -100,7 +102,8 @@ func (r *printedRequests) request(options *metav1.ListOptions) *rest.Request {
 }
 
 // List implements dynamic.ResourceInterface.
-func (r *printedRequests) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (r *printedRequests) List(ctx context.Context,
+	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	body, err := bodyOf(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
@@ -115,7 +118,8 @@ func (r *printedRequests) List(ctx context.Context, options metav1.ListOptions) 
 	}
 	r.plain.Store(false)
 	r.client.learn(r.gvr, page.ColumnDefinitions)
-	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(), "kind": "List"}}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
+		"kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
 	list.SetContinue(page.Continue)
 	list.SetRemainingItemCount(page.RemainingItemCount)
@@ -160,7 +164,8 @@ func (r *printedRequests) Watch(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	return watch.NewStreamWatcher(&tableEvents{body: body, json: json.NewDecoder(body)},
-		apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
+		apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet,
+			"ClientWatchDecoding")), nil
 }
 
 // tableEvents decodes events of which each has a table with one row.

@@ -21,17 +21,22 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // table is a Table with rows of objects, as a server sends it.
 func table(columns string, rows ...string) string {
-	return fmt.Sprintf(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
-		columns, strings.Join(rows, ","))
+	return fmt.
+		Sprintf(
+			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
+			columns, strings.Join(rows, ","))
 }
 
 func row(name, cells string) string {
-	return fmt.Sprintf(`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
+	return fmt.
+		Sprintf(
+			`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
 }
 
 const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
 
-// printedBy returns a client of a server that answers lists and watches with these texts, and what it was asked.
+// printedBy returns a client of a server that answers lists and watches with these texts, and what it was
+// asked.
 func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
@@ -60,15 +65,18 @@ func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
 // TestPrintedList: objects come with their rows, in the order of the server.
 func TestPrintedList(t *testing.T) {
 	printed, asked := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
-	list, err := printed.Resource(pods).Namespace("web").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"})
+	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
+		metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if request := (*asked)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" || request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
+	if request := (*asked)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" ||
+		request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
 		!strings.Contains(request.Header.Get("Accept"), "as=Table") {
 		t.Errorf("asked for %s as %s", request.URL, request.Header.Get("Accept"))
 	}
-	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" || Place(&list.Items[0]) >= Place(&list.Items[1]) {
+	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" ||
+		Place(&list.Items[0]) >= Place(&list.Items[1]) {
 		t.Errorf("the list is %v", list)
 	}
 	rows := printed.Rows(pods)
@@ -86,7 +94,10 @@ func TestPrintedList(t *testing.T) {
 
 // TestPrintedWatch: each event has the row of its own state; bookmarks and errors pass.
 func TestPrintedWatch(t *testing.T) {
-	event := func(kind, object string) string { return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, object) }
+	event := func(kind, object string) string {
+		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
+			kind, object)
+	}
 	printed, _ := printedBy(t, "", event("ADDED", table(columns, row("a", `["a",0]`)))+
 		event("DELETED", table("null", row("a", `["a",1]`)))+
 		event("BOOKMARK", table("null", row("", `["",0]`)))+
@@ -117,7 +128,8 @@ func TestPrintedWatch(t *testing.T) {
 
 // TestPrintedByNone: of a server that prints no tables come objects, which show name and age.
 func TestPrintedByNone(t *testing.T) {
-	printed, _ := printedBy(t, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
+	printed, _ := printedBy(t,
+		`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
 		`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}}`)
 	resource := printed.Resource(pods)
 	list, err := resource.List(t.Context(), metav1.ListOptions{})
@@ -140,7 +152,8 @@ func TestPrintedByNone(t *testing.T) {
 // TestPrintedErrors: what is no table, or a torn one, is an error and no object.
 func TestPrintedErrors(t *testing.T) {
 	for name, list := range map[string]string{
-		"no JSON": "<html>", "no object": table(columns, `{"cells":["a"],"object":null}`), "another object": table(columns, `{"cells":["a"],"object":[]}`),
+		"no JSON": "<html>", "no object": table(columns,
+			`{"cells":["a"],"object":null}`), "another object": table(columns, `{"cells":["a"],"object":[]}`),
 	} {
 		printed, _ := printedBy(t, list, "")
 		if list, err := printed.Resource(pods).List(t.Context(), metav1.ListOptions{}); err == nil {

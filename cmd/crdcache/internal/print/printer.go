@@ -48,8 +48,8 @@ func (o Object) decode() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// Printer prints objects in the order in which it gets them. Close ends the output, and makes it complete if nothing
-// was printed.
+// Printer prints objects in the order in which it gets them. Close ends the output, and makes it complete if
+// nothing was printed.
 type Printer interface {
 	Print(o Object) error
 	Close() error
@@ -146,8 +146,8 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
-// Reload replaces rows that came with the printed objects by those that the server prints now, if the columns are the
-// same. The objects that follow have no rows of their own.
+// Reload replaces rows that came with the printed objects by those that the server prints now, if the columns
+// are the same. The objects that follow have no rows of their own.
 func (w *Writer) Reload() {
 	came, ok := w.rows.(printedRows)
 	if !ok {

@@ -56,16 +56,19 @@ func TestParseFormat(t *testing.T) {
 // TestTemplates: jsonpath and Go templates see the list that kubectl makes, and custom columns look as
 // kubectl's.
 func TestTemplates(t *testing.T) {
-	objects := []*unstructured.Unstructured{thing("a", map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
+	objects := []*unstructured.Unstructured{thing("a",
+		map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"columns": "NAME  TAGS\nmetadata.name {.spec.tags[*]}\n", "path": "{.items[*].metadata.name}{\"\\n\"}", "template": "{{len .items}} {{.kind}}\n", "huge": "",
+		"columns": "NAME  TAGS\nmetadata.name {.spec.tags[*]}\n",
+		"path":    "{.items[*].metadata.name}{\"\\n\"}", "template": "{{len .items}} {{.kind}}\n", "huge": "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil { // a hole, which takes no room on the disk
+	// a hole, which takes no room on the disk
+	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{
@@ -73,9 +76,10 @@ func TestTemplates(t *testing.T) {
 		"jsonpath-as-json={.items[0].spec.n}":                              "[\n    1\n]\n",
 		"go-template={{range .items}}{{.metadata.name}},{{end}}{{.kind}}":  "a,b,List",
 		"custom-columns=NAME:.metadata.name,N:{spec.n},TAGS:.spec.tags[*]": "NAME   N        TAGS\na      1        x,y\nb      <none>   <none>\n",
-		"custom-columns-file=" + dir + "/columns":                          "NAME   TAGS\na      x,y\nb      <none>\n",
-		"jsonpath-file=" + dir + "/path":                                   "a b\n",
-		"go-template-file=" + dir + "/template":                            "2 List\n",
+		"custom-columns-file=" + dir +
+			"/columns": "NAME   TAGS\na      x,y\nb      <none>\n",
+		"jsonpath-file=" + dir + "/path":        "a b\n",
+		"go-template-file=" + dir + "/template": "2 List\n",
 		"jsonl": `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"web"},"spec":{"n":1,"tags":["x","y"]}}` + "\n" +
 			`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"b","namespace":"web"},"spec":null}` + "\n",
 	} {
@@ -97,8 +101,10 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v, output\n%swant\n%s", format, err, out.String(), want)
 		}
 	}
-	for _, format := range []string{"custom-columns=NAME", "custom-columns=A:{.b", "custom-columns=A:.b[", "custom-columns-file=/none", "jsonpath={.a", "go-template={{",
-		"jsonpath-file=/none", "go-template-file=" + dir, "jsonpath-file=" + dir + "/huge", "go-template-file=" + dir + "/huge", "custom-columns-file=" + dir + "/huge",
+	for _, format := range []string{"custom-columns=NAME", "custom-columns=A:{.b", "custom-columns=A:.b[",
+		"custom-columns-file=/none", "jsonpath={.a", "go-template={{",
+		"jsonpath-file=/none", "go-template-file=" + dir, "jsonpath-file=" + dir +
+			"/huge", "go-template-file=" + dir + "/huge", "custom-columns-file=" + dir + "/huge",
 	} {
 		if _, err := ParseFormat(format); err == nil {
 			t.Errorf("%s is taken", format)
@@ -115,7 +121,8 @@ func TestCSV(t *testing.T) {
 	obj := thing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
-	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false, false).of(csvType{Rows: NewRows(columns)})
+	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false,
+		false).of(csvType{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
 		if err := p.Print(Decoded(o)); err != nil {
 			t.Fatal(err)
@@ -152,7 +159,8 @@ func TestWriteErrors(t *testing.T) {
 			return p
 		}
 	}
-	tests := map[string]func(io.Writer) Printer{JSON: format(JSON), YAML: format(YAML), Name: format(Name), "table": table}
+	tests := map[string]func(io.Writer) Printer{JSON: format(JSON), YAML: format(YAML), Name: format(Name),
+		"table": table}
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {
 			print := func(room int) (failed []bool) {

@@ -70,18 +70,20 @@ func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
 	l.names[gvr] = names
 }
 
-// NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects that will
-// be shown; warnings go to errOut.
-func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Definitions, namespace string, selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
+// NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects
+// that will be shown; warnings go to errOut.
+func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Definitions, namespace string,
+	selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
 	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	return &RowLoader{definitions: definitions, rest: plain, namespace: namespace, selectors: selectors, errOut: errOut}, nil
+	return &RowLoader{definitions: definitions, rest: plain, namespace: namespace, selectors: selectors,
+		errOut: errOut}, nil
 }
 
-// NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is not
-// asked to print.
+// NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is
+// not asked to print.
 func NewDefinitionLoader(definitions Definitions, errOut io.Writer) *RowLoader {
 	return &RowLoader{definitions: definitions, errOut: errOut}
 }
@@ -104,7 +106,8 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			fmt.Fprintf(l.errOut, "warning: %s is shown with name and age alone, for its columns cannot be read: %s\n",
+			fmt.Fprintf(l.errOut,
+				"warning: %s is shown with name and age alone, for its columns cannot be read: %s\n",
 				types[i], strings.Join(strings.Fields(err.Error()), " "))
 		}
 		if rows[i] == nil {
@@ -120,8 +123,8 @@ type selection struct {
 	name string
 }
 
-// selections are what is asked for of the objects of a type that will be shown. Named ones are got where it is known in which
-// namespace they are, because who may get them may not always list them.
+// selections are what is asked for of the objects of a type that will be shown. Named ones are got where it
+// is known in which namespace they are, because who may get them may not always list them.
 func (l *RowLoader) selections(r discovery.Resource) []selection {
 	names, ok := l.names[r.GVR]
 	if !ok {
@@ -138,8 +141,8 @@ func (l *RowLoader) selections(r discovery.Resource) []selection {
 	return selections
 }
 
-// Defined returns the rows that the CRD of a type declares; nil where the server has to print the objects, as those of a
-// type without a CRD, or whose CRD may not be read.
+// Defined returns the rows that the CRD of a type declares; nil where the server has to print the objects, as
+// those of a type without a CRD, or whose CRD may not be read.
 func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -155,8 +158,8 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
 		return rows, err
 	}
-	// Also for a type of a CRD that may not be read, as the tenants of a cluster may not: they get the cells, if not
-	// the paths behind them.
+	// Also for a type of a CRD that may not be read, as the tenants of a cluster may not: they get the cells,
+	// if not the paths behind them.
 	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selections(r))
 	if printed == nil || failed != nil {
 		return nil, errors.Join(err, failed)
@@ -171,8 +174,10 @@ const (
 	pageSize = 500
 )
 
-// printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when it cannot.
-func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selections []selection) (Rows, error) {
+// printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when
+// it cannot.
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
+	selections []selection) (Rows, error) {
 	var printed []ServerRow
 	var definitions []metav1.TableColumnDefinition
 	for _, selected := range selections {
@@ -205,12 +210,14 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 }
 
 // printedPage asks the server to print a page of objects, or one by its name; nil when it cannot.
-func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, of selection, next string) (*metav1.Table, error) {
+func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
+	of selection, next string) (*metav1.Table, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
 	if of.name != "" {
 		request = request.Name(of.name)
 	} else {
-		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", of.LabelSelector).Param("fieldSelector", of.FieldSelector)
+		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector",
+			of.LabelSelector).Param("fieldSelector", of.FieldSelector)
 	}
 	if next != "" {
 		request = request.Param("continue", next)
@@ -279,10 +286,12 @@ func rowKey(row metav1.TableRow) (string, error) {
 // columnPath is how the API server describes a column of a CRD that says nothing of itself.
 const columnPath = "Custom resource definition column (in JSONPath format): "
 
-// ServerColumns are the columns of a type of a CRD in the tables of the server, as far as those tell what they show:
-// the server describes by its path a column that has no description of its own.
-func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string) ([]crd.Column, error) {
-	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit", "1").Param("includeObject", string(metav1.IncludeNone))
+// ServerColumns are the columns of a type of a CRD in the tables of the server, as far as those tell what
+// they show: the server describes by its path a column that has no description of its own.
+func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
+	namespace string) ([]crd.Column, error) {
+	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit",
+		"1").Param("includeObject", string(metav1.IncludeNone))
 	body, err := bodyOf(request.Do(ctx))
 	if err != nil {
 		return nil, err
@@ -294,7 +303,8 @@ func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resou
 	var columns []crd.Column
 	for _, c := range table.ColumnDefinitions {
 		if path, ok := strings.CutPrefix(c.Description, columnPath); ok {
-			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority, JSONPath: path})
+			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format,
+				Priority: c.Priority, JSONPath: path})
 		}
 	}
 	return columns, nil
@@ -305,7 +315,8 @@ func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interfac
 	config = rest.CopyConfig(config)
 	config.APIPath = "/"
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // so that refusals are read, which are a Status
+	// so that refusals are read, which are a Status
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 }

@@ -18,7 +18,8 @@ import (
 type Rows interface {
 	// Definitions are the columns, of which the first is the name.
 	Definitions() []metav1.TableColumnDefinition
-	// Cells are those of one object, one for each column but for missing ones at the end; nil is an empty cell.
+	// Cells are those of one object, one for each column but for missing ones at the end; nil is an empty
+	// cell.
 	Cells(obj *unstructured.Unstructured) []any
 	// Values are Cells with dates as timestamps rather than ages, where those are known.
 	Values(obj *unstructured.Unstructured) []any
@@ -39,7 +40,8 @@ func NewRows(columns []crd.Column) Rows { return crdRows{newColumns(columns)} }
 func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 	definitions := []metav1.TableColumnDefinition{nameColumn}
 	for _, c := range r.columns {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority})
+		definitions = append(definitions, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type,
+			Format: c.Format, Priority: c.Priority})
 	}
 	return definitions
 }
@@ -80,8 +82,9 @@ type serverRows struct {
 	places      map[string]int
 }
 
-// NewServerRows returns the rows that an API server printed, in its order: of some types it prints rows in another
-// order than it lists objects. An object that it did not print, for it is newer, comes last and shows its name alone.
+// NewServerRows returns the rows that an API server printed, in its order: of some types it prints rows in
+// another order than it lists objects. An object that it did not print, for it is newer, comes last and shows
+// its name alone.
 func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) Rows {
 	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
 	for i, row := range printed {
@@ -129,7 +132,8 @@ type printedRows struct {
 }
 
 // NewPrintedRows returns rows whose cells come from somebody who printed each object.
-func NewPrintedRows(definitions []metav1.TableColumnDefinition, cells func(*unstructured.Unstructured) []any) Rows {
+func NewPrintedRows(definitions []metav1.TableColumnDefinition,
+	cells func(*unstructured.Unstructured) []any) Rows {
 	return printedRows{definitions, cells}
 }
 
@@ -166,11 +170,14 @@ func (s Style) Rows(rows Rows) Rows {
 	return labelled{rows, s.LabelColumns, s.ShowLabels}
 }
 
-// Definitions implements output.Rows. Headers are the last parts of the names of labels, as kubectl get has them.
+// Definitions implements output.Rows. Headers are the last parts of the names of labels, as kubectl get has
+// them.
 func (l labelled) Definitions() []metav1.TableColumnDefinition {
 	definitions := append([]metav1.TableColumnDefinition(nil), l.Rows.Definitions()...)
 	for _, name := range l.columns {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]), Type: "string"})
+		definitions = append(definitions,
+			metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]),
+				Type: "string"})
 	}
 	if l.all {
 		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Labels", Type: "string"})

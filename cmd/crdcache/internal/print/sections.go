@@ -39,7 +39,8 @@ type SectionOptions struct {
 	Silent bool
 }
 
-// Sections writes all sections to stdout. Without objects it writes a notice to stderr, unless a list shows that.
+// Sections writes all sections to stdout. Without objects it writes a notice to stderr, unless a list shows
+// that.
 func Sections(ctx context.Context, sections []Section, options SectionOptions) error {
 	p := &sectionPrinter{SectionOptions: options, ctx: ctx, out: bufio.NewWriterSize(options.Out, bufferSize)}
 	var err error
@@ -92,8 +93,8 @@ func (p *sectionPrinter) section(s Section, rows Rows, printer Printer) error {
 	return s.Each(&Writer{sectionPrinter: p, of: s.Resource, rows: rows, printer: printer})
 }
 
-// tables writes a table for each type that has objects, with an empty line between two that have headers. CSV is one
-// table of all types, because its readers expect one header.
+// tables writes a table for each type that has objects, with an empty line between two that have headers. CSV
+// is one table of all types, because its readers expect one header.
 func (p *sectionPrinter) tables(sections []Section) error {
 	filled := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
 	rows, newTable := p.load(filled), p.newTable
@@ -140,7 +141,8 @@ func (p *sectionPrinter) newTable(r discovery.Resource, rows Rows, withKind bool
 }
 
 // newCSV returns the func that makes the printers of types with a common header.
-func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) func(discovery.Resource, Rows, bool) Printer {
+func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) func(discovery.Resource, Rows,
+	bool) Printer {
 	types := make([]csvType, len(sections))
 	withNamespace := false
 	for i, s := range sections {

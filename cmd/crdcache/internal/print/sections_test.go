@@ -34,23 +34,28 @@ func TestPrintEndsLines(t *testing.T) {
 			return broken
 		}}
 		var out bytes.Buffer
-		err = Sections(t.Context(), []Section{section}, SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: format}})
-		if !errors.Is(err, broken) || strings.Count(out.String(), "\n") != objects || !strings.HasSuffix(out.String(), "\n") {
-			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"), out.String()[max(0, out.Len()-20):])
+		err = Sections(t.Context(), []Section{section},
+			SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: format}})
+		if !errors.Is(err, broken) || strings.Count(out.String(), "\n") != objects ||
+			!strings.HasSuffix(out.String(), "\n") {
+			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"),
+				out.String()[max(0, out.Len()-20):])
 		}
 	}
 }
 
 // TestNamesNeedKeysOnly prints names without any JSON.
 func TestNamesNeedKeysOnly(t *testing.T) {
-	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com", Kind: "Gizmo"}}, Each: func(w *Writer) error {
+	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com",
+		Kind: "Gizmo"}}, Each: func(w *Writer) error {
 		if !w.KeysOnly() {
 			t.Error("the objects are read")
 		}
 		return w.Keys([]string{"web/a", "b"})
 	}}
 	var out strings.Builder
-	options := SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: Format{Name: Name}}}
+	options := SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
+		Style: Style{Format: Format{Name: Name}}}
 	err := Sections(t.Context(), []Section{section}, options)
 	if err != nil || out.String() != "gizmo.example.com/a\ngizmo.example.com/b\n" {
 		t.Errorf("printed %q, %v", out.String(), err)

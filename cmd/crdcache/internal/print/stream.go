@@ -10,9 +10,9 @@ import (
 	"github.com/moby/term"
 )
 
-// Stream is an output of the program. It remembers the first error, for callers that cannot return it. If a person
-// sees what is written, what would steer the terminal is replaced, but for line breaks and tabs: objects may hold
-// anything. It may be used by several goroutines.
+// Stream is an output of the program. It remembers the first error, for callers that cannot return it. If a
+// person sees what is written, what would steer the terminal is replaced, but for line breaks and tabs:
+// objects may hold anything. It may be used by several goroutines.
 type Stream struct {
 	w        io.Writer
 	terminal bool
@@ -64,8 +64,8 @@ func (s *Stream) write(p []byte) error {
 	return err
 }
 
-// visible replaces control characters and what is no character; it is called with mu held. Its result holds until
-// the next call.
+// visible replaces control characters and what is no character; it is called with mu held. Its result holds
+// until the next call.
 func (s *Stream) visible(p []byte) []byte {
 	rest := append(s.held, p...)
 	out := s.buffer[:0]
@@ -95,9 +95,9 @@ func WriteControl(w io.Writer, text string) error {
 // clearLine goes back to the beginning of the line and empties it.
 const clearLine = "\r\x1b[K"
 
-// WriteStatus shows one line, cut to the width of the terminal, which the next one replaces, and any other text: so
-// that a warning does not come to stand behind it. An empty text takes it away. Where control characters mean nothing
-// it does nothing.
+// WriteStatus shows one line, cut to the width of the terminal, which the next one replaces, and any other
+// text: so that a warning does not come to stand behind it. An empty text takes it away. Where control
+// characters mean nothing it does nothing.
 func WriteStatus(w io.Writer, text string) {
 	s, ok := w.(*Stream)
 	if !ok || !Controllable(s) {

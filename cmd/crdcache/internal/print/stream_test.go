@@ -30,7 +30,8 @@ func TestStreamToFile(t *testing.T) {
 	var out bytes.Buffer
 	file := NewStream(&out)
 	screen := &Stream{w: &out, terminal: true}
-	if _, err := file.Write([]byte("\x1b\xff")); err != nil || WriteControl(screen, "\x1b[31m") != nil || WriteControl(&out, "\r") != nil {
+	if _, err := file.Write([]byte("\x1b\xff")); err != nil || WriteControl(screen, "\x1b[31m") != nil ||
+		WriteControl(&out, "\r") != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "\x1b\xff\x1b[31m\r" {

@@ -36,10 +36,13 @@ type StyleFlags struct {
 func (f *StyleFlags) Add(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", Table, "Output format: "+FormatList()+".")
 	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
-	set.BoolVar(&f.style.ShowKind, "show-kind", false, "Print the kind before each name in tables; of several types it is always printed.")
+	set.BoolVar(&f.style.ShowKind, "show-kind", false,
+		"Print the kind before each name in tables; of several types it is always printed.")
 	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column of tables.")
-	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil, "Labels to print as columns of tables. May be repeated.")
-	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
+	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil,
+		"Labels to print as columns of tables. May be repeated.")
+	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
+		"Keep metadata.managedFields in json and yaml output.")
 }
 
 // Output is the format as it was given.
@@ -82,8 +85,8 @@ func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
 	return dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}
 }
 
-// Table says how to print the objects of a type that are in one namespace, or in all if that is empty; withKind is
-// for types that are shown with others.
+// Table says how to print the objects of a type that are in one namespace, or in all if that is empty;
+// withKind is for types that are shown with others.
 func (s Style) Table(r discovery.Resource, namespace string, withKind bool) printers.PrintOptions {
 	return printers.PrintOptions{
 		NoHeaders:     s.NoHeaders,
@@ -138,7 +141,8 @@ func ParseFormat(text string) (Format, error) {
 	switch {
 	case slices.Contains(argumentFormats, name):
 		if argument == "" {
-			return Format{}, fmt.Errorf("the output format %s needs an argument, as in %s", name, exampleOf(name))
+			return Format{}, fmt.Errorf("the output format %s needs an argument, as in %s", name,
+				exampleOf(name))
 		}
 		format := Format{Name: name, Argument: argument}
 		if _, err := New(format, io.Discard, List, false); err != nil {
@@ -181,8 +185,8 @@ func exampleOf(name string) string {
 // IsTable reports whether rows with columns of the type are printed.
 func (f Format) IsTable() bool { return f.Name == Table || f.Name == Wide || f.Name == CSV }
 
-// Flows reports whether objects can be printed as they come. The others make one document of all of them, which is
-// whole or wrong.
+// Flows reports whether objects can be printed as they come. The others make one document of all of them,
+// which is whole or wrong.
 func (f Format) Flows() bool {
 	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
 }

@@ -19,8 +19,8 @@ type tabWriter interface {
 	Flush() error
 }
 
-// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Flush or Close, because the
-// widths of the columns depend on all of them.
+// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Flush or Close,
+// because the widths of the columns depend on all of them.
 type TypeTable struct {
 	columns tabWriter
 	options printers.PrintOptions
@@ -78,8 +78,9 @@ type csvType struct {
 	Kind string
 }
 
-// csvTable prints the columns of types, those of wide tables included, as comma-separated values. Dates are timestamps rather
-// than ages, and what is missing is empty. Several types share one header, which has each of their columns once.
+// csvTable prints the columns of types, those of wide tables included, as comma-separated values. Dates are
+// timestamps rather than ages, and what is missing is empty. Several types share one header, which has each
+// of their columns once.
 type csvTable struct {
 	w                       *csv.Writer
 	withNamespace, withKind bool
@@ -110,8 +111,8 @@ func (t *csvTable) of(one csvType) Printer {
 	return &csvRows{csvTable: t, csvType: one, places: t.places(one.Rows)}
 }
 
-// places tells for each column of a type which of the table it is, and adds those that the table does not have. A type
-// may have two columns of one name.
+// places tells for each column of a type which of the table it is, and adds those that the table does not
+// have. A type may have two columns of one name.
 func (t *csvTable) places(rows Rows) []int {
 	var places []int
 	for _, definition := range rows.Definitions() {

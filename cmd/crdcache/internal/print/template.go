@@ -10,8 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// templatePrinter evaluates a jsonpath or a Go template, or another printer of cli-runtime's, on the v1 List of all objects, as kubectl does. It has to
-// keep all objects for that, unlike the other printers.
+// templatePrinter evaluates a jsonpath or a Go template, or another printer of cli-runtime's, on the v1 List
+// of all objects, as kubectl does. It has to keep all objects for that, unlike the other printers.
 type templatePrinter struct {
 	w       io.Writer
 	printer printers.ResourcePrinter
@@ -26,8 +26,10 @@ func newTemplate(format Format, w io.Writer, form Form) (*templatePrinter, error
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
 	// A KYAML document has its own end.
-	p := &templatePrinter{w: w, printer: printer, single: form != List, open: form == One || format.Name == KYAML}
-	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""}}
+	p := &templatePrinter{w: w, printer: printer, single: form != List, open: form == One ||
+		format.Name == KYAML}
+	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1",
+		"metadata": map[string]any{"resourceVersion": ""}}
 	return p, nil
 }
 
@@ -107,7 +109,8 @@ func (p *templatePrinter) Close() error {
 	return nil
 }
 
-// evaluate prints an object, or the list. Some templates make the library panic, as {range .absent}{[*]} does.
+// evaluate prints an object, or the list. Some templates make the library panic, as {range .absent}{[*]}
+// does.
 func (p *templatePrinter) evaluate(obj runtime.Object) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -22,9 +22,9 @@ func Visible(r rune) rune {
 	return r
 }
 
-// steers reports whether a terminal does something else with r than to show it. Besides control characters these are
-// the ones that begin and end another line, or that turn the direction of all that follows: with them a name shows
-// as another one, and the columns of a table change places.
+// steers reports whether a terminal does something else with r than to show it. Besides control characters
+// these are the ones that begin and end another line, or that turn the direction of all that follows: with
+// them a name shows as another one, and the columns of a table change places.
 func steers(r rune) bool {
 	switch {
 	case unicode.IsControl(r):
@@ -67,9 +67,9 @@ func Cut(text string, most int) string {
 	return text
 }
 
-// Unicode reports whether the locale says that characters beyond ASCII can be shown. Without any locale they are
-// taken to be fine: few terminals are left where they are not, and many containers set none. It is for characters
-// of our own; data is passed on as it is.
+// Unicode reports whether the locale says that characters beyond ASCII can be shown. Without any locale they
+// are taken to be fine: few terminals are left where they are not, and many containers set none. It is for
+// characters of our own; data is passed on as it is.
 func Unicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first that is set counts
 		if locale := os.Getenv(name); locale != "" {
@@ -101,21 +101,22 @@ func OneOf(what, given string, words []string) error {
 	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
 }
 
-// CompleteWords makes the shell complete a flag that takes one of a few words; of those that end with "=..." an
-// argument is to follow.
+// CompleteWords makes the shell complete a flag that takes one of a few words; of those that end with "=..."
+// an argument is to follow.
 func CompleteWords(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		var all []string
-		directive := cobra.ShellCompDirectiveNoFileComp
-		for _, word := range words {
-			word = strings.TrimSuffix(word, "...")
-			if strings.HasPrefix(word, begun) {
-				all = append(all, word)
+	_ = cmd.RegisterFlagCompletionFunc(flag,
+		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			var all []string
+			directive := cobra.ShellCompDirectiveNoFileComp
+			for _, word := range words {
+				word = strings.TrimSuffix(word, "...")
+				if strings.HasPrefix(word, begun) {
+					all = append(all, word)
+				}
 			}
-		}
-		if len(all) == 1 && strings.HasSuffix(all[0], "=") {
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		return all, directive
-	})
+			if len(all) == 1 && strings.HasSuffix(all[0], "=") {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			return all, directive
+		})
 }

@@ -53,8 +53,8 @@ func (p *yamlPrinter) Print(o Object) error {
 	return err
 }
 
-// marshal returns an object as a document or as an item of a list. In a sequence of one it has the line breaks that it
-// has in the list.
+// marshal returns an object as a document or as an item of a list. In a sequence of one it has the line
+// breaks that it has in the list.
 func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
 	if p.alone {
 		return MarshalYAML(object)
@@ -86,9 +86,10 @@ func (p *yamlPrinter) Close() error {
 	return err
 }
 
-// MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has some
-// characters mean something, or nothing, that are letters to JSON. Those come out as escapes then. Nor does YAML read keys of
-// more than 1024 characters where JSON has them; with those, the object is written without a detour over JSON.
+// MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has
+// some characters mean something, or nothing, that are letters to JSON. Those come out as escapes then. Nor
+// does YAML read keys of more than 1024 characters where JSON has them; with those, the object is written
+// without a detour over JSON.
 func MarshalYAML(value any) ([]byte, error) {
 	text, err := yaml.Marshal(value)
 	if err == nil {
@@ -108,7 +109,8 @@ func MarshalYAML(value any) ([]byte, error) {
 	return goyaml.Marshal(decoded)
 }
 
-// escapeUnprintable escapes characters of JSON that YAML reads in another way. In JSON they only stand in strings.
+// escapeUnprintable escapes characters of JSON that YAML reads in another way. In JSON they only stand in
+// strings.
 func escapeUnprintable(text []byte) []byte {
 	var out []byte
 	for _, r := range string(text) {
@@ -121,8 +123,8 @@ func escapeUnprintable(text []byte) []byte {
 	return out
 }
 
-// kyamlPrinter is cli-runtime's printer of KYAML, which fails as its YAML does for some of what objects can hold. Those
-// characters come out as escapes.
+// kyamlPrinter is cli-runtime's printer of KYAML, which fails as its YAML does for some of what objects can
+// hold. Those characters come out as escapes.
 type kyamlPrinter struct{ printers.KYAMLPrinter }
 
 // PrintObj implements printers.ResourcePrinter.

@@ -10,9 +10,10 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// yamlWriter writes a JSON document, known to be valid, as sigs.k8s.io/yaml writes what decoding it gives. It does so
-// without decoding where that is simple: keys in an order that JSON and YAML agree on, none twice, integers, and
-// text that fits on a line or folds at its spaces. For a string that may need quotes it asks the library.
+// yamlWriter writes a JSON document, known to be valid, as sigs.k8s.io/yaml writes what decoding it gives. It
+// does so without decoding where that is simple: keys in an order that JSON and YAML agree on, none twice,
+// integers, and text that fits on a line or folds at its spaces. For a string that may need quotes it asks
+// the library.
 type yamlWriter struct {
 	raw    []byte
 	at     int
@@ -28,8 +29,8 @@ type quotes map[string]string
 // maxQuotes bounds the memory for that.
 const maxQuotes = 4096
 
-// appendYAMLItem appends raw as an item of a list at the margin, or returns false (and dst as it was) when it has
-// to be decoded for that.
+// appendYAMLItem appends raw as an item of a list at the margin, or returns false (and dst as it was) when it
+// has to be decoded for that.
 func appendYAMLItem(dst, raw []byte, known quotes) ([]byte, bool) {
 	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: known}
 	w.write("- ")
@@ -225,8 +226,8 @@ func (w *yamlWriter) text() ([]byte, bool) {
 // deleteCharacter is a control character that JSON does not escape.
 const deleteCharacter = 0x7f
 
-// plain reports whether text needs no quotes for sure: it begins with a letter, is none of YAML's words, and has no
-// character that means anything.
+// plain reports whether text needs no quotes for sure: it begins with a letter, is none of YAML's words, and
+// has no character that means anything.
 func plain(text []byte) bool {
 	if len(text) < minPlain || !letter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
 		return false

@@ -39,7 +39,8 @@ func checkYAML(t *testing.T, raw []byte) bool {
 
 func TestYAMLItems(t *testing.T) {
 	for _, value := range awkward {
-		raw, err := json.Marshal(thing("a", map[string]any{"value": value, "list": []any{value, value, []any{value}}}).Object)
+		raw, err := json.Marshal(thing("a",
+			map[string]any{"value": value, "list": []any{value, value, []any{value}}}).Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +62,11 @@ func TestYAMLItems(t *testing.T) {
 func TestUsualYAMLItems(t *testing.T) {
 	usual := certificate()
 	usual.Object["metadata"] = map[string]any{
-		"name": "web", "namespace": "n", "uid": "0e1f4a5c-1111-2222-3333-444455556666", "resourceVersion": "12345", "generation": int64(3),
+		"name": "web", "namespace": "n", "uid": "0e1f4a5c-1111-2222-3333-444455556666",
+		"resourceVersion": "12345", "generation": int64(3),
 		"creationTimestamp": "2025-12-01T10:00:00Z", "finalizers": []any{}, "annotations": map[string]any{
-			"example.io/yes": "yes", "example.io/note": strings.Repeat("a note that goes on ", 12) + "end", "example.io/port": "8080", "example.io/empty": "",
+			"example.io/yes": "yes", "example.io/note": strings.Repeat("a note that goes on ", 12) +
+				"end", "example.io/port": "8080", "example.io/empty": "",
 		},
 	}
 	raw, err := json.Marshal(usual.Object)

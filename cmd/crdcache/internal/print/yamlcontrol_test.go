@@ -40,7 +40,8 @@ func TestYAMLHostileObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a\x7f\u009b"}}}
+	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A",
+		"metadata": map[string]any{"name": "a\x7f\u009b"}}}
 	if err := printer.Print(Decoded(hostile)); err != nil {
 		t.Error(err)
 	}

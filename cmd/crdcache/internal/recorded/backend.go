@@ -1,6 +1,6 @@
-// Package recorded serves a snapshot as the API server did that it was saved from: types, tables and discovery included.
-// What the server refused when it was saved is refused with the same words; types that were not saved are forbidden, so that
-// nobody takes them for types without objects.
+// Package recorded serves a snapshot as the API server did that it was saved from: types, tables and
+// discovery included. What the server refused when it was saved is refused with the same words; types that
+// were not saved are forbidden, so that nobody takes them for types without objects.
 package recorded
 
 import (

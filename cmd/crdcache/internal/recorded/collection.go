@@ -70,7 +70,8 @@ func (c *collection) Since(uint64) readapi.Changes {
 // Refused implements readapi.Refusing.
 func (c *collection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("reading %s from the snapshot: %v", c.saved.GVR().GroupResource(), *damage))
+		return apierrors.NewBadRequest(fmt.Sprintf("reading %s from the snapshot: %v",
+			c.saved.GVR().GroupResource(), *damage))
 	}
 	if c.saved.Missing != nil {
 		return &apierrors.StatusError{ErrStatus: *c.saved.Missing}
@@ -78,13 +79,15 @@ func (c *collection) Refused(version string) error {
 	if t := c.typ(); !t.Custom && version != c.saved.Version {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("the snapshot has %s in version %s, and not in %s", c.saved.GVR().GroupResource(), c.saved.Version, version),
+			Message: fmt.Sprintf("the snapshot has %s in version %s, and not in %s",
+				c.saved.GVR().GroupResource(), c.saved.Version, version),
 		}}
 	}
 	return nil
 }
 
-// fail cuts the answer that is being written, so that nobody takes what came for all. The next request is told why.
+// fail cuts the answer that is being written, so that nobody takes what came for all. The next request is
+// told why.
 func (c *collection) fail(err error) {
 	c.damage.Store(&err)
 	panic(http.ErrAbortHandler)
@@ -96,7 +99,8 @@ func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.sa
 // Arrange implements readapi.Printing: the server prints some types in an order of their own.
 func (c *collection) Arrange(objects []readapi.Object) {
 	if !c.of.Ordered() {
-		slices.SortStableFunc(objects, func(a, b readapi.Object) int { return a.(*object).place - b.(*object).place })
+		slices.SortStableFunc(objects,
+			func(a, b readapi.Object) int { return a.(*object).place - b.(*object).place })
 	}
 }
 

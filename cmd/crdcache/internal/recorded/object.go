@@ -22,7 +22,8 @@ type page struct {
 	records weak.Pointer[[]snapshot.Record]
 }
 
-// recent keeps what was read last in memory: whoever reads an object is likely to read the one beside it next.
+// recent keeps what was read last in memory: whoever reads an object is likely to read the one beside it
+// next.
 type recent struct {
 	mu    sync.Mutex
 	pages [2]*[]snapshot.Record

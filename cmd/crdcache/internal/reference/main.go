@@ -49,5 +49,6 @@ func run(page, man string) error {
 	root.DisableAutoGenTag = true
 	escape(root)
 	// The date of the pages is that of SOURCE_DATE_EPOCH, if it is set.
-	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache", Manual: "crdcache"}, man)
+	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache",
+		Manual: "crdcache"}, man)
 }

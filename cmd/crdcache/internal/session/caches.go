@@ -52,7 +52,8 @@ type CacheOptions struct {
 }
 
 // NewCaches makes an informer for each type, which Sync will run.
-func NewCaches(client dynamic.Interface, resources []discovery.Resource, options CacheOptions) (*Caches, error) {
+func NewCaches(client dynamic.Interface, resources []discovery.Resource,
+	options CacheOptions) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
 	for _, r := range resources {
 		one := options.Resources[r.GVR]
@@ -63,7 +64,8 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource, options
 	}
 	c := &Caches{}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: c.refusals.Heed(options.Listener),
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
+		Listener: c.refusals.Heed(options.Listener),
 	})
 	if err != nil {
 		return nil, err
@@ -80,8 +82,9 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource, options
 	return c, nil
 }
 
-// Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
-// ends. Its error joins those of the types whose objects have not all been read. The informers run until Shutdown.
+// Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong,
+// or ctx ends. Its error joins those of the types whose objects have not all been read. The informers run
+// until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -99,9 +102,9 @@ func (c *Caches) Sync(ctx context.Context) error {
 	return c.withoutRead(err)
 }
 
-// withoutRead drops the types from a *dynamicinformer.NotSyncedError whose objects have all been read and whose watch
-// the server then refused, as it does that of componentstatuses. Whether such a type still is synced when it is looked
-// at depends on how soon the refusal comes.
+// withoutRead drops the types from a *dynamicinformer.NotSyncedError whose objects have all been read and
+// whose watch the server then refused, as it does that of componentstatuses. Whether such a type still is
+// synced when it is looked at depends on how soon the refusal comes.
 func (c *Caches) withoutRead(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if !errors.As(err, &unsynced) {
@@ -143,32 +146,34 @@ func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
 	return options
 }
 
-// Section is the objects that are cached at this moment, in an order, or in that of the API server if it is nil. It
-// has only the objects with keys after one; empty: all.
+// Section is the objects that are cached at this moment, in an order, or in that of the API server if it is
+// nil. It has only the objects with keys after one; empty: all.
 func (c Cache) Section(order *print.Order, after string) print.Section {
 	snapshot := c.Informer.Snapshot()
-	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0, Each: func(w *print.Writer) (err error) {
-		keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= after })
-		if order == nil {
-			w.Sort(keys)
-		} else if keys, err = c.sorted(w, snapshot, keys, order); err != nil {
-			return err
-		}
-		if w.KeysOnly() {
-			return w.Keys(keys)
-		}
-		for _, key := range keys {
-			item, _ := snapshot.Stored(key) // the snapshot does not change
-			if err := c.print(w, key, item); err != nil {
+	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0,
+		Each: func(w *print.Writer) (err error) {
+			keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= after })
+			if order == nil {
+				w.Sort(keys)
+			} else if keys, err = c.sorted(w, snapshot, keys, order); err != nil {
 				return err
 			}
-		}
-		return nil
-	}}
+			if w.KeysOnly() {
+				return w.Keys(keys)
+			}
+			for _, key := range keys {
+				item, _ := snapshot.Stored(key) // the snapshot does not change
+				if err := c.print(w, key, item); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
 }
 
 // sorted returns the keys in the order of their objects.
-func (c Cache) sorted(w *print.Writer, snapshot *dynamicinformer.Snapshot, keys []string, order *print.Order) ([]string, error) {
+func (c Cache) sorted(w *print.Writer, snapshot *dynamicinformer.Snapshot, keys []string,
+	order *print.Order) ([]string, error) {
 	print.SortKeys(keys)
 	return print.Sorted(order, keys, func(key string) (*unstructured.Unstructured, error) {
 		item, _ := snapshot.Stored(key)
@@ -221,12 +226,16 @@ func ResultSection(of discovery.Resource, result *query.Result) print.Section {
 		if w.KeysOnly() {
 			return w.Keys(result.Keys())
 		}
-		return result.AllJSON(func(key string, json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
+		return result.AllJSON(func(key string,
+			json []byte) error {
+			return w.Print(print.Object{Key: key, JSON: json})
+		})
 	}}
 }
 
-// IndexStats says what indexes meet in the objects that are cached at this moment, each looked at once, in the order
-// of their keys. What the informer's own functions counted is not that: they see an object each time it changes.
+// IndexStats says what indexes meet in the objects that are cached at this moment, each looked at once, in
+// the order of their keys. What the informer's own functions counted is not that: they see an object each
+// time it changes.
 func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]indexers.Stats, error) {
 	functions := indexers.CompileIndexes(indexes...)
 	snapshot := c.Informer.Snapshot()

@@ -13,16 +13,19 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWatchRefused: a type that can be listed and not watched has been read, whether or not the refusal of its watch
-// is known by the time that somebody looks at it.
+// TestWatchRefused: a type that can be listed and not watched has been read, whether or not the refusal of
+// its watch is known by the time that somebody looks at it.
 func TestWatchRefused(t *testing.T) {
-	statuses, others := schema.GroupVersionResource{Version: "v1", Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}
-	server := apitest.New(t, apitest.Type{GVR: statuses, Kind: "ComponentStatus"}, apitest.Type{GVR: others, Kind: "Other"})
+	statuses, others := schema.GroupVersionResource{Version: "v1",
+		Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}
+	server := apitest.New(t, apitest.Type{GVR: statuses, Kind: "ComponentStatus"},
+		apitest.Type{GVR: others, Kind: "Other"})
 	server.Create(t, statuses, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ComponentStatus", "metadata": map[string]any{"name": "etcd-0"},
 	}})
 	const path = "/api/v1/componentstatuses"
-	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed}, apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
+	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed},
+		apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
 	// The other type, which is waited for first, is not listed until the watch of this one has been refused.
 	server.Break(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
 	refused := func(_, after status.Status) {
@@ -30,7 +33,8 @@ func TestWatchRefused(t *testing.T) {
 			server.RepairPath("/api/v1/others")
 		}
 	}
-	c, err := NewCaches(server.Client(t), []discovery.Resource{{GVR: others}, {GVR: statuses}}, CacheOptions{Listener: dynamicinformer.Listener{StateChanged: refused}})
+	c, err := NewCaches(server.Client(t), []discovery.Resource{{GVR: others}, {GVR: statuses}},
+		CacheOptions{Listener: dynamicinformer.Listener{StateChanged: refused}})
 	if err != nil {
 		t.Fatal(err)
 	}

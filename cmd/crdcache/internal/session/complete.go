@@ -29,7 +29,8 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 
 // Complete makes the shell complete the values of the flags.
 func (f *ServerFlags) Complete(cmd *cobra.Command) {
-	completeFlag(cmd, "namespace", func(ctx context.Context, _ string) []string { return f.namespaceNames(ctx) })
+	completeFlag(cmd, "namespace",
+		func(ctx context.Context, _ string) []string { return f.namespaceNames(ctx) })
 	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
 		"context": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Contexts) },
 		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
@@ -44,7 +45,8 @@ func completeFlag(cmd *cobra.Command, flag string, words func(ctx context.Contex
 	if cmd.Flags().Lookup(flag) == nil {
 		return
 	}
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		return beginWith(words(ctx, begun), begun), cobra.ShellCompDirectiveNoFileComp
@@ -56,8 +58,8 @@ func beginWith(words []string, begun string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
 }
 
-// CompleteTypes completes arguments that are types, several if many is set, also with commas between them; first are
-// names that come before those of the server.
+// CompleteTypes completes arguments that are types, several if many is set, also with commas between them;
+// first are names that come before those of the server.
 func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !many {
@@ -87,7 +89,8 @@ func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 
 // definedTypeNames are those of typeNames that CRDs define. Who may not read CRDs gets all that may be such.
 func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
-	names := slices.DeleteFunc(f.typeNames(ctx), func(name string) bool { return strings.Count(name, ".") < 2 })
+	names := slices.DeleteFunc(f.typeNames(ctx),
+		func(name string) bool { return strings.Count(name, ".") < 2 })
 	on := f.quietTarget(ctx)
 	if on == nil {
 		return nil
@@ -99,13 +102,14 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
-// beginListWith keeps the words that begin with what was typed after the last comma and are not in the list before that,
-// and gives each with that list.
+// beginListWith keeps the words that begin with what was typed after the last comma and are not in the list
+// before that, and gives each with that list.
 func beginListWith(words []string, begun string) []string {
 	comma := strings.LastIndexByte(begun, ',') + 1
 	there, begun := begun[:comma], begun[comma:]
 	taken := strings.Split(there, ",")
-	words = slices.DeleteFunc(beginWith(words, begun), func(word string) bool { return slices.Contains(taken, word) })
+	words = slices.DeleteFunc(beginWith(words, begun),
+		func(word string) bool { return slices.Contains(taken, word) })
 	for i, word := range words {
 		words[i] = there + word
 	}
@@ -182,9 +186,11 @@ func (f *ConfigFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
 	f.complete(cmd, "", func(index *indexers.Index) bool { return index.Sorted }, flags)
 }
 
-func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*indexers.Index) bool, flags []string) {
+func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*indexers.Index) bool,
+	flags []string) {
 	for _, flag := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
+			begun string) ([]string, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
 			if suffix != "" {
 				directive |= cobra.ShellCompDirectiveNoSpace
@@ -194,7 +200,8 @@ func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*i
 	}
 }
 
-func (f *ConfigFlags) indexNames(args []string, begun, suffix string, wanted func(*indexers.Index) bool) []string {
+func (f *ConfigFlags) indexNames(args []string, begun, suffix string,
+	wanted func(*indexers.Index) bool) []string {
 	config, err := f.Load(func(string) {})
 	if err != nil {
 		return nil
@@ -206,7 +213,8 @@ func (f *ConfigFlags) indexNames(args []string, begun, suffix string, wanted fun
 			continue
 		}
 		for _, index := range r.Indexes {
-			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, begun) && !slices.Contains(names, word) {
+			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, begun) &&
+				!slices.Contains(names, word) {
 				names = append(names, word)
 			}
 		}
@@ -217,7 +225,8 @@ func (f *ConfigFlags) indexNames(args []string, begun, suffix string, wanted fun
 // acceptNames asks for no more of objects than their metadata.
 const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
-// completeNames completes TYPE NAME and TYPE/NAME, several if many is set, and types where no object has such a name.
+// completeNames completes TYPE NAME and TYPE/NAME, several if many is set, and types where no object has such
+// a name.
 func (f *ReadFlags) completeNames(many bool, types cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
@@ -266,9 +275,10 @@ func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
 	return names
 }
 
-// objectNames reads the names of the objects of a type, once each. An empty namespace stands for all. An error comes
-// together with the names that were read before.
-func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]string, error) {
+// objectNames reads the names of the objects of a type, once each. An empty namespace stands for all. An
+// error comes together with the names that were read before.
+func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource,
+	namespace string) ([]string, error) {
 	client, err := t.PlainClient()
 	if err != nil {
 		return nil, err
@@ -282,7 +292,8 @@ func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResourc
 	}
 	var names []string
 	for next := ""; ; {
-		body, err := client.Get().AbsPath(at, gvr.Resource).Param("limit", strconv.Itoa(chunkSize)).Param("continue", next).
+		body, err := client.Get().AbsPath(at, gvr.Resource).Param("limit",
+			strconv.Itoa(chunkSize)).Param("continue", next).
 			SetHeader("Accept", acceptNames).Do(ctx).Raw()
 		if err != nil {
 			return names, err

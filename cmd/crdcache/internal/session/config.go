@@ -23,7 +23,8 @@ type ConfigFlags struct {
 // Add adds --config.
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	f.set = set
-	set.StringSliceVar(&f.configs, "config", nil, "Index config; the names of its resources may be used as types. May be repeated.")
+	set.StringSliceVar(&f.configs, "config", nil,
+		"Index config; the names of its resources may be used as types. May be repeated.")
 }
 
 // Load reads the configs; it returns a Config without resources when none was named. Warnings go to warn.
@@ -81,7 +82,8 @@ func digest(files []string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
-// TypeName gives the name that discovery knows for a name of a resource of the config, and any other name as it is.
+// TypeName gives the name that discovery knows for a name of a resource of the config, and any other name as
+// it is.
 func (c *Config) TypeName(name string) (string, error) {
 	for _, r := range c.resources {
 		if r.Name != name {
@@ -119,8 +121,8 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// Indexes are those that apply to a type. Where several resources of the config have indexes of one name that are not
-// the same, each is called after its resource, too: certs/issuer.
+// Indexes are those that apply to a type. Where several resources of the config have indexes of one name that
+// are not the same, each is called after its resource, too: certs/issuer.
 func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
 	return c.declared().IndexesOf(r.GVR, r.GVK.Kind)
 }

@@ -44,9 +44,12 @@ func shown(t *testing.T, config *rest.Config, err error, loader clientcmd.Client
 		proxy = u.String()
 	}
 	text, encodeErr := json.MarshalIndent(map[string]any{
-		"host": config.Host, "user": config.Username, "password": config.Password, "token": config.BearerToken, "tokenFile": config.BearerTokenFile,
-		"as": config.Impersonate, "cert": config.CertFile, "key": config.KeyFile, "ca": config.CAFile, "insecure": config.Insecure, "serverName": config.ServerName,
-		"proxy": proxy, "timeout": config.Timeout, "compression": !config.DisableCompression, "namespace": namespace, "overridden": overridden, "error": err,
+		"host": config.Host, "user": config.Username, "password": config.Password,
+		"token": config.BearerToken, "tokenFile": config.BearerTokenFile,
+		"as": config.Impersonate, "cert": config.CertFile, "key": config.KeyFile, "ca": config.CAFile,
+		"insecure": config.Insecure, "serverName": config.ServerName,
+		"proxy": proxy, "timeout": config.Timeout, "compression": !config.DisableCompression,
+		"namespace": namespace, "overridden": overridden, "error": err,
 	}, "", "  ")
 	if encodeErr != nil {
 		t.Fatal(encodeErr)
@@ -63,12 +66,19 @@ func TestKubectlsFlags(t *testing.T) {
 	t.Setenv("KUBECONFIG", path)
 	t.Setenv("HOME", t.TempDir())
 	for _, line := range []string{
-		"", "--context second", "--context none", "--cluster two", "--user bob", "--cluster none", "--user none", "-n there", "--namespace there", "--context second -n there",
-		"-s https://other.example", "--server https://other.example --context second", "--server :bad:", "--token other", "--token other --user bob",
-		"--as jane", "--as jane --as-group a --as-group b,c --as-uid 9", "--as jane --as-user-extra k=v --as-user-extra k=w=x --as-user-extra l=", "--as-group a", "--as-uid 9",
-		"--client-certificate c.pem --client-key k.pem", "--client-certificate c.pem", "--certificate-authority ca.pem", "--certificate-authority ca.pem --insecure-skip-tls-verify=false",
-		"--insecure-skip-tls-verify --cluster two", "--tls-server-name x", "--proxy-url http://p.example", "--disable-compression", "--disable-compression=false --cluster two",
-		"--request-timeout 5s", "--request-timeout 7", "--request-timeout 0", "--kubeconfig /none", "--kubeconfig " + path + " --context second",
+		"", "--context second", "--context none", "--cluster two", "--user bob", "--cluster none",
+		"--user none", "-n there", "--namespace there", "--context second -n there",
+		"-s https://other.example", "--server https://other.example --context second", "--server :bad:",
+		"--token other", "--token other --user bob",
+		"--as jane", "--as jane --as-group a --as-group b,c --as-uid 9",
+		"--as jane --as-user-extra k=v --as-user-extra k=w=x --as-user-extra l=",
+		"--as-group a", "--as-uid 9",
+		"--client-certificate c.pem --client-key k.pem", "--client-certificate c.pem",
+		"--certificate-authority ca.pem", "--certificate-authority ca.pem --insecure-skip-tls-verify=false",
+		"--insecure-skip-tls-verify --cluster two", "--tls-server-name x", "--proxy-url http://p.example",
+		"--disable-compression", "--disable-compression=false --cluster two",
+		"--request-timeout 5s", "--request-timeout 7", "--request-timeout 0", "--kubeconfig /none",
+		"--kubeconfig " + path + " --context second",
 	} {
 		t.Run(line, func(t *testing.T) {
 			var k kubeconfigFlags
@@ -95,8 +105,8 @@ func TestKubectlsFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsAreKubectls: the same names, short names, types and defaults, but for the directory of a cache that we have no
-// use for.
+// TestFlagsAreKubectls: the same names, short names, types and defaults, but for the directory of a cache
+// that we have no use for.
 func TestFlagsAreKubectls(t *testing.T) {
 	list := func(add func(*pflag.FlagSet)) map[string][3]string {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -30,8 +30,9 @@ type Local struct {
 	config string // the digest of the server's index configs
 }
 
-// Local looks for a server that answers queries about the type of the command as its own caches would: it keeps the type, with
-// the same indexes, and is in contact with the cluster. The error says why there is none.
+// Local looks for a server that answers queries about the type of the command as its own caches would: it
+// keeps the type, with the same indexes, and is in contact with the cluster. The error says why there is
+// none.
 func (r *Reader) Local(ctx context.Context) (*Local, error) {
 	l, err := r.Keeping(ctx)
 	switch {
@@ -86,8 +87,8 @@ func (r *Reader) LocalNamespace(of discovery.Resource) string {
 	return ""
 }
 
-// Query sends a query for the objects in a namespace, or in all, and waits for the beginning of the answer, which the
-// caller has to close.
+// Query sends a query for the objects in a namespace, or in all, and waits for the beginning of the answer,
+// which the caller has to close.
 func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
 	reading, cancel := context.WithCancel(ctx)
 	waiting, done := l.Types.reader.Target.Limit(ctx)
@@ -149,8 +150,8 @@ func (a *Answer) each(take func(text []byte) error) error {
 	return err
 }
 
-// RowSection is the rows of the answer, in its order, or sorted as the objects of a list are. A row has no more of its
-// object than a table needs.
+// RowSection is the rows of the answer, in its order, or sorted as the objects of a list are. A row has no
+// more of its object than a table needs.
 func (a *Answer) RowSection(sorted bool) print.Section {
 	var row live.Row // that is printed
 	rows := print.NewPrintedRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })

@@ -30,7 +30,8 @@ func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, err
 	}
 	var out strings.Builder
 	answer := &Answer{AnswerReader: reader, of: gizmos}
-	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: print.Style{Format: print.Format{Name: print.JSON}}}
+	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
+		Style: print.Style{Format: print.Format{Name: print.JSON}}}
 	err = print.Sections(ctx, []print.Section{answer.Section(true)}, options)
 	return out.String(), err
 }
@@ -42,7 +43,8 @@ const twoGizmos = `{"kind":"QueryAnswer","resourceVersion":"7","items":[` +
 // TestAnswerIsPrinted prints the objects without managed fields.
 func TestAnswerIsPrinted(t *testing.T) {
 	text, err := printAnswer(t, t.Context(), strings.NewReader(twoGizmos))
-	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) || !strings.HasSuffix(text, "}\n") {
+	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) ||
+		!strings.HasSuffix(text, "}\n") {
 		t.Errorf("printed %s, %v", text, err)
 	}
 }
@@ -59,7 +61,8 @@ func TestAnswerEndsEarly(t *testing.T) {
 		"reset": {io.MultiReader(strings.NewReader(half), iotest.ErrReader(reset)), reset},
 	} {
 		text, err := printAnswer(t, t.Context(), tt.body)
-		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), "the server that keeps gizmos.v1.example.com ended its answer early") {
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(),
+			"the server that keeps gizmos.v1.example.com ended its answer early") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(text, `"name": "a"`) || strings.Contains(text, `"kind": "List"`) {
@@ -68,7 +71,8 @@ func TestAnswerEndsEarly(t *testing.T) {
 	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := printAnswer(t, interrupted, strings.NewReader(twoGizmos)); !errors.Is(err, context.Canceled) {
+	if _, err := printAnswer(t, interrupted, strings.NewReader(twoGizmos)); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

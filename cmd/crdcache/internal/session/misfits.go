@@ -29,10 +29,11 @@ type Columns struct {
 	Paths []string
 }
 
-// WarnOfMisfits warns of conditions in a query, and of paths, that do not fit the schema of the type, because a misspelt field
-// finds nothing without an error. It is a help and no more: a type without a CRD, and a CRD that cannot be read, are passed
-// over.
-func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource, q query.Query, columns ...Columns) {
+// WarnOfMisfits warns of conditions in a query, and of paths, that do not fit the schema of the type, because
+// a misspelt field finds nothing without an error. It is a help and no more: a type without a CRD, and a CRD
+// that cannot be read, are passed over.
+func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource,
+	q query.Query, columns ...Columns) {
 	paths := 0
 	for _, c := range columns {
 		paths += len(c.Paths)
@@ -80,10 +81,11 @@ func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 	}
 }
 
-// Definition gets the CRD of a type. Who may not read CRDs, as most tenants of a cluster may not, gets what the server
-// publishes of it for everybody: the schema and the selectable fields from /openapi/v3, and the columns of its tables,
-// as far as those tell their paths. A type without a CRD is not found.
-func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r discovery.Resource) (*crd.Definition, error) {
+// Definition gets the CRD of a type. Who may not read CRDs, as most tenants of a cluster may not, gets what
+// the server publishes of it for everybody: the schema and the selectable fields from /openapi/v3, and the
+// columns of its tables, as far as those tell their paths. A type without a CRD is not found.
+func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
+	r discovery.Resource) (*crd.Definition, error) {
 	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
 	if !apierrors.IsForbidden(err) {
 		return definition, err
@@ -101,7 +103,8 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r dis
 	}
 	return &crd.Definition{
 		Name: r.GVR.GroupResource().String(), Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,
-		Names:    crd.Names{Plural: r.GVR.Resource, Singular: r.Singular, Kind: r.GVK.Kind, ShortNames: r.ShortNames, Categories: r.Categories},
+		Names: crd.Names{Plural: r.GVR.Resource, Singular: r.Singular, Kind: r.GVK.Kind,
+			ShortNames: r.ShortNames, Categories: r.Categories},
 		Versions: []crd.Version{version}, Established: true, NamesAccepted: true,
 	}, nil
 }
@@ -109,7 +112,8 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r dis
 // published reads the version of a type from the OpenAPI document of its group.
 func published(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
 	version := crd.Version{Name: r.GVR.Version, Served: true}
-	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
 	if err != nil {
 		return version, err
 	}
@@ -119,7 +123,8 @@ func published(ctx context.Context, client rest.Interface, r discovery.Resource)
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(body, &document); err != nil {
-		return version, fmt.Errorf("the OpenAPI document of %s is not understood: %w", r.GVR.GroupVersion(), err)
+		return version, fmt.Errorf("the OpenAPI document of %s is not understood: %w",
+			r.GVR.GroupVersion(), err)
 	}
 	for _, text := range document.Components.Schemas {
 		var about struct {
@@ -144,5 +149,6 @@ func published(ctx context.Context, client rest.Interface, r discovery.Resource)
 		}
 		return version, nil
 	}
-	return version, fmt.Errorf("the OpenAPI document of %s has no schema of %s", r.GVR.GroupVersion(), r.GVK.Kind)
+	return version, fmt.Errorf("the OpenAPI document of %s has no schema of %s",
+		r.GVR.GroupVersion(), r.GVK.Kind)
 }

@@ -28,9 +28,9 @@ type Named struct {
 	Anywhere bool
 }
 
-// SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as that shows
-// without asking a server, TYPE NAME. It gives none where the arguments are types. Behind the type of
-// CustomResourceDefinitions, what could be the name of one is that, rather than its type.
+// SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as
+// that shows without asking a server, TYPE NAME. It gives none where the arguments are types. Behind the type
+// of CustomResourceDefinitions, what could be the name of one is that, rather than its type.
 func SplitNamed(args []string) ([]Named, error) {
 	if !slices.ContainsFunc(args, isNamed) {
 		if len(args) > 1 && isDefinitions(args[0]) && !slices.ContainsFunc(args[1:], isNoDefinition) {
@@ -50,7 +50,9 @@ func SplitNamed(args []string) ([]Named, error) {
 	for _, arg := range args {
 		of, name, _ := strings.Cut(arg, "/")
 		if !isNamed(arg) || strings.Contains(of, ",") {
-			return nil, exit.Usagef("%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
+			return nil, exit.
+				Usagef(
+					"%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
 		}
 		if problems := content.IsPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
 			return nil, exit.Usagef("%q is no TYPE/NAME: there is no such type or name", arg)
@@ -68,10 +70,12 @@ func SplitNamed(args []string) ([]Named, error) {
 
 func isNamed(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
 
-// isDefinitions reports whether an argument is the type of CustomResourceDefinitions, whose names are those of types.
+// isDefinitions reports whether an argument is the type of CustomResourceDefinitions, whose names are those
+// of types.
 func isDefinitions(arg string) bool {
 	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")
-	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"}, resource) &&
+	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"},
+		resource) &&
 		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
 }
 
@@ -97,7 +101,8 @@ func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) 
 			return nil, nil, err
 		}
 		if len(found) != 1 {
-			return nil, nil, exit.Usagef("%q stands for %d types: name one, whose objects have names", n.Type, len(found))
+			return nil, nil, exit.Usagef("%q stands for %d types: name one, whose objects have names",
+				n.Type, len(found))
 		}
 		types[i] = found[0]
 	}
@@ -108,7 +113,8 @@ func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) 
 	var all []Got
 	var errs []error
 	for i, n := range named {
-		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names, anywhere: n.Anywhere || r.Target.Offline()})
+		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names, anywhere: n.Anywhere ||
+			r.Target.Offline()})
 		all, errs = append(all, got), append(errs, err)
 	}
 	return on, all, errors.Join(errs...)
@@ -121,7 +127,8 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.anywhere:
 		return r.find(ctx, client, got)
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
-		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
+		return got, exit.Usagef(
+			"objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
 	}
 	from := r.inNamespace(client, got.Resource)
 	var errs []error
@@ -139,7 +146,8 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	return got, errors.Join(errs...)
 }
 
-// find looks objects up in all namespaces, as in files, which are read without a namespace unless one is given.
+// find looks objects up in all namespaces, as in files, which are read without a namespace unless one is
+// given.
 func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
 	var errs []error
 	for _, name := range got.Names {
@@ -178,7 +186,8 @@ func (r *Reader) explainGet(ctx context.Context, err error, of discovery.Resourc
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", exit.ErrNotSynced, r.Target.Config.Host, of.GVR.GroupResource(), name, r.Target.Timeout)
+		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", exit.ErrNotSynced,
+			r.Target.Config.Host, of.GVR.GroupResource(), name, r.Target.Timeout)
 	}
 	return r.Target.Explain(ctx, err)
 }

@@ -43,15 +43,16 @@ func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		body := &countedBody{ReadCloser: response.Body, traffic: t}
 		if t.counting.Load() && response.StatusCode == http.StatusOK {
-			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", tell: func(objects int, remaining int64) { t.tell(r.URL.Path, objects, remaining) }}
+			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "",
+				tell: func(objects int, remaining int64) { t.tell(r.URL.Path, objects, remaining) }}
 		}
 		response.Body = body
 		return response, nil
 	})
 }
 
-// tell counts objects of a list or a watch; remaining is below zero unless a page has just ended that says what comes
-// after it.
+// tell counts objects of a list or a watch; remaining is below zero unless a page has just ended that says
+// what comes after it.
 func (t *Traffic) tell(path string, objects int, remaining int64) {
 	t.objects.Add(int64(objects))
 	t.mu.Lock()
@@ -101,8 +102,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ShowProgress updates one line on w until the returned func is called, which takes the line away again. Where w is no
-// terminal, or a dumb one, it does nothing.
+// ShowProgress updates one line on w until the returned func is called, which takes the line away again.
+// Where w is no terminal, or a dumb one, it does nothing.
 func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) (stop func()) {
 	if !print.Controllable(w) {
 		return func() {}
@@ -129,7 +130,8 @@ func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), 
 		case <-timer.C:
 		}
 		done, all := synced()
-		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expected(), traffic.received.Load(), time.Since(begun)))
+		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expected(),
+			traffic.received.Load(), time.Since(begun)))
 		timer.Reset(interval)
 	}
 }
@@ -161,11 +163,12 @@ func grouped(n int64) string {
 	return text
 }
 
-// itemCounter counts the objects in the body of a list or a watch while it passes by. What it reads is only shown to a
-// person, so it looks at the structure of the JSON alone, and takes anything.
+// itemCounter counts the objects in the body of a list or a watch while it passes by. What it reads is only
+// shown to a person, so it looks at the structure of the JSON alone, and takes anything.
 type itemCounter struct {
 	watch bool
-	// tell is told of objects, and at the end of a page of how many come after it; below zero that is not known.
+	// tell is told of objects, and at the end of a page of how many come after it; below zero that is not
+	// known.
 	tell func(objects int, remaining int64)
 
 	depth           int

@@ -24,10 +24,13 @@ type QueryFlags struct {
 // Add adds the flags.
 func (f *QueryFlags) Add(set *pflag.FlagSet) {
 	// Values may hold commas, so that these are no lists of words.
-	set.StringArrayVar(&f.indexes, "index", nil, "Condition on indexes, as in 'issuer=letsencrypt'; 'issuer!=letsencrypt' also holds for objects without an issuer. May be repeated.")
+	set.StringArrayVar(&f.indexes, "index", nil,
+		"Condition on indexes, as in 'issuer=letsencrypt'; 'issuer!=letsencrypt' also holds for objects without an issuer. May be repeated.")
 	set.StringArrayVar(&f.not, "not", nil, "Condition like --index that must not hold. May be repeated.")
-	set.StringSliceVar(&f.missing, "missing", nil, "Index that objects must have no value in. May be repeated.")
-	set.StringArrayVar(&f.where, "where", nil, "Path that must lead to something, or condition on @, as in '@.spec.replicas > 2'; looks into each object. A comparison, also !=, does not hold for objects without the value. May be repeated.")
+	set.StringSliceVar(&f.missing, "missing", nil,
+		"Index that objects must have no value in. May be repeated.")
+	set.StringArrayVar(&f.where, "where", nil,
+		"Path that must lead to something, or condition on @, as in '@.spec.replicas > 2'; looks into each object. A comparison, also !=, does not hold for objects without the value. May be repeated.")
 	set.BoolVar(&f.or, "or", false, "One of the conditions is enough.")
 }
 
@@ -100,7 +103,8 @@ func ExplainQuery(err error) error {
 	var unknown *query.UnknownIndexError
 	var unsorted *query.UnsortedError
 	var reference *query.UnknownReferenceError
-	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
+	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) ||
+		errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
 		return exit.Usagef("%v", err)
 	}
 	return err

@@ -42,7 +42,8 @@ func shelf(f testing.TB, colors ...string) *query.Querier {
 	indexes := loaded.Resources[0].Indexes
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.CompileIndexes(indexes...).Indexers())
 	for i, color := range colors {
-		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": color, "size": int64(i / 2)}}}
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": color,
+			"size": int64(i / 2)}}}
 		u.SetName("g" + strconv.Itoa(i))
 		if err := store.Add(u); err != nil {
 			f.Fatal(err)
@@ -51,12 +52,14 @@ func shelf(f testing.TB, colors ...string) *query.Querier {
 	return query.New(query.ForIndexer(store), indexes...)
 }
 
-// FuzzConditions takes any text for --index, --not and --where: what is wrong with it is a mistake of usage that shows
-// the place, and no object is found by both --index and --not.
+// FuzzConditions takes any text for --index, --not and --where: what is wrong with it is a mistake of usage
+// that shows the place, and no object is found by both --index and --not.
 func FuzzConditions(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"color=red", ".spec"}, {"color in (red, 'b l')", "@.spec.size > 1"}, {"color in (", "@."}, {"color in ()", ""}, {"size>=1 && !color", ".a[?(@.b"},
-		{"size in [1, 2)", "@.spec.size =~ /x/"}, {"size<x", ".spec['a.b']"}, {"nope", "["}, {"color^=r || (size=1", "@ == \"\\u12\""}, {"é=\x00", "\xff"},
+		{"color=red", ".spec"}, {"color in (red, 'b l')", "@.spec.size > 1"}, {"color in (",
+			"@."}, {"color in ()", ""}, {"size>=1 && !color", ".a[?(@.b"},
+		{"size in [1, 2)", "@.spec.size =~ /x/"}, {"size<x", ".spec['a.b']"}, {"nope",
+			"["}, {"color^=r || (size=1", "@ == \"\\u12\""}, {"é=\x00", "\xff"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -84,16 +87,19 @@ func FuzzConditions(f *testing.F) {
 		if (err == nil) != (notErr == nil) {
 			t.Errorf("%q: --index gives %v, --not %v", index, err, notErr)
 		}
-		if all := append(with, without...); err == nil && len(slices.Compact(slices.Sorted(slices.Values(all)))) != 5 || err == nil && len(all) != 5 {
+		if all := append(with, without...); err == nil &&
+			len(slices.Compact(slices.Sorted(slices.Values(all)))) != 5 || err == nil && len(all) != 5 {
 			t.Errorf("%q: --index finds %q, --not %q", index, with, without)
 		}
 		_, _ = ask(t, QueryFlags{where: []string{where}})
 	})
 }
 
-// FuzzIn asks for values that are quoted: 'in (…)' finds what is equal to one of them, as two conditions with --or do.
+// FuzzIn asks for values that are quoted: 'in (…)' finds what is equal to one of them, as two conditions with
+// --or do.
 func FuzzIn(f *testing.F) {
-	for _, seed := range [][2]string{{"red", "blue"}, {"a, b", ")"}, {`"`, `\`}, {"", " "}, {"in", "||"}, {"é\u2028", "'"}, {"\x00", "\n"}} {
+	for _, seed := range [][2]string{{"red", "blue"}, {"a, b", ")"}, {`"`, `\`}, {"", " "}, {"in", "||"},
+		{"é\u2028", "'"}, {"\x00", "\n"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {
@@ -109,7 +115,8 @@ func FuzzIn(f *testing.F) {
 		querier := shelf(t, one, "third", other)
 		a, b := query.Eq("color", one), query.Eq("color", other)
 		// The text that a condition has is that of --index.
-		in := "color in (" + strings.TrimPrefix(a.String(), "color=") + ", " + strings.TrimPrefix(b.String(), "color=") + ")"
+		in := "color in (" + strings.TrimPrefix(a.String(), "color=") + ", " + strings.TrimPrefix(b.String(),
+			"color=") + ")"
 		find := func(flags QueryFlags) []string {
 			q, err := flags.Query()
 			if err != nil {
@@ -121,17 +128,21 @@ func FuzzIn(f *testing.F) {
 			}
 			return keys
 		}
-		got, want := find(QueryFlags{indexes: []string{in}}), find(QueryFlags{indexes: []string{a.String(), b.String()}, or: true})
-		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") || !slices.Contains(got, "g2") {
+		got, want := find(QueryFlags{indexes: []string{in}}), find(QueryFlags{indexes: []string{a.String(),
+			b.String()}, or: true})
+		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") ||
+			!slices.Contains(got, "g2") {
 			t.Errorf("%q finds %q (-or +in):\n%s", in, got, diff)
 		}
 	})
 }
 
-// FuzzContinue goes on with any token: it is refused, or leads to objects that are behind a place in the order.
+// FuzzContinue goes on with any token: it is refused, or leads to objects that are behind a place in the
+// order.
 func FuzzContinue(f *testing.F) {
 	querier := shelf(f, "red", "blue", "green", "red", "blue")
-	for _, options := range []query.Options{{Limit: 2}, {Limit: 1, SortBy: "size"}, {Limit: 3, SortBy: "size", Descending: true}} {
+	for _, options := range []query.Options{{Limit: 2}, {Limit: 1, SortBy: "size"},
+		{Limit: 3, SortBy: "size", Descending: true}} {
 		for {
 			result, err := querier.Query(context.Background(), query.All(), options)
 			if err != nil {

@@ -21,9 +21,11 @@ const (
 	parallelGets = 10
 )
 
-// Read reads the objects of a type that have these keys, and calls take with each that is there, one at a time. Namespace
-// (empty: all) has all of them. Who may not get them, or where there are many, gets them from a list, page by page.
-func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace string, keys []string, take func(key string, object *unstructured.Unstructured)) error {
+// Read reads the objects of a type that have these keys, and calls take with each that is there, one at a
+// time. Namespace (empty: all) has all of them. Who may not get them, or where there are many, gets them from
+// a list, page by page.
+func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace string, keys []string,
+	take func(key string, object *unstructured.Unstructured)) error {
 	ctx, cancel := t.reader.Target.Limit(ctx)
 	defer cancel()
 	if len(keys) <= gotAtMost {
@@ -44,7 +46,8 @@ func (t *Types) explained(ctx context.Context, err error) error {
 }
 
 // getAll gets objects one by one. The error is the first one.
-func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string, take func(string, *unstructured.Unstructured)) error {
+func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string,
+	take func(string, *unstructured.Unstructured)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	slots := make(chan struct{}, parallelGets)
@@ -76,7 +79,8 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 }
 
 // pick lists the objects of a type.
-func (t *Types) pick(ctx context.Context, of discovery.Resource, namespace string, keys []string, take func(string, *unstructured.Unstructured)) error {
+func (t *Types) pick(ctx context.Context, of discovery.Resource, namespace string, keys []string,
+	take func(string, *unstructured.Unstructured)) error {
 	wanted := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		wanted[key] = true

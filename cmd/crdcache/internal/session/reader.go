@@ -59,8 +59,8 @@ type Types struct {
 	httpClient *http.Client
 }
 
-// Find finds the types on the server. It gives what it finds together with the joined errors of the rest, and no
-// Types when there are none.
+// Find finds the types on the server. It gives what it finds together with the joined errors of the rest, and
+// no Types when there are none.
 func (r *Reader) Find(ctx context.Context) (*Types, error) {
 	resources, unresolved := r.Target.Resolve(ctx, r.types)
 	if len(resources) == 0 {
@@ -94,13 +94,14 @@ func (t *Types) Indexes() Indexes {
 	return found
 }
 
-// Caches makes an informer for each type, with these indexes. Of the options all but what the flags say is for the
-// caller.
+// Caches makes an informer for each type, with these indexes. Of the options all but what the flags say is
+// for the caller.
 func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 	options.Namespace, options.Defaults = t.reader.Target.Namespace, t.reader.cached
 	options.Resources = map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for gvr, compiled := range indexes {
-		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.CompileIndexes(compiled...)}
+		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.
+			CompileIndexes(compiled...)}
 	}
 	return NewCaches(t.Client, t.Resources, options)
 }
@@ -108,8 +109,10 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 // Show says how to print the objects.
 func (t *Types) Show(style print.Style) (print.SectionOptions, error) {
 	r := t.reader
-	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client), r.Target.Namespace, Selectors(r.cached), r.ErrOut)
-	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Target.Namespace, Loader: loader}, err
+	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client),
+		r.Target.Namespace, Selectors(r.cached), r.ErrOut)
+	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Target.Namespace,
+		Loader: loader}, err
 }
 
 // Indexes are those of the types that have any.
@@ -125,8 +128,9 @@ type Steps struct {
 	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
 
-// Sync finds the types, reads all of their objects while it shows on a terminal how far that is, and takes the steps.
-// Its error joins theirs with those of the types that failed, which do not keep the others from being used.
+// Sync finds the types, reads all of their objects while it shows on a terminal how far that is, and takes
+// the steps. Its error joins theirs with those of the types that failed, which do not keep the others from
+// being used.
 func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 	waiting, cancel := r.Target.Limit(ctx)
 	defer cancel()
@@ -145,14 +149,16 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return err
 		}
 	}
-	err := types.Sync(ctx, waiting, indexes, func(synced []Cache) error { return steps.Use(ctx, types, indexes, synced) })
+	err := types.Sync(ctx, waiting, indexes,
+		func(synced []Cache) error { return steps.Use(ctx, types, indexes, synced) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return errors.Join(unresolved, err)
 }
 
-// Sync reads all objects of the types, for as long as waiting lasts, and calls use with the caches that are synced.
+// Sync reads all objects of the types, for as long as waiting lasts, and calls use with the caches that are
+// synced.
 func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(synced []Cache) error) error {
 	cached, err := t.Caches(indexes, CacheOptions{})
 	if err != nil {
@@ -178,11 +184,13 @@ type page struct {
 	err     error
 }
 
-// Pages lists the objects of the first type in pages, in the order of the server, all as they were at one moment. While
-// one page is used the next one is read, and no more, so that a slow reader holds back the server. The first page may
-// take as long as waiting lasts, any other one --timeout. After an error there is nothing; the requests end with ctx,
-// and with the loop. Where ctx ends them before the last page, its cause is the error: what came is never taken for all.
-func (t *Types) Pages(ctx, waiting context.Context, client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
+// Pages lists the objects of the first type in pages, in the order of the server, all as they were at one
+// moment. While one page is used the next one is read, and no more, so that a slow reader holds back the
+// server. The first page may take as long as waiting lasts, any other one --timeout. After an error there is
+// nothing; the requests end with ctx, and with the loop. Where ctx ends them before the last page, its cause
+// is the error: what came is never taken for all.
+func (t *Types) Pages(ctx, waiting context.Context,
+	client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
 	from := t.reader.inNamespace(client, t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		reading, cancel := context.WithCancel(ctx)

@@ -60,7 +60,8 @@ func (f *ReadFlags) CompleteNamed(cmd *cobra.Command, many bool) {
 	cmd.ValidArgsFunction = f.completeNames(many, f.target.CompleteTypes(many, f.configs.ResourceNames))
 }
 
-// CompleteIndexes makes the shell complete the values of flags with names of indexes; suffix is what comes after one.
+// CompleteIndexes makes the shell complete the values of flags with names of indexes; suffix is what comes
+// after one.
 func (f *ReadFlags) CompleteIndexes(cmd *cobra.Command, suffix string, flags ...string) {
 	f.configs.Complete(cmd, suffix, flags...)
 }
@@ -73,7 +74,8 @@ func (f *ReadFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
 // NeedTypes is the check of the arguments of a verb that takes types.
 func NeedTypes(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
+		return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'",
+			cmd.CommandPath())
 	}
 	return nil
 }
@@ -83,9 +85,10 @@ func (f *ReadFlags) Streams(streams genericiooptions.IOStreams) genericiooptions
 	return f.target.Streams(streams)
 }
 
-// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it asks no API
-// server. Objects are cached as cached says, with the selectors of the flags.
-func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) (*Reader, error) {
+// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it
+// asks no API server. Objects are cached as cached says, with the selectors of the flags.
+func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
+	streams genericiooptions.IOStreams) (*Reader, error) {
 	r := &Reader{IOStreams: f.Streams(streams), cached: cached}
 	err := f.selectors.Apply(&r.cached)
 	if err != nil {
@@ -124,8 +127,10 @@ type CacheFlags struct {
 
 func (f *CacheFlags) add(set *pflag.FlagSet) {
 	f.set = set
-	set.StringVar(&f.cache, "cache", cacheAuto, "Whether the server that 'serve' runs may take the place of the cluster, for types that it keeps and is in contact about: auto asks it where there is one; none reads the cluster; PATH is the socket of a server that has to be there.")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "Say on stderr of each type whether a server or the cluster is read, and why.")
+	set.StringVar(&f.cache, "cache", cacheAuto,
+		"Whether the server that 'serve' runs may take the place of the cluster, for types that it keeps and is in contact about: auto asks it where there is one; none reads the cluster; PATH is the socket of a server that has to be there.")
+	set.BoolVarP(&f.verbose, "verbose", "v", false,
+		"Say on stderr of each type whether a server or the cluster is read, and why.")
 }
 
 func (f *CacheFlags) complete(cmd *cobra.Command) {
@@ -145,7 +150,10 @@ func (f *CacheFlags) validate(offline bool) error {
 		}
 	}
 	if f.cache != cacheAuto && f.cache != cacheNone && !strings.Contains(f.cache, "/") {
-		return exit.Usagef("--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints", f.cache, cacheAuto, cacheNone)
+		return exit.
+			Usagef(
+				"--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
+				f.cache, cacheAuto, cacheNone)
 	}
 	return nil
 }
@@ -176,7 +184,8 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 			return fmt.Errorf("--cache: %w", err)
 		}
 	}
-	r.Target.Config, err = local.NewTransport(r.server, r.Target.Config, func(text string) { r.Say("%s", text) })
+	r.Target.Config, err = local.NewTransport(r.server, r.Target.Config,
+		func(text string) { r.Say("%s", text) })
 	return err
 }
 

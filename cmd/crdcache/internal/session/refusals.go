@@ -15,9 +15,9 @@ import (
 // errRefused ends a wait for requests that will not be answered better next time.
 var errRefused = errors.New("the server calls the request wrong")
 
-// Refusals keeps commands from waiting for types of which the server calls the requests wrong. Informers go on asking
-// after a 400, as they do after any failure that may pass; but here it is the person's selector that is wrong. The zero
-// value is ready; its methods are safe for concurrent use.
+// Refusals keeps commands from waiting for types of which the server calls the requests wrong. Informers go
+// on asking after a 400, as they do after any failure that may pass; but here it is the person's selector
+// that is wrong. The zero value is ready; its methods are safe for concurrent use.
 type Refusals struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]chan struct{} // closed when the type is refused
@@ -59,9 +59,10 @@ func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
 	return r.types[gvr]
 }
 
-// WaitForSync waits until each of the types is settled or refused, or ctx ends. Types that are not synced are one
-// *dynamicinformer.NotSyncedError.
-func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory, gvrs ...schema.GroupVersionResource) error {
+// WaitForSync waits until each of the types is settled or refused, or ctx ends. Types that are not synced are
+// one *dynamicinformer.NotSyncedError.
+func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory,
+	gvrs ...schema.GroupVersionResource) error {
 	all := &dynamicinformer.NotSyncedError{}
 	for _, gvr := range gvrs {
 		err := r.waitForOne(ctx, factory, gvr)
@@ -69,7 +70,8 @@ func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Fac
 		switch {
 		case errors.As(err, &unsynced):
 			all.Missing = append(all.Missing, unsynced.Missing...)
-			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) { // otherwise the status says why
+			// otherwise the status says why
+			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) {
 				all.Cause = unsynced.Cause
 			}
 		case err != nil:
@@ -82,7 +84,8 @@ func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Fac
 	return all
 }
 
-func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Factory, gvr schema.GroupVersionResource) error {
+func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Factory,
+	gvr schema.GroupVersionResource) error {
 	r.mu.Lock()
 	refused := r.of(gvr)
 	r.mu.Unlock()

@@ -35,8 +35,9 @@ func (t *Target) discovery() (*discovery.Client, error) {
 	return discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
 }
 
-// Resolve looks up the types that names stand for, each once however many names it was given by. What it finds
-// comes together with the joined errors of the names that it does not; what a name leaves open is said on stderr.
+// Resolve looks up the types that names stand for, each once however many names it was given by. What it
+// finds comes together with the joined errors of the names that it does not; what a name leaves open is said
+// on stderr.
 func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
 	client, err := t.discovery()
 	if err != nil {
@@ -49,7 +50,10 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		if err != nil {
 			return nil, err
 		}
-		lookup = func(_ context.Context, name string) (discovery.Resolution, error) { return catalog.Resolve(name) }
+		lookup = func(_ context.Context,
+			name string) (discovery.Resolution, error) {
+			return catalog.Resolve(name)
+		}
 	}
 	var resources []discovery.Resource
 	var errs []error
@@ -78,14 +82,16 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	return resources, errors.Join(append(errs, t.Err())...)
 }
 
-// explainAbsent says what may help where nothing that is there looks like the name. Behind a type that is there it may
-// be meant as with kubectl, for an object.
+// explainAbsent says what may help where nothing that is there looks like the name. Behind a type that is
+// there it may be meant as with kubectl, for an object.
 func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) error {
 	switch {
 	case len(none.Suggestions) > 0:
 		return none
 	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
-		return fmt.Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s", none, none.Name)
+		return fmt.
+			Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s",
+				none, none.Name)
 	case t.Offline():
 		return fmt.Errorf("%w; the files have no object of it, nor its CustomResourceDefinition", none)
 	}
@@ -103,7 +109,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) && t.throttle.last.Load():
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		late := fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
+		late := fmt.Errorf("%w: the API server at %s did not tell within %v which types it has",
+			exit.ErrNotSynced, t.Config.Host, t.Timeout)
 		for _, cause := range exit.Split(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
 				return fmt.Errorf("%w: %w", late, cause)
@@ -111,17 +118,21 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 		}
 		return late
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w", t.Config.Host, context.DeadlineExceeded)
+		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w",
+			t.Config.Host, context.DeadlineExceeded)
 	case errors.As(err, &request):
 		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.hint())
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
-		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
-			t.Config.Host, status)
+		return fmt.
+			Errorf(
+				"the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
+				t.Config.Host, status)
 	case errors.As(err, &status) && apierrors.IsForbidden(status):
 		return err // it says who may not do what
 	}
 	// One of the two documents is enough to show what is wrong.
-	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", t.Config.Host, exit.Split(err)[0])
+	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w",
+		t.Config.Host, exit.Split(err)[0])
 }
 
 // explainThrottled names the answer 429 and its remedies, once for all requests that were answered so.
@@ -130,8 +141,10 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	if !errors.As(err, &status) {
 		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
-	busy := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
-		"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
+	busy := fmt.
+		Errorf(
+			"the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
+				"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", exit.ErrNotSynced, busy)
 	}
@@ -186,10 +199,13 @@ func SplitTypes(args []string) ([]string, error) {
 				return nil, exit.Usagef("%q has an empty type name", arg)
 			}
 			if parts := strings.Split(name, "/"); len(parts) == 3 {
-				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name, parts[2], parts[1], parts[0])
+				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name,
+					parts[2], parts[1], parts[0])
 			}
 			if of, object, is := strings.Cut(name, "/"); is {
-				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
+				return nil, exit.
+					Usagef(
+						"%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, exit.Usagef("%v", err)
@@ -202,8 +218,9 @@ func SplitTypes(args []string) ([]string, error) {
 	return types, nil
 }
 
-// throttle remembers whether the server's last answer was 429. client-go repeats such requests by itself, and its error
-// does not mention the 429 when the time is up. The zero value is ready; its methods are safe for concurrent use.
+// throttle remembers whether the server's last answer was 429. client-go repeats such requests by itself, and
+// its error does not mention the 429 when the time is up. The zero value is ready; its methods are safe for
+// concurrent use.
 type throttle struct{ last atomic.Bool }
 
 // wrap records the answers that a transport receives.

@@ -37,7 +37,8 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
 		"Read CRDs and objects from this file or directory instead of a cluster: YAML, JSON or JSON lines, also compressed by gzip or zstd; or a snapshot; - is standard input. May be repeated. Without --namespace all namespaces are read.")
-	set.BoolVar(&f.quiet, "quiet", false, "Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
+	set.BoolVar(&f.quiet, "quiet", false,
+		"Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
 }
@@ -89,8 +90,10 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 
 // clusterFlags say which cluster to use, and as whom.
 var clusterFlags = []string{
-	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid", "as-user-extra", "client-certificate", "client-key",
-	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "proxy-url", "disable-compression", "request-timeout",
+	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid",
+	"as-user-extra", "client-certificate", "client-key",
+	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "proxy-url",
+	"disable-compression", "request-timeout",
 }
 
 // RefuseAll refuses flags that name a place to read from, which has no meaning for a reason.
@@ -112,7 +115,8 @@ func (f *ServerFlags) validate() error {
 	if f.allNamespaces && f.config.namespace != "" {
 		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
 	}
-	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" && len(problems) > 0 {
+	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" &&
+		len(problems) > 0 {
 		return exit.Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
 	}
 	if err := f.config.validate(); err != nil {
@@ -124,9 +128,9 @@ func (f *ServerFlags) validate() error {
 	return nil
 }
 
-// kubeconfigFlags are the flags that say which server to use, and as whom. They are kubectl's, bound by clientcmd: the
-// ConfigFlags of cli-runtime link every type of k8s.io/api, OpenAPI and kustomize beside them, which makes for most of
-// the time of a build and two thirds of the program.
+// kubeconfigFlags are the flags that say which server to use, and as whom. They are kubectl's, bound by
+// clientcmd: the ConfigFlags of cli-runtime link every type of k8s.io/api, OpenAPI and kustomize beside them,
+// which makes for most of the time of a build and two thirds of the program.
 type kubeconfigFlags struct {
 	path      string
 	namespace string
@@ -143,8 +147,10 @@ func (k *kubeconfigFlags) add(set *pflag.FlagSet) {
 	names.AuthOverrideFlags.Password.LongName = ""
 	names.ContextOverrideFlags.Namespace.LongName = "" // clientcmd's takes namespace/NAME as well
 	clientcmd.BindOverrideFlags(&k.overrides, set, names)
-	set.StringVar(&k.path, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
-	set.StringVarP(&k.namespace, clientcmd.FlagNamespace, "n", "", "If present, the namespace scope for this CLI request")
+	set.StringVar(&k.path, clientcmd.RecommendedConfigPathFlag, "",
+		"Path to the kubeconfig file to use for CLI requests.")
+	set.StringVarP(&k.namespace, clientcmd.FlagNamespace, "n", "",
+		"If present, the namespace scope for this CLI request")
 	set.StringArrayVar(&k.userExtra, "as-user-extra", nil,
 		"User extras to impersonate for the operation, as key=value; this flag can be repeated to specify multiple values for the same key.")
 }
@@ -157,7 +163,8 @@ func (k *kubeconfigFlags) validate() error {
 		}
 	}
 	if d, err := clientcmd.ParseTimeout(k.overrides.Timeout); err != nil || d < 0 {
-		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end", k.overrides.Timeout)
+		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end",
+			k.overrides.Timeout)
 	}
 	return nil
 }
@@ -174,12 +181,14 @@ func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 		if overrides.AuthInfo.ImpersonateUserExtra == nil {
 			overrides.AuthInfo.ImpersonateUserExtra = map[string][]string{}
 		}
-		overrides.AuthInfo.ImpersonateUserExtra[key] = append(overrides.AuthInfo.ImpersonateUserExtra[key], value)
+		overrides.AuthInfo.ImpersonateUserExtra[key] = append(
+			overrides.AuthInfo.ImpersonateUserExtra[key], value)
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
 }
 
-// context names the context that tells which server to use; empty where there is none, or the flags name a server.
+// context names the context that tells which server to use; empty where there is none, or the flags name a
+// server.
 func (k *kubeconfigFlags) context(loader clientcmd.ClientConfig) (string, error) {
 	if k.overrides.ClusterInfo.Server != "" {
 		return "", nil

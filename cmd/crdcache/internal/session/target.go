@@ -38,7 +38,8 @@ type Target struct {
 	// fetched has the definition of each CRD that was fetched, by its schema.GroupResource.
 	fetched sync.Map
 	source  *offline.Source // nil for a cluster
-	// following is set once the files are followed: until then Err has what is wrong with them, and afterwards nobody asks.
+	// following is set once the files are followed: until then Err has what is wrong with them, and
+	// afterwards nobody asks.
 	following bool
 	paths     []string // of the files
 	// typesChanged, if set, is called when Follow finds types that no CRD defines.
@@ -47,14 +48,14 @@ type Target struct {
 
 const gcPercentOffline = 50
 
-// gcPercentSnapshot is that for a snapshot, whose objects are in memory only once, and come faster than the collector
-// takes the blocks that they come in.
+// gcPercentSnapshot is that for a snapshot, whose objects are in memory only once, and come faster than the
+// collector takes the blocks that they come in.
 const gcPercentSnapshot = 25
 
 // open reads files in place of a cluster.
 func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
-	// Nearly all of the heap are texts that hold no pointers, and stay: collecting it more often costs a tenth more time and
-	// saves a quarter of the memory.
+	// Nearly all of the heap are texts that hold no pointers, and stay: collecting it more often costs a
+	// tenth more time and saves a quarter of the memory.
 	debug.SetGCPercent(gcPercentOffline)
 	t.paths = paths
 	var err error
@@ -115,7 +116,9 @@ func (t *Target) FilesNotice() string {
 		}
 		return text + ". Nothing changes in it."
 	}
-	return fmt.Sprintf("Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
+	return fmt.
+		Sprintf(
+			"Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
 }
 
 // FilesTitle names the files in a word.
@@ -142,8 +145,8 @@ func (t *Target) Use(types ...schema.GroupResource) {
 	}
 }
 
-// Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that
-// no CRD defines, typesChanged is called. What is wrong with a file that changes is written to stderr.
+// Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come
+// that no CRD defines, typesChanged is called. What is wrong with a file that changes is written to stderr.
 func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	if t.source == nil {
 		return

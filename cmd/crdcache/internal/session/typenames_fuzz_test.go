@@ -10,12 +10,14 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// FuzzSplitTypes takes any two arguments: a type that is taken is one that was written, stands there once, and is taken
-// again by itself; what is refused is a mistake of usage that shows what was written.
+// FuzzSplitTypes takes any two arguments: a type that is taken is one that was written, stands there once,
+// and is taken again by itself; what is refused is a mistake of usage that shows what was written.
 func FuzzSplitTypes(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"certs", "cert,issuers"}, {"*.cert-manager.io", "*"}, {"certificates.v1.cert-manager.io", "Certificate"}, {",", ""}, {"a,,b", "a"},
-		{"gizmos/a", "x"}, {"a.b..c", ".a"}, {"*.*", "a.*"}, {"a b", "\x00"}, {"pods.", "é"}, {"a/b/c,", "%s"},
+		{"certs", "cert,issuers"}, {"*.cert-manager.io", "*"}, {"certificates.v1.cert-manager.io",
+			"Certificate"}, {",", ""}, {"a,,b", "a"},
+		{"gizmos/a", "x"}, {"a.b..c", ".a"}, {"*.*", "a.*"}, {"a b", "\x00"}, {"pods.",
+			"é"}, {"a/b/c,", "%s"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -29,7 +31,8 @@ func FuzzSplitTypes(f *testing.F) {
 		}
 		written := append(strings.Split(first, ","), strings.Split(second, ",")...)
 		for i, name := range types {
-			if !slices.Contains(written, name) || slices.Index(types, name) != i || strings.ContainsAny(name, ",/") {
+			if !slices.Contains(written, name) || slices.Index(types, name) != i ||
+				strings.ContainsAny(name, ",/") {
 				t.Errorf("%q, %q: %q has %q", first, second, types, name)
 			}
 		}

@@ -15,7 +15,8 @@ func (w *world) section(seed uint64, duration time.Duration) string {
 	fmt.Fprintf(&text, `%s, %s, %d processors, seed %d, with %d types of which %d come and go, %d objects, %d updates a second wanted, %d handlers:
 %d rounds of %s of weather, faults of up to %d s. The server took %d writes; %d failed, or got no answer.
 
-`, duration.Round(time.Minute), runtime.Version(), runtime.NumCPU(), seed, options.types, options.coming, options.objects, options.updates, options.handlers,
+`, duration.Round(time.Minute), runtime.Version(), runtime.NumCPU(), seed,
+		options.types, options.coming, options.objects, options.updates, options.handlers,
 		len(w.measurements), options.round, options.limit, w.written.done.Load(), w.written.failed.Load())
 	w.compared(&text)
 	text.WriteString("\n| what happened | times |\n|---|--:|\n")
@@ -52,7 +53,8 @@ func (w *world) compared(text *strings.Builder) {
 | watches, of these | %d | %d |
 | events delivered (repeats of a version) | %d (%d) | %d (%d) |
 | events that make no sense after those before, as an update that is another object | 0 | %d |
-`, options.types, options.stock, allMedian, allLongest, options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
+`, options.types, options.stock, allMedian, allLongest,
+		options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
 		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches,
 		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockNonsense)
 }

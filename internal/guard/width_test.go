@@ -1,0 +1,101 @@
+package guard
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// maxColumns is the width of a line of Go. A tab counts as four columns. The text of string literals and of
+// the expected output of examples does not count, because it cannot be broken.
+const maxColumns = 110
+
+// wideLines returns the numbers of the lines that exceed maxColumns.
+func wideLines(source []byte) []int {
+	widths := lineWidths(string(source))
+	var file token.FileSet
+	f := file.AddFile("", -1, len(source))
+	var s scanner.Scanner
+	s.Init(f, source, nil, scanner.ScanComments)
+	output := false
+	for {
+		pos, tok, literal := s.Scan()
+		line := f.Line(pos) - 1
+		switch tok {
+		case token.EOF:
+			return exceeding(widths)
+		case token.STRING:
+			for i, part := range strings.Split(literal, "\n") {
+				widths[line+i] -= columns(part)
+			}
+			output = false
+		case token.COMMENT:
+			output = output || strings.HasPrefix(literal, "// Output:")
+			if output {
+				widths[line] = 0
+			}
+		default:
+			output = false
+		}
+	}
+}
+
+func lineWidths(source string) []int {
+	var widths []int
+	for line := range strings.SplitSeq(source, "\n") {
+		widths = append(widths, columns(strings.TrimSuffix(line, "\r")))
+	}
+	return widths
+}
+
+func columns(text string) int {
+	return len([]rune(strings.ReplaceAll(text, "\t", "    ")))
+}
+
+// exceeding returns the numbers of the lines with more than maxColumns columns.
+func exceeding(widths []int) []int {
+	var lines []int
+	for i, width := range widths {
+		if width > maxColumns {
+			lines = append(lines, i+1)
+		}
+	}
+	return lines
+}
+
+func TestLinesAreNarrow(t *testing.T) {
+	var violations []string
+	for _, name := range files(t) {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		for _, line := range wideLines(read(t, name)) {
+			violations = append(violations, fmt.Sprintf("%s:%d has more than %d columns", name, line, maxColumns))
+		}
+	}
+	report(t, violations)
+}
+
+func TestWideLines(t *testing.T) {
+	long := strings.Repeat("é", maxColumns+1)
+	for name, tt := range map[string]struct {
+		source string
+		want   string
+	}{
+		"code":               {"package p\nvar a" + long + " = 1\n", "[2]"},
+		"tabs":               {"package p\n" + strings.Repeat("\t", maxColumns/4+1) + "\n", "[2]"},
+		"as wide as allowed": {"package p\n// " + long[:2*(maxColumns-3)] + "\n", "[]"},
+		"comment":            {"package p\n\n// " + long + "\n", "[3]"},
+		"string":             {"package p\nvar a = \"" + long + "\"\n", "[]"},
+		"raw string":         {"package p\nvar a = `x\n" + long + "\n` + b" + long + "\n", "[4]"},
+		"expected output":    {"package p\n// Output:\n// " + long + "\nvar a int\n// " + long + "\n", "[5]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := fmt.Sprint(wideLines([]byte(tt.source))); got != tt.want {
+				t.Errorf("the lines %s are too wide, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,3 +1,3 @@
-// Package capture reads types from an API server page by page, as they are at one resource version, and saves
-// them in snapshots.
+// Package capture lists types from an API server in pages, each at one resource version, and saves them in
+// snapshots.
 package capture

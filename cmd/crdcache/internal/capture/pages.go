@@ -19,43 +19,41 @@ import (
 )
 
 const (
-	// mostObjects and fewestObjects are how many objects are asked for at a time, and pageBytes what a page
-	// should have: a page is in memory.
+	// A page has minPageSize to maxPageSize objects and about pageBytes bytes, because it is held in memory.
 	mostObjects, fewestObjects = 500, 10
 	pageBytes                  = 4 << 20
-	// acceptTable asks for objects with the rows that the server prints, and takes a list of a server that
-	// prints none.
+	// acceptTable requests objects with table rows and accepts a list from servers without tables.
 	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	acceptList  = "application/json"
 )
 
-// Reader reads lists of an API server.
+// Reader lists types of an API server.
 type Reader struct {
-	// Client reads any path.
+	// Client can request any path.
 	Client rest.Interface
-	// Namespace is the only one that is read; empty for all.
+	// Namespace limits the objects. Empty means all.
 	Namespace string
 }
 
-// Page is a part of a list.
+// Page is a page of a list.
 type Page struct {
-	// Version is the resource version that all pages of a list have.
+	// Version is the resource version of the whole list.
 	Version string
-	// Columns are those of the rows; none without rows.
+	// Columns are the columns of the rows. They are empty without rows.
 	Columns []metav1.TableColumnDefinition
 	Items   []Item
 }
 
-// Item is an object in JSON, with its row if there is one.
+// Item is an object in JSON with its optional row.
 type Item struct {
 	Object json.RawMessage
 	Cells  []json.RawMessage
-	// key and created are those of the object, for one with a row.
+	// key and created are set for items with a row.
 	key     string
 	created time.Time
 }
 
-// list is a list or a table as a server sends it.
+// list is a list or a table from a server.
 type list struct {
 	Kind     string                         `json:"kind"`
 	Metadata metav1.ListMeta                `json:"metadata"`
@@ -67,9 +65,9 @@ type list struct {
 	} `json:"rows"`
 }
 
-// Pages lists a type, with rows if printed is set, until the first error. All pages are of the same moment:
-// when the server cannot go on with the list the error is that it is gone (410), and what came is no part of
-// any other list.
+// Pages lists a type, with rows if printed is set, until the first error. All pages have the same resource
+// version. If the server cannot continue the list, the error is 410 Gone, and the received pages must be
+// discarded.
 func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		next, limit, version := "", fewestObjects, ""
@@ -94,7 +92,7 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 				return
 			}
 			if next == "" && read.Metadata.Continue != "" && limit < mostObjects && !page.ordered() {
-				// the server prints a page in an order of its own, which should be that of all
+				// the server sorts each page, but the whole list should be sorted
 				limit = mostObjects
 				continue
 			}
@@ -109,7 +107,6 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 	}
 }
 
-// request asks for a page.
 func (r *Reader) request(of discovery.Resource, printed bool, limit int, next string) *rest.Request {
 	path := []string{"api", of.GVR.Version}
 	if of.GVR.Group != "" {
@@ -130,7 +127,7 @@ func (r *Reader) request(of discovery.Resource, printed bool, limit int, next st
 	return request.Resource(of.GVR.Resource)
 }
 
-// bodyOf is what the server answered. Where it refused, Error reads its words, and Raw does not.
+// bodyOf returns the body of an answer. Only Error decodes the status of a refused request.
 func bodyOf(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -138,7 +135,6 @@ func bodyOf(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
-// page is what a list has.
 func (l *list) page() (*Page, error) {
 	page := &Page{Version: l.Metadata.ResourceVersion}
 	if l.Kind != "Table" {
@@ -160,10 +156,10 @@ func (l *list) page() (*Page, error) {
 	return page, nil
 }
 
-// ordered reports whether the items are in the order of their keys, as far as those are known.
+// ordered reports whether the items are sorted by key, if the keys are known.
 func (p *Page) ordered() bool {
 	return slices.IsSortedFunc(p.Items, func(a, b Item) int { return strings.Compare(a.key, b.key) })
 }
 
-// row is the row of an item as files have it.
+// row returns the row of an item in the form of snapshot files.
 func (p *Page) row(i Item) ([]byte, error) { return snapshot.Cells(p.Columns, i.Cells, i.created) }

@@ -14,18 +14,18 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// Redaction says what is left out of the objects of a type.
+// Redaction defines the fields to omit from the objects of a type.
 type Redaction struct {
-	// Type is a name as people type it.
+	// Type is a type name as users write it.
 	Type string `json:"type"`
-	// Paths are fields, as in '.spec.token' or '.spec.users[*].password'.
+	// Paths are fields, such as '.spec.token' or '.spec.users[*].password'.
 	Paths []string `json:"paths"`
 }
 
-// Secrets leaves out what Secrets keep.
+// Secrets omits the data of Secrets.
 var Secrets = Redaction{Type: "secrets.v1.", Paths: []string{".data", ".stringData"}}
 
-// ParseRedactions reads a config: "redact:" with a list of types and paths.
+// ParseRedactions parses a config with "redact:" and a list of types and paths.
 func ParseRedactions(text []byte) ([]Redaction, error) {
 	var config struct {
 		Redact []Redaction `json:"redact"`
@@ -47,16 +47,16 @@ func ParseRedactions(text []byte) ([]Redaction, error) {
 	return config.Redact, nil
 }
 
-// prune leaves out the paths, and the annotation in which kubectl keeps a copy of the whole object.
+// prune removes the paths, and the annotation with kubectl's copy of the object.
 func (r Redaction) prune() dynamicinformer.Prune {
 	return dynamicinformer.Prune{Paths: r.paths(),
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
 }
 
-// managedFields names the items of lists and sets by their values, and would tell what is left out of them.
+// managedFields contains the values of set items and list keys, and can reveal omitted values.
 const managedFields = ".metadata.managedFields"
 
-// paths are all that are left out. Secrets have no lists.
+// paths returns all omitted paths. Secrets have no lists.
 func (r Redaction) paths() []string {
 	if r.Type == Secrets.Type {
 		return r.Paths
@@ -64,13 +64,13 @@ func (r Redaction) paths() []string {
 	return append(slices.Clone(r.Paths), managedFields)
 }
 
-// Redactor leaves parts out of objects.
+// Redactor removes fields from objects.
 type Redactor struct {
 	all   []snapshot.Redaction
 	types map[schema.GroupResource][]Redaction
 }
 
-// Add has objects of types redacted, and events in both of the forms in which they are served.
+// Add redacts the objects of types. Events are redacted in both of their API groups.
 func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
@@ -86,8 +86,8 @@ func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	}
 }
 
-// shows reports whether what the server prints of a type may be kept: a column may show what is left out.
-// Those of Secrets show how many values there are.
+// keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
+// of Secrets show only the number of values.
 func (r *Redactor) shows(of schema.GroupResource) bool {
 	for _, one := range r.types[of] {
 		if one.Type != Secrets.Type {
@@ -97,7 +97,7 @@ func (r *Redactor) shows(of schema.GroupResource) bool {
 	return true
 }
 
-// redact leaves parts out of an object.
+// redact removes fields from an object.
 func (r *Redactor) redact(of schema.GroupResource, object []byte) ([]byte, error) {
 	rules := r.types[of]
 	if len(rules) == 0 {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestRedactLeavesNoCopy: what is left out is also in the annotation of kubectl, and, as the key of a list or
-// the item of a set, in managedFields.
+// TestRedactLeavesNoCopy checks that omitted values do not remain in kubectl's annotation or in
+// managedFields.
 func TestRedactLeavesNoCopy(t *testing.T) {
 	gizmos := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
 	var r Redactor
@@ -31,8 +31,7 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 	}
 }
 
-// TestRedactEvents: events are served by two groups, of which one is named; neither tells what is left out of
-// it.
+// TestRedactEvents checks that redacting events of one group also redacts the other group.
 func TestRedactEvents(t *testing.T) {
 	core, group := events[0], events[1]
 	objects := map[schema.GroupResource]string{

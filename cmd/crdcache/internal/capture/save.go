@@ -21,39 +21,38 @@ import (
 )
 
 const (
-	// parallel is how many types are read at a time. Each has a page in memory.
+	// parallel bounds the types that are listed concurrently. Each has a page in memory.
 	parallel = 4
-	// attempts is how often a list is begun that the server cannot go on with.
+	// attempts is the number of times that an expired list is restarted.
 	attempts = 3
 )
 
-// Saver saves types in a file.
+// Saver saves types in a snapshot.
 type Saver struct {
 	Reader
 	Writer *snapshot.Writer
-	// Known are all types of the server, and Types those whose objects are saved, beside the definitions of
-	// types.
+	// Known are all types of the server. Types are the types to save, in addition to CRDs and APIServices.
 	Known, Types []discovery.Resource
-	// OneByOne reads one type after another, so that equal content makes equal files.
+	// OneByOne reads one type after another, so that equal content gives equal files.
 	OneByOne bool
 	Redactor Redactor
-	// Warn is told what is not as it should be, and no failure.
+	// Warn is called with warnings.
 	Warn func(text string)
 
-	defined map[string]bool // names of CRDs; nil: they may not be read
+	defined map[string]bool // names of CRDs; nil if they cannot be read
 	done    atomic.Int64
 	all     int
 }
 
-// Progress is how many types are saved.
+// Progress returns the number of saved types.
 func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.all }
 
-// apiServices tell which servers answer for groups; what follows types asks for them.
+// apiServices define the servers of API groups. Clients that follow types read them.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
-// Save saves the types, those that definitions and servers of types are, and of all other types that they
-// were not saved. The error joins those of the types that could not be read, which the file has as well; it
-// has failed as a whole where failed is set.
+// Save saves Types, CRDs and APIServices, and marks all other types as not saved. The returned error joins
+// the errors of the types that could not be read, which the file also contains. failed is set if there is no
+// usable snapshot.
 func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	s.Writer.SetAbout(func(about *snapshot.About) {
 		about.Server = s.server(ctx)
@@ -78,7 +77,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		errs = append(errs, err)
 	}
 	if len(types) > 0 && types[0].GVR == crd.GVR {
-		save(types[0]) // it tells how the others are printed
+		save(types[0]) // it determines how the other types are printed
 		types = types[1:]
 	}
 	slots := make(chan struct{}, parallel)
@@ -105,8 +104,8 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	return len(errs) > 0 && len(errs) == len(asked), errors.Join(errs...)
 }
 
-// plan is what is saved, definitions first, and what of it was asked for. All other types are recorded as not
-// saved.
+// plan returns the types to save, CRDs first, and the requested ones among them. It records all other types
+// as not saved.
 func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersionResource]bool) {
 	asked = map[schema.GroupVersionResource]bool{}
 	for _, of := range s.Types {
@@ -146,12 +145,12 @@ func forbidden(message string) metav1.Status {
 
 var errWriting = errors.New("writing the snapshot")
 
-// miss records why a type is not in the file.
+// recordMissing records why a type is not in the file.
 func (s *Saver) miss(of discovery.Resource, why metav1.Status, unasked bool) {
 	_ = s.Writer.Miss(typeOf(of), why, unasked) // the Writer keeps its error
 }
 
-// save saves a type. Its error says why the objects could not be read, which the file then says as well.
+// save saves a type. If its objects cannot be read, it records the reason in the file and returns it.
 func (s *Saver) save(ctx context.Context, of discovery.Resource) error {
 	var err error
 	for range attempts {
@@ -172,7 +171,7 @@ func (s *Saver) save(ctx context.Context, of discovery.Resource) error {
 	return fmt.Errorf("%s: %w", gr, err)
 }
 
-// attempt reads a type and writes it.
+// attempt lists a type and writes it.
 func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 	gr := of.GVR.GroupResource()
 	section := s.Writer.Begin(typeOf(of))
@@ -212,7 +211,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 	return nil
 }
 
-// writing tells an error of the file, which no type can be added to any more, from one of an object.
+// writeError marks an error of the file, which prevents further writes.
 func (s *Saver) writing(err error) error {
 	if s.Writer.Err() == nil {
 		return err
@@ -231,7 +230,6 @@ func addName(names map[string]bool, object json.RawMessage) map[string]bool {
 	return names
 }
 
-// typeOf is a type as files have it.
 func typeOf(r discovery.Resource) snapshot.Type {
 	return snapshot.Type{
 		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
@@ -241,7 +239,7 @@ func typeOf(r discovery.Resource) snapshot.Type {
 	}
 }
 
-// Events are served twice, with other names of some fields. What is left out of one is left out of the other.
+// Events are served by two groups with different field names. A path of one is also omitted from the other.
 var (
 	events      = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 	eventFields = [][2]string{
@@ -252,7 +250,7 @@ var (
 	}
 )
 
-// twins adds to events those of the other group, and their paths by the other names.
+// withEventTwins adds the other group of events and its names of the paths.
 func twins(what Redaction, of []schema.GroupResource) (Redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(of, func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
 		return what, of
@@ -273,11 +271,10 @@ func twins(what Redaction, of []schema.GroupResource) (Redaction, []schema.Group
 	return what, of
 }
 
-// firstField is the beginning of a path with the name of a field: .name or ['name'].
+// firstField matches the first field of a path: .name or ['name'].
 var firstField = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[])`)
 
-// otherEventField is a path of events by the name that its field has in the other group; empty where it has
-// none.
+// otherEventField returns the path with the field name of the other group, or "".
 func otherEventField(path string) string {
 	at := firstField.FindStringSubmatchIndex(path)
 	if at == nil {

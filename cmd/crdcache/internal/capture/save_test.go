@@ -20,7 +20,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// saved saves all types of a server with so many gizmos, whose handler is wrapped, and reads the file.
+// saved saves all types of a server with the given number of gizmos, and opens the file. wrap wraps the
+// server's handler.
 func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
@@ -67,7 +68,7 @@ func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*sna
 	return file, told
 }
 
-// onGizmos answers some of the requests for gizmos.
+// onGizmos intercepts requests for gizmos.
 func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +89,7 @@ func status(w http.ResponseWriter, code int, reason string) bool {
 
 var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos"}}.GroupResource()
 
-// TestPages: a type of several pages is saved as a whole.
+// TestPages saves a type of several pages.
 func TestPages(t *testing.T) {
 	var asked atomic.Int32
 	file, err := saved(t, 1234,
@@ -105,7 +106,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestExpired: a list that the server cannot go on with is begun anew, and nothing of the first one is saved.
+// TestExpired restarts an expired list and discards its pages.
 func TestExpired(t *testing.T) {
 	var expired atomic.Bool
 	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
@@ -123,7 +124,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestOtherMoment: pages of another resource version are no part of a list.
+// TestOtherMoment rejects a page of another resource version.
 func TestOtherMoment(t *testing.T) {
 	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {
@@ -143,8 +144,7 @@ func TestOtherMoment(t *testing.T) {
 	}
 }
 
-// TestRefused: why a type could not be read is told, and in the file in the words of the server; the others
-// are saved.
+// TestRefused returns the server's error for a type, records it in the file, and saves the others.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		code         int
@@ -174,7 +174,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoJSON: an answer that is no list is an error.
 func TestNoJSON(t *testing.T) {
 	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`,
 		`{"kind":"Table","rows":[{"object":7}]}`} {

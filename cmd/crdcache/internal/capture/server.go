@@ -9,10 +9,10 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// acceptDiscovery asks for discovery in the aggregated form.
+// acceptDiscovery requests aggregated discovery.
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// server is what the cluster says of itself, as far as it does.
+// server returns the available information about the cluster.
 func (s *Saver) server(ctx context.Context) snapshot.Server {
 	server := snapshot.Server{Host: s.Client.Get().AbsPath("/").URL().Host,
 		Documents: map[string]json.RawMessage{}}
@@ -27,7 +27,7 @@ func (s *Saver) server(ctx context.Context) snapshot.Server {
 		}
 	}
 	if len(server.Documents) < 2 {
-		server.Documents = nil // one without the other would hide types
+		server.Documents = nil // one document without the other would hide types
 	}
 	var system metav1.PartialObjectMetadata
 	text, err := s.Client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept",

@@ -32,10 +32,10 @@ const (
 	zonesPath  = "/apis/example.com/v1/zones"
 )
 
-// young is the age of an object that a test has just created.
+// young matches the age of a new object.
 var young = regexp.MustCompile(`\b\d+s\b`)
 
-// newCluster serves a namespaced and a cluster-scoped type, of which the first has printer columns.
+// newCluster serves a namespaced type with printer columns and a cluster-scoped type.
 func newCluster(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := apitest.New(t,
@@ -81,13 +81,13 @@ func object(kind, namespace, name string, spec map[string]any) *unstructured.Uns
 	return u
 }
 
-// result is what came of a command line.
+// result is the result of a command line.
 type result struct {
 	code        int
 	out, errOut string
 }
 
-// expect checks the exit code, and that stdout is this.
+// expect checks the exit code and stdout.
 func (r result) expect(t *testing.T, code int, out string) {
 	t.Helper()
 	if r.code != code || r.out != out {
@@ -95,7 +95,7 @@ func (r result) expect(t *testing.T, code int, out string) {
 	}
 }
 
-// crdcache runs a command line without any kubeconfig of the machine's.
+// crdcache runs a command line without the machine's kubeconfig.
 func crdcache(t *testing.T, args ...string) result {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -105,8 +105,8 @@ func crdcache(t *testing.T, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-// TestUsageErrors: whatever is wrong with a command line is said in one line, without asking a server,
-// and nothing goes to stdout.
+// TestUsageErrors checks that an invalid command line gives one line on stderr, nothing on stdout, and no
+// request.
 func TestUsageErrors(t *testing.T) {
 	tests := map[string]struct {
 		args []string
@@ -166,7 +166,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestHelpAsksNobody: help works without a cluster and without a kubeconfig that can be read.
+// TestHelpWithoutCluster prints help without a cluster or a valid kubeconfig.
 func TestHelpAsksNobody(t *testing.T) {
 	server := newCluster(t)
 	before := len(server.Requests())
@@ -259,7 +259,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a server that is not there is said with its address, once.
+// TestUnreachable prints the address of an unreachable server once.
 func TestUnreachable(t *testing.T) {
 	server := newCluster(t)
 	url := server.URL
@@ -272,7 +272,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the end of the context ends the command wherever it is, and is all that is said.
+// TestInterrupted checks that an interrupt ends the command in every phase, with one message.
 func TestInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		t.Run(name, func(t *testing.T) {

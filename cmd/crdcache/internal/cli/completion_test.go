@@ -14,8 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no
-// error.
+// TestCompletion completes types, config names, indexes, namespaces and contexts, without errors.
 func TestCompletion(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -93,8 +92,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionReadsMetadata: no more than metadata is read for the names of objects, and a server that does
-// not answer costs a few seconds.
+// TestCompletionReadsMetadata checks that completion reads only metadata, and gives up on an unresponsive
+// server after some seconds.
 func TestCompletionReadsMetadata(t *testing.T) {
 	server := newShop(t)
 	behind, err := url.Parse(server.URL)

@@ -15,7 +15,7 @@ const (
 	demoConfig = "../../../../testdata/indexes/platform.yaml"
 )
 
-// broken is the demo config with a misspelt field.
+// broken returns the demo config with a misspelled field.
 func broken(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(demoConfig)
@@ -25,7 +25,7 @@ func broken(t *testing.T) string {
 	return write(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
 }
 
-// TestValidate: a good config is said to be good, and with what it was compared.
+// TestValidate accepts valid configs and prints the schemas used.
 func TestValidate(t *testing.T) {
 	r := crdcache(t, "validate", demoConfig)
 	r.expect(
@@ -35,8 +35,8 @@ func TestValidate(t *testing.T) {
 	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, exit.OK, "[]\n")
 }
 
-// TestValidateFindings: findings go to stderr with a mark below the place, or to stdout as JSON; the exit
-// code tells either way.
+// TestValidateFindings prints findings with a caret to stderr, or as JSON to stdout. Both have the same exit
+// code.
 func TestValidateFindings(t *testing.T) {
 	file := broken(t)
 	r := crdcache(t, "validate", file, "--crds", demoCRDs)
@@ -64,20 +64,20 @@ func TestValidateFindings(t *testing.T) {
 	}
 }
 
-// TestValidateLive: the schemas of a cluster are read, of the groups that matter alone.
+// TestValidateLive compares with the cluster's schemas, and lists only the needed groups.
 func TestValidateLive(t *testing.T) {
 	server := newCluster(t)
 	config := func(path string) string {
 		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 			{name: gizmos, match: {group: example.com, version: v1, resource: gizmos}, indexes: [{name: x, path: `+path+`}]}]}}`)
 	}
-	// The definition there has no schema: that is a warning.
+	// A definition without a schema is a warning.
 	r := crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
 	r.expect(t, exit.OK, "valid: 1 resource, 1 index; compared with the cluster's types\n")
 	if !strings.HasPrefix(r.errOut, "warning: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
-	// What is absent is so in the cluster, and not in files that were given.
+	// The message names the cluster, not files.
 	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 		{name: a, match: {group: example.org, resource: lamps}, optional: true},
 		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
@@ -95,7 +95,7 @@ func TestValidateLive(t *testing.T) {
 	}
 }
 
-// TestSuggest: what is proposed is valid, and names the columns of the CRD.
+// TestSuggest suggests a valid config with the columns of the CRD.
 func TestSuggest(t *testing.T) {
 	r := crdcache(t, "suggest", "workloads", "rt", "Release.demo.crdcache.dev", "--crds", demoCRDs)
 	if r.code != exit.OK || r.errOut != "" {
@@ -116,8 +116,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestLive: the CRD comes from the cluster; a type without one is reported and does not stop the
-// others.
+// TestSuggestLive reads the CRD from the cluster and reports types without a CRD.
 func TestSuggestLive(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)

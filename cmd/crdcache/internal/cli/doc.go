@@ -1,5 +1,5 @@
-// Package cli is the command line: the root command, the verbs, each in a file of its name and in more that
-// begin with it, and the one place where an error becomes a line on stderr and an exit code.
+// Package cli implements the command line: the root command, the verbs (each in the files that start with its
+// name), and the conversion of errors into messages and exit codes.
 package cli
 
 //go:generate go run ../reference -page ../../../../docs/cli.md

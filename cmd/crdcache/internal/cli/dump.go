@@ -21,7 +21,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// dumpFlags are the flags of dump.
 type dumpFlags struct {
 	reader *session.ReadFlags
 	style  print.StyleFlags
@@ -31,7 +30,6 @@ type dumpFlags struct {
 	ignoreNotFound bool
 }
 
-// newDump returns the command.
 func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &dumpFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -70,16 +68,16 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// dumpOptions are what flags and arguments amount to.
+// dumpOptions are the validated flags and arguments of dump.
 type dumpOptions struct {
 	*session.Reader
 	style print.Style
 	watch bool
 
 	named []session.Named
-	// lists says that types are given with commas, behind which no names are meant.
+	// commaList is set if types are separated by commas, so that no object names can follow.
 	lists          bool
-	order          *print.Order // nil for that of the API server
+	order          *print.Order // nil for the API server's order
 	ignoreNotFound bool
 }
 
@@ -114,12 +112,12 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	for i := range o.named {
-		o.named[i].Type = o.TypeNames()[i] // what a resource of the config is called there
+		o.named[i].Type = o.TypeNames()[i] // config names are translated
 	}
 	return o, nil
 }
 
-// checkWatch refuses what does not go together with --watch.
+// checkWatch rejects flags that are incompatible with --watch.
 func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	switch {
 	case o.ignoreNotFound:
@@ -135,8 +133,7 @@ func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	return (follow.Options{Style: o.style}).Check()
 }
 
-// run gets the objects that are named, or reads the types and prints those that can be read; with --watch it
-// prints then those that change.
+// run prints named objects, or the objects of types, and with --watch their changes.
 func (o *dumpOptions) run(ctx context.Context) error {
 	if o.watch {
 		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
@@ -177,20 +174,18 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	return print.Sections(ctx, sections, options)
 }
 
-// maxRows is how many rows are asked for at once where the reader of a pipe may want no more than the first
-// ones.
+// maxRows bounds the rows requested at once for a pipe, whose reader can stop early.
 const maxRows = 5000
 
-// askServer prints a table by the rows of the server that keeps the type, and reports whether it has. Of
-// types that are built in it has none, and csv has dates where its rows have ages: for these, objects are
-// read.
+// printServerRows prints a table from the rows of the local cache server, and reports whether it did. The
+// server has no rows for built-in types, and its rows have ages where CSV has dates.
 func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
 		return false, nil
 	}
 	from, answer, err := o.rows(ctx)
 	if err != nil || answer == nil {
-		return false, nil // whoever reads the objects tells of the server
+		return false, nil // the fallback reports why the server was not used
 	}
 	defer answer.Close()
 	if len(answer.Columns) == 0 {
@@ -205,7 +200,7 @@ func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
 }
 
-// rows asks the server; nil where it is not to be asked.
+// queryRows requests the rows from the local cache server. It returns nil if they are not usable.
 func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -234,8 +229,7 @@ func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer
 	return from, answer, err
 }
 
-// get gets objects by their names and prints them, as kubectl get does: one alone as it is, several as a
-// list.
+// get prints named objects as kubectl get does: a single object alone, several as a list.
 func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 	types, all, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
@@ -263,7 +257,7 @@ func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 	return errors.Join(err, print.Sections(ctx, sections, options))
 }
 
-// section is the named objects, in the order of their names unless another is requested.
+// section returns named objects in the requested order, by default as named.
 func (o *dumpOptions) section(got session.Got) (print.Section, error) {
 	objects, err := got.Objects, error(nil)
 	if o.order != nil {
@@ -283,8 +277,7 @@ func (o *dumpOptions) section(got session.Got) (print.Section, error) {
 	}}, err
 }
 
-// meant gets what arguments name that looked like types, when behind one type none of them is one: TYPE NAME,
-// as kubectl takes it.
+// getAsNames treats unknown types after a single type as object names, as kubectl does.
 func (o *dumpOptions) meant(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
@@ -305,7 +298,7 @@ func (o *dumpOptions) meant(ctx context.Context, types *session.Types,
 	return true, withTypes(err, absent)
 }
 
-// withTypes says of objects that are not there what types may have been meant.
+// suggestTypes adds the suggested types to NotFound errors of objects.
 func withTypes(err error, absent map[string]*discovery.NoMatchError) error {
 	errs := exit.Split(err)
 	for i, one := range errs {

@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestDumpNamed: objects that are named are got, and printed as kubectl get prints them; nothing is listed
-// for it.
+// TestDumpNamed gets named objects without a list, and prints them as kubectl get does.
 func TestDumpNamed(t *testing.T) {
 	server := newCluster(t)
 	for i, name := range []string{"a", "b", "c"} {
@@ -74,8 +73,7 @@ func TestDumpNamed(t *testing.T) {
 	}
 }
 
-// TestDumpDefinitions: behind their type, the names of CustomResourceDefinitions are not taken for the types
-// that they define.
+// TestDumpDefinitions treats arguments after the CRD type as names of CRDs.
 func TestDumpDefinitions(t *testing.T) {
 	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n",
 		"customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
@@ -100,7 +98,7 @@ func TestDumpDefinitions(t *testing.T) {
 	}
 }
 
-// TestDumpOfConfig: the name of a resource of the config stands for its type in front of names, too.
+// TestDumpOfConfig accepts a config resource as the type of named objects.
 func TestDumpOfConfig(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red"}))
@@ -116,7 +114,7 @@ func TestDumpOfConfig(t *testing.T) {
 	r.expect(t, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n")
 }
 
-// TestDumpOne: one object that is named is printed as it is, not as a list of one.
+// TestDumpOne prints a single named object alone, not as a list.
 func TestDumpOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "north", nil))
@@ -137,7 +135,7 @@ func TestDumpOne(t *testing.T) {
 	}
 }
 
-// TestDumpSorted: --sort-by orders as kubectl does.
+// TestDumpSorted sorts as kubectl get --sort-by does.
 func TestDumpSorted(t *testing.T) {
 	server := newCluster(t)
 	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {

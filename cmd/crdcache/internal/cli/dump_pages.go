@@ -15,26 +15,25 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first
-// ones.
+// pageStream prints the objects of one type page by page to a pipe, whose reader can stop early.
 type flow struct {
 	*dumpOptions
 	types *session.Types
 
 	pages iter.Seq2[[]unstructured.Unstructured, error]
-	last  string // the greatest key that was printed
-	// unordered says that the pages did not come in the order of keys.
+	last  string // greatest printed key
+	// unordered is set if the pages are not sorted by key.
 	unordered bool
 }
 
-// flows reports whether objects can be printed before all of them have been read.
+// canStream reports whether objects can be printed before all are read.
 func (o *dumpOptions) flows(types *session.Types) bool {
 	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Flows() &&
 		print.IsPipe(o.Out)
 }
 
-// flow prints the objects of a type page by page. It reports false, having printed nothing, if there is no
-// first page: a sync tries again, and has better errors.
+// streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
+// fails: a sync retries and has better errors.
 func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
 	options, err := types.Show(o.style)
 	if err != nil {
@@ -67,7 +66,7 @@ func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (
 	return true, err
 }
 
-// continued returns the first page and those that next returns.
+// withFirst returns the first page followed by the pages of next.
 func continued(first []unstructured.Unstructured,
 	next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
 	return func(yield func([]unstructured.Unstructured, error) bool) {
@@ -77,7 +76,7 @@ func continued(first []unstructured.Unstructured,
 	}
 }
 
-// each prints the pages. Each page is written before the next one is awaited.
+// each prints the pages, and writes each page before it waits for the next.
 func (f *flow) each(ctx context.Context, w *print.Writer) error {
 	for page, err := range f.pages {
 		switch {
@@ -102,8 +101,8 @@ func (f *flow) each(ctx context.Context, w *print.Writer) error {
 	return nil
 }
 
-// tryAgain leaves what failed to a sync, unless the time for waiting is up: then the error names what was
-// waited for.
+// retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
+// reason of the wait.
 func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wait string,
 	err error) (done bool, _ error) {
 	if waiting.Err() == nil {
@@ -117,8 +116,8 @@ func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wa
 		Cause: context.Cause(waiting)}
 }
 
-// rowsOfPages returns the client that lists the pages, and a func that returns their rows once the first page
-// is listed.
+// rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
+// the first page.
 func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
 	loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
 	var rows print.Rows
@@ -135,8 +134,8 @@ func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
 	return types.Client, func() print.Rows { return rows }, nil
 }
 
-// rest prints the objects after the pages if the next page is lost: a list can be continued only for some
-// minutes, and a reader may be slow. Printed objects stay as they are; the rest is read anew.
+// printRest prints the objects after the last page when a list expires because the reader is slow. It reads
+// the current state of the remaining objects.
 func (f *flow) rest(ctx context.Context, w *print.Writer, why error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestServeDumpsRows: tables that come as rows are those of objects, in their order and with the warnings of
-// their version.
+// TestServeDumpsRows compares tables from the server's rows with tables from objects, including order and
+// deprecation warnings.
 func TestServeDumpsRows(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)

@@ -16,8 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestTypes: types may come as arguments or with commas, under any of their names, and are printed once, in
-// the order in which they were named first.
+// TestTypes accepts types as arguments or comma-separated, under all of their names, and prints each once.
 func TestTypes(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
@@ -42,7 +41,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestNamespaceAndScope: a namespace limits namespaced types and leaves the others alone.
+// TestNamespaceAndScope applies --namespace only to namespaced types.
 func TestNamespaceAndScope(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
@@ -96,7 +95,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestManagedFields: they are left out unless they are asked for, as with kubectl.
+// TestManagedFields omits managed fields by default, as kubectl does.
 func TestManagedFields(t *testing.T) {
 	server := newCluster(t)
 	managed := object("Gizmo", "web", "a", nil)
@@ -113,7 +112,7 @@ func TestManagedFields(t *testing.T) {
 	}
 }
 
-// TestEmpty: nothing to print is no failure; for people it is said on stderr, and a list is complete.
+// TestEmpty succeeds without objects: tables print a message on stderr, lists are complete.
 func TestEmpty(t *testing.T) {
 	server := newCluster(t)
 	for name, tt := range map[string]struct {
@@ -140,7 +139,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestFailuresOfTypes: what can't be read is said, decides the exit code, and leaves the others alone.
+// TestFailuresOfTypes reports unreadable types, and prints the others.
 func TestFailuresOfTypes(t *testing.T) {
 	answer := func(status int) []apitest.Fault {
 		return []apitest.Fault{{Path: zonesPath, Status: status, Message: "the server's words"}}
@@ -179,7 +178,7 @@ func TestFailuresOfTypes(t *testing.T) {
 	}
 }
 
-// TestListIsJSON: types together make one list, whose items are whole.
+// TestListIsJSON prints one valid list for several types.
 func TestListIsJSON(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
@@ -201,7 +200,7 @@ func TestListIsJSON(t *testing.T) {
 	}
 }
 
-// TestProcessStderr: nothing but our own lines reaches the stderr of the process: client-go logs there.
+// TestProcessStderr checks that client-go logs nothing to stderr.
 func TestProcessStderr(t *testing.T) {
 	server := newCluster(t)
 	server.Break(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
@@ -220,7 +219,7 @@ func TestProcessStderr(t *testing.T) {
 	}
 }
 
-// TestSignal: an interrupt ends the program with the shell's code for it.
+// TestSignal checks the exit code after an interrupt.
 func TestSignal(t *testing.T) {
 	server := newCluster(t)
 	server.Break(apitest.Fault{Path: zonesPath})
@@ -235,14 +234,14 @@ func TestSignal(t *testing.T) {
 	if err := program.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = program.Wait() // the exit code is what it is about
+	_ = program.Wait() // the test checks the exit code
 	if code := program.ProcessState.ExitCode(); code != exit.Interrupted ||
 		errOut.String() != "error: interrupted\n" {
 		t.Errorf("exit code %d, stderr %q", code, errOut.String())
 	}
 }
 
-// TestCSVOfSeveralTypes: one table with a column for the kind, as what reads CSV expects one header.
+// TestCSVOfSeveralTypes prints one table with a kind column.
 func TestCSVOfSeveralTypes(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))

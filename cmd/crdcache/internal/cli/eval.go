@@ -20,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// evalFlags are the flags of eval.
 type evalFlags struct {
 	files     []string
 	recursive bool
@@ -28,7 +27,6 @@ type evalFlags struct {
 	quiet     bool
 }
 
-// newEval returns the command.
 func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &evalFlags{}
 	cmd := &cobra.Command{
@@ -65,7 +63,7 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// evalOptions are what flags and arguments amount to.
+// evalOptions are the validated flags and arguments of eval.
 type evalOptions struct {
 	genericiooptions.IOStreams
 	expr      expression
@@ -96,33 +94,33 @@ func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
 		quiet: f.quiet}, nil
 }
 
-// errNoObjects is for files that hold nothing.
+// errNoObjects is returned for files without objects.
 var errNoObjects = errors.New("the files hold no objects")
 
-// run evaluates the expression on every object. What cannot be read does not keep the others from being
-// shown; the error joins what went wrong.
+// run evaluates the expression on every object. It continues after files that cannot be read, and returns the
+// joined errors.
 func (o *evalOptions) run(ctx context.Context) error {
 	for _, w := range o.expr.Warnings() {
 		o.warn(w.Text())
 	}
 	out := bufio.NewWriter(o.Out)
 	err := o.showAll(ctx, out)
-	// also what came before an error, to the end of its line
+	// also prints the output before an error
 	if flushed := out.Flush(); flushed != nil && err == nil {
 		return fmt.Errorf("writing the output: %w", flushed)
 	}
 	return err
 }
 
-// warn tells of something that keeps nothing from being shown.
+// warn prints a warning.
 func (o *evalOptions) warn(text string) {
 	if !o.quiet {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Line(text))
 	}
 }
 
-// showAll reads the objects of all files, lists taken apart, and shows each as soon as it is read. The first
-// one waits for a second: it is only named when there are several.
+// showAll evaluates each object as soon as it is read. The first object waits for the second, because it is
+// named only if there are several.
 func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
@@ -149,7 +147,7 @@ func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	return err
 }
 
-// show prints the values of one object, and explains what has none.
+// show prints the values of one object and explains missing values.
 func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
 	prefix := ""
 	if several {
@@ -171,7 +169,7 @@ func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured,
 		return nil
 	}
 	for _, why := range o.expr.lacking(object.Object) {
-		if err := out.Flush(); err != nil { // so that a person sees both in order
+		if err := out.Flush(); err != nil { // keeps the order of stdout and stderr
 			return fmt.Errorf("writing the output: %w", err)
 		}
 		fmt.Fprintf(o.ErrOut, "%s\n", print.Line(describeObject(object)+": "+why))
@@ -179,7 +177,7 @@ func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured,
 	return nil
 }
 
-// formatValue gives a value as JSON in which every control character is escaped.
+// formatValue returns a value as JSON with all control characters escaped.
 func formatValue(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -187,7 +185,7 @@ func formatValue(v any) (string, error) {
 	}
 	var b strings.Builder
 	for _, r := range string(text) {
-		if unicode.IsControl(r) { // JSON leaves some as they are
+		if unicode.IsControl(r) { // JSON does not escape all of them
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}
@@ -196,7 +194,7 @@ func formatValue(v any) (string, error) {
 	return b.String(), nil
 }
 
-// describeObject names an object as kubectl does: kind.group/name, with the namespace before the name.
+// describeObject returns KIND.GROUP/NAMESPACE/NAME.
 func describeObject(object *unstructured.Unstructured) string {
 	name := object.GetName()
 	if ns := object.GetNamespace(); ns != "" {

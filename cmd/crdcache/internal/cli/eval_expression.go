@@ -13,18 +13,18 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// expression is what is evaluated: a path or a condition.
+// expression is a path or a condition.
 type expression interface {
-	// find calls yield for each value that an object has, until it returns false.
+	// find calls yield for each value in an object until it returns false.
 	find(object map[string]any, yield func(v any) bool)
-	// lacking explains each path that finds nothing in an object.
+	// explainMissing explains each path without a value in an object.
 	lacking(object map[string]any) []string
-	// Warnings tell of what may not be meant.
+	// Warnings are warnings about the expression.
 	Warnings() []jsonpath.Diagnostic
 }
 
-// compile reads a path, or else a condition. A condition that is a path as well, such as @.spec.paused, is
-// read as the path, which says more.
+// compile parses a path, or otherwise a condition. An expression that is both, such as @.spec.paused, is a
+// path, which prints the value.
 func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	path, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
 	if err == nil {
@@ -45,13 +45,13 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	return nil, exit.Usagef("the %s is wrong: %v", what, err)
 }
 
-// operatorAt reports whether an expression could not be read as a path because of an operator, so that a
-// condition is meant.
+// operatorAt reports whether parsing a path failed at an operator, so that the expression is probably a
+// condition.
 func operatorAt(expr string, offset int) bool {
 	return offset < len(expr) && strings.IndexByte("=!<>&|(", expr[offset]) >= 0
 }
 
-// aPath gives what it leads to.
+// pathExpression evaluates to the values of a path.
 type aPath struct{ *jsonpath.Path }
 
 func (p aPath) find(object map[string]any, yield func(v any) bool) { p.Find(object, yield) }
@@ -63,7 +63,7 @@ func (p aPath) lacking(object map[string]any) []string {
 	return []string{"no value: " + explainPath(p.Path, object)}
 }
 
-// aCondition gives true or false.
+// conditionExpression evaluates to true or false.
 type aCondition struct{ *jsonpath.Filter }
 
 func (c aCondition) find(object map[string]any, yield func(v any) bool) { yield(c.Match(object)) }
@@ -86,10 +86,10 @@ func (c aCondition) lacking(object map[string]any) []string {
 	return all
 }
 
-// maxKeys bounds how many keys an explanation lists.
+// maxKeys bounds the keys listed in an explanation.
 const maxKeys = 8
 
-// explainPath says how far the path leads in an object that it finds nothing in, and what is there instead.
+// explainPath describes where a path without a value ends in an object.
 func explainPath(path *jsonpath.Path, object map[string]any) string {
 	expr, steps := path.Expr(), path.Steps()
 	reached, values := "", []any{object}
@@ -103,7 +103,7 @@ func explainPath(path *jsonpath.Path, object map[string]any) string {
 	return "the path leads nowhere in this object"
 }
 
-// prefixValues evaluates the path up to a place in its expression.
+// prefixValues evaluates the path up to an offset.
 func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 	expr := path.Expr()[:end]
 	if strings.HasPrefix(strings.TrimSpace(expr), "{") {
@@ -116,7 +116,7 @@ func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 	return prefix.Append(nil, object)
 }
 
-// missingAt says of the first step that gives nothing what it was applied to.
+// missingAt describes the values to which the failing step was applied.
 func missingAt(reached, written string, step jsonpath.Step, values []any) string {
 	where := "the object"
 	if reached != "" {
@@ -133,7 +133,7 @@ func missingAt(reached, written string, step jsonpath.Step, values []any) string
 	return text
 }
 
-// summarize says in a few words what a value is.
+// summarize describes a value in a few words.
 func summarize(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -158,7 +158,7 @@ func summarize(value any) string {
 	}
 }
 
-// shortened quotes a string and cuts a long one.
+// shortened quotes a string and cuts long ones.
 func shortened(s string) string {
 	const most = 40
 	runes := []rune(s)
@@ -173,7 +173,7 @@ func shortened(s string) string {
 	return string(quoted) + more
 }
 
-// hintAt proposes what may have been meant.
+// hintAt suggests a correction.
 func hintAt(step jsonpath.Step, value any) string {
 	if len(step.Selectors) != 1 {
 		return ""
@@ -197,14 +197,14 @@ func hintAt(step jsonpath.Step, value any) string {
 	return ""
 }
 
-// sameLetters finds a key that differs in case alone, or whose dotted form the name begins.
+// similarKey returns a key that differs only in case, or starts with the name and a dot.
 func sameLetters(name string, object map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if strings.EqualFold(key, name) {
 			return key
 		}
 		if strings.HasPrefix(key, name+".") {
-			return fmt.Sprintf("[%q]", key) // which kubectl does not read as several keys
+			return fmt.Sprintf("[%q]", key) // kubectl would read the dots as separators
 		}
 	}
 	return ""

@@ -17,7 +17,7 @@ metadata: {name: a, namespace: web, labels: {app.kubernetes.io/name: shop}}
 spec: {parts: [{id: p, size: 1}, {id: q, size: 2.5}], none: null, empty: {}}
 `
 
-// write puts a file into a new folder and returns its path.
+// write writes a file to a temporary directory and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -27,8 +27,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// TestEval: values are printed one a line as JSON, and where there is none stderr tells how far the path
-// leads.
+// TestEval prints values as JSON lines, and explains missing values on stderr.
 func TestEval(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	const nothing = "gizmo.example.com/web/a: no value: "
@@ -70,7 +69,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestEvalManyObjects: several objects, from lists, documents and standard input, are told apart by name.
+// TestEvalManyObjects prints the name of each object if there are several.
 func TestEvalManyObjects(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+"---\n"+
 		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Zone","metadata":{"name":"b"}}]}`)
@@ -83,7 +82,7 @@ func TestEvalManyObjects(t *testing.T) {
 	result{code, out.String(), errOut.String()}.expect(t, exit.OK, "\"a\"\n")
 }
 
-// TestEvalDialect: the two readings of a quoted key with a dot.
+// TestEvalDialect compares the two interpretations of a quoted key with a dot.
 func TestEvalDialect(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "eval", ".metadata.labels['app.kubernetes.io/name']", "-f", file)

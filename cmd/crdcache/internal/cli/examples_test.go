@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestExamples: every command line in a help text has flags that exist, and expressions that can be read.
+// TestExamples checks the flags and expressions of all examples in help texts.
 func TestExamples(t *testing.T) {
 	checked := map[string]int{}
 	for _, cmd := range everyCommand(cli.Command()) {
@@ -35,7 +35,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// everyCommand gives the commands below one.
+// everyCommand returns all subcommands.
 func everyCommand(parent *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, cmd := range parent.Commands() {
@@ -44,7 +44,7 @@ func everyCommand(parent *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// checkExample parses a command line as the program does, and what is between its quotes.
+// checkExample parses a command line and its expressions.
 func checkExample(t *testing.T, line string, words []string, checked map[string]int) {
 	t.Helper()
 	cmd, args, err := cli.Command().Find(words[1:])
@@ -77,7 +77,7 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 
 var asIn = regexp.MustCompile(`as in '([^']+)'`)
 
-// checkUsages reads the examples in the descriptions of flags.
+// checkUsages parses the examples in the descriptions of flags.
 func checkUsages(t *testing.T, cmd *cobra.Command, checked map[string]int) {
 	t.Helper()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -87,7 +87,7 @@ func checkUsages(t *testing.T, cmd *cobra.Command, checked map[string]int) {
 	})
 }
 
-// checkExpression reads the value of a flag that takes a condition.
+// checkExpression parses the value of a flag for a condition.
 func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
 	t.Helper()
 	var err error
@@ -105,8 +105,7 @@ func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
 	}
 }
 
-// shellCommands splits a line into commands with their words, as far as the examples go: quotes, pipes, and
-// what is written to a file.
+// shellCommands splits a line of shell into commands and words. It supports quotes, pipes and redirection.
 func shellCommands(t *testing.T, line string) [][]string {
 	t.Helper()
 	words := regexp.MustCompile(`'[^']*'|[^\s']+`).FindAllString(line, -1)

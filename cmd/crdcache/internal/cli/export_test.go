@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// SetAccountInterval sets the time between two looks at the credentials of an exec program until the test
-// ends.
+// SetAccountInterval sets the interval of checks of the exec plugin's account until the test ends.
 func SetAccountInterval(t *testing.T, interval time.Duration) {
 	before := accountInterval
 	accountInterval = interval

@@ -25,7 +25,6 @@ var (
 
 const widgetCRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
-// run runs a command line without a kubeconfig.
 func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
@@ -101,7 +100,7 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	}
 }
 
-// TestAnonymous: the message of a server that refuses discovery reaches the user.
+// TestAnonymous prints the server's message if discovery is refused.
 func TestAnonymous(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -117,7 +116,7 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// TestThrottledDiscovery: every command names the answer 429 and its remedy, once.
+// TestThrottledDiscovery checks that every command reports status 429 once, with a remedy.
 func TestThrottledDiscovery(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")
@@ -200,7 +199,7 @@ func TestUnknownTypesShareTheirLookup(t *testing.T) {
 func TestColumnsThatCannotBeRead(t *testing.T) {
 	tests := map[string]struct {
 		status, lines int
-		tables        bool // are printed by the server
+		tables        bool // printed by the server
 	}{
 		"forbidden":              {http.StatusForbidden, 1, false},
 		"forbidden, with tables": {http.StatusForbidden, 0, true},
@@ -241,8 +240,7 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// TestWrongSelector: a selector that the server does not take is said at once, and keeps no other type from
-// being printed.
+// TestWrongSelector reports an invalid selector immediately and prints the other types.
 func TestWrongSelector(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
 		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
@@ -252,7 +250,7 @@ func TestWrongSelector(t *testing.T) {
 	}})
 	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
 		Message: "no such field"})
-	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait without end
+	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait forever
 	for _, verb := range []string{"dump", "query", "watch", "stats"} {
 		if verb == "stats" {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}

@@ -23,7 +23,7 @@ import (
 var rewriteFlags = flag.Bool("rewrite-flags", false,
 	"write which flags the commands take together into testdata/flags")
 
-// flagObjects are what the command lines of TestFlagPairs read.
+// flagObjects is the input of TestFlagPairs.
 const flagObjects = `
 apiVersion: example.com/v1
 kind: Gizmo
@@ -36,26 +36,25 @@ metadata: {name: b, namespace: web, labels: {app: shop}}
 spec: {color: red, size: 2}
 `
 
-// objectFormats are the values of --output for verbs that print objects; the templates stand for their likes.
+// objectFormats are values of --output for verbs that print objects.
 var objectFormats = []string{
 	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name",
 	"jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
 }
 
-// flagVerb is a verb and what its flags are tried with. A flag that is not listed in values has to be
-// boolean.
+// flagVerb is a verb with the tested values of its flags. Flags without values must be boolean.
 type flagVerb struct {
 	args   []string
 	values map[string][]string
-	// noFiles are flags beside which there is no --from.
+	// noFiles are flags that exclude --from.
 	noFiles []string
-	// needs is what a flag comes with, as it does nothing alone.
+	// needs has the required companions of flags.
 	needs map[string][]string
-	// endless are flags that make the command go on until it is interrupted; with "" it always does.
+	// endless is the flag with which the command runs until it is interrupted, or "" if it always does.
 	endless string
 }
 
-// flagVerbs are all verbs with the values of their flags. DIR is where the files are.
+// flagVerbs has all verbs. DIR is replaced by the directory of the input files.
 var flagVerbs = map[string]flagVerb{
 	"dump": {args: []string{"gizmos", "--from=-"},
 		values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"},
@@ -133,7 +132,7 @@ var flagVerbs = map[string]flagVerb{
 	},
 }
 
-// reading adds the values of flags of verbs that read a cluster or files.
+// reading adds values for the flags of verbs that read a cluster or files.
 func reading(values map[string][]string) map[string][]string {
 	for name, value := range map[string]string{
 		"namespace": "web", "selector": "app", "field-selector": "metadata.name=a", "timeout": "1m",
@@ -144,16 +143,15 @@ func reading(values map[string][]string) map[string][]string {
 	return values
 }
 
-// conditions adds the values of flags that make a query.
+// conditions adds values for the flags of queries.
 func conditions(values map[string][]string) map[string][]string {
 	values["index"], values["not"] = []string{"color=red"}, []string{"color=blue"}
 	values["missing"], values["where"] = []string{"size"}, []string{".spec.size"}
 	return values
 }
 
-// TestFlagPairs plays every flag of every verb beside every other one. What is accepted and how the rest is
-// refused is in testdata/flags, to be read by someone who asks of each pair that is accepted whether both
-// flags do something.
+// TestFlagPairs runs each pair of flags of each verb. The results are in testdata/flags, to be reviewed for
+// accepted pairs in which one flag has no effect.
 func TestFlagPairs(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
@@ -198,14 +196,14 @@ func TestFlagPairs(t *testing.T) {
 	}
 }
 
-// clusterFlags are the flags that say which cluster to use, which are kubectl's, and the namespace there.
+// clusterFlags are kubectl's flags for the cluster and the namespace.
 func clusterFlags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(set)
 	return set
 }
 
-// TestFilesNeedNoCluster: no flag that says which cluster to use goes with --from.
+// TestFilesNeedNoCluster checks that cluster flags exclude --from.
 func TestFilesNeedNoCluster(t *testing.T) {
 	for _, cmd := range cli.Command().Commands() {
 		if cmd.Flags().Lookup("from") == nil {
@@ -225,7 +223,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			case "serve":
 				args = append(args, "--web")
 			default:
-				args = append(args, "gizmos") // which validate does not come to open
+				args = append(args, "gizmos") // validate fails before it opens it
 			}
 			if live {
 				args = append(args, "--live")
@@ -243,7 +241,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 	}
 }
 
-// settings are the flags with their values, as they are written on a command line.
+// settings returns the flags with their values as arguments.
 func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 	cluster := clusterFlags()
 	var all []string
@@ -251,7 +249,7 @@ func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 		values := v.values[f.Name]
 		switch {
 		case f.Name == "help" || f.Name != "namespace" && cluster.Lookup(f.Name) != nil:
-		case f.Name == "from" && values == nil: // in v.args
+		case f.Name == "from" && values == nil: // part of v.args
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case len(values) == 0:
@@ -265,7 +263,7 @@ func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 	return all
 }
 
-// table tells of each setting what becomes of it alone, and beside each other one.
+// table returns the result of each setting alone and with each other.
 func (v flagVerb) table(t *testing.T, name string, settings []string, dir string) string {
 	token := ""
 	if name == "query" {
@@ -298,12 +296,12 @@ func (v flagVerb) table(t *testing.T, name string, settings []string, dir string
 	return text.String()
 }
 
-// with adds to a setting what it needs.
+// with adds the companions that a setting needs.
 func (v flagVerb) with(setting string) []string {
 	return append([]string{setting}, v.needs[flagName(setting)]...)
 }
 
-// flagToken is what --continue takes after the first object.
+// flagToken returns a continue token after the first object.
 func flagToken(t *testing.T, dir string) string {
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), []string{"crdcache", "query", "gizmos", "--from",
@@ -320,9 +318,8 @@ func flagName(setting string) string {
 	return name
 }
 
-// verdict is what becomes of a command line: it is accepted, or the first line of what is said against it.
-// What goes on until it is interrupted is accepted as soon as it reads objects, which is after its flags were
-// checked.
+// verdict returns "ok" or the first line of the error of a command line. An endless command is accepted when
+// it reads objects, after the validation of its flags.
 func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -351,7 +348,8 @@ func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...str
 	_, said, _ := strings.Cut("\n"+strings.ReplaceAll(errOut.String(), dir, "DIR"), "\nerror: ")
 	said, _, _ = strings.Cut(said, "\n")
 	switch {
-	case code == exit.Failed && strings.HasPrefix(said, "cannot reach the API server"): // version asked it
+	// version sent a request
+	case code == exit.Failed && strings.HasPrefix(said, "cannot reach the API server"):
 		return "accepted"
 	case code == exit.OK, code == exit.Interrupted && endless:
 		return "accepted"
@@ -365,7 +363,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestLabelColumnHeaders: a header is the end of a label's name, and does nothing to a terminal.
+// TestLabelColumnHeaders checks that headers are the last part of label names, without control characters.
 func TestLabelColumnHeaders(t *testing.T) {
 	file := write(t, "objects.yaml", flagObjects)
 	for name, tt := range map[string]struct{ columns, want string }{

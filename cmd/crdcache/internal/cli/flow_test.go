@@ -28,12 +28,11 @@ const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "Cust
 	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 	"additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}, {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}`
 
-// pagedServer serves many gizmos, and as many widgets that no CRD defines. Lists of either that go on are
-// held back.
+// pagedServer serves many gizmos, and widgets without a CRD. It holds back continued lists.
 type pagedServer struct {
 	*httptest.Server
 	storage *readapi.Storage
-	// held gets a list that goes on, which is answered when that is closed which the test puts into it.
+	// held receives each continued list. The test closes its channel to answer it.
 	held chan *heldPage
 }
 
@@ -42,7 +41,7 @@ type heldPage struct {
 	answer  chan struct{}
 }
 
-// flowing is how many objects of a type there are: three pages.
+// flowing is the number of objects per type: three pages.
 const flowing = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
@@ -100,7 +99,7 @@ func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
 				`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
 }
 
-// goOn answers what is held back, until the end of the test.
+// goOn answers held requests until the test ends.
 func (s *pagedServer) goOn(t *testing.T) {
 	go func() { // ended by the test
 		for {
@@ -114,7 +113,7 @@ func (s *pagedServer) goOn(t *testing.T) {
 	}()
 }
 
-// piped is a command whose output another program reads.
+// piped is a command that writes to a pipe.
 type piped struct {
 	out    *os.File
 	reader *bufio.Reader
@@ -144,7 +143,7 @@ func pipeline(t *testing.T, args ...string) *piped {
 	return p
 }
 
-// read gives so many lines.
+// read returns the given number of lines.
 func (p *piped) read(t *testing.T, lines int) string {
 	t.Helper()
 	text := ""
@@ -158,7 +157,7 @@ func (p *piped) read(t *testing.T, lines int) string {
 	return text
 }
 
-// held is a request that the server holds back.
+// held returns a held request.
 func (p *piped) held(t *testing.T, s *pagedServer) *heldPage {
 	t.Helper()
 	select {
@@ -182,8 +181,8 @@ func (p *piped) rest(t *testing.T) string {
 var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
 	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
 
-// TestDumpFlows: who reads from a pipe gets the first objects while the server still holds back the others,
-// and in the end what is printed into a file, where everything is read first.
+// TestDumpFlows checks that a pipe gets the first objects while the server holds back the others, and finally
+// the same output as a file.
 func TestDumpFlows(t *testing.T) {
 	server := newPagedServer(t)
 	for _, name := range []string{"gizmos", "widgets"} {
@@ -207,8 +206,7 @@ func TestDumpFlows(t *testing.T) {
 	}
 }
 
-// TestDumpFlowsOn: when the server has forgotten the list that is being printed, each object that stays is
-// printed once.
+// TestDumpFlowsOn checks that each object is printed once after the list has expired.
 func TestDumpFlowsOn(t *testing.T) {
 	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"},
 		{"gizmos", "csv"}, {"widgets", "table"}} {
@@ -258,7 +256,7 @@ func TestDumpFlowsOn(t *testing.T) {
 	}
 }
 
-// TestDumpFlowsNoFurther: when the reader has enough, the request for what it does not want ends.
+// TestDumpFlowsNoFurther checks that the pending request is cancelled when the reader closes the pipe.
 func TestDumpFlowsNoFurther(t *testing.T) {
 	server := newPagedServer(t)
 	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
@@ -271,7 +269,7 @@ func TestDumpFlowsNoFurther(t *testing.T) {
 	}
 }
 
-// TestDumpWithoutFirstPage checks that the message names what was waited for until the time was up.
+// TestDumpWithoutFirstPage checks that a timeout states the reason of the wait.
 func TestDumpWithoutFirstPage(t *testing.T) {
 	server := newPagedServer(t)
 	inner := server.Config.Handler
@@ -290,15 +288,14 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 	}
 }
 
-// TestQueryIsTheSameInPipe: a query has the same answer, in the same order, whether or not a program reads
-// it.
+// TestQueryIsTheSameInPipe checks that the order of a query's result does not depend on the output.
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
 	server.goOn(t)
 	for i := 0; i < flowing; i += 3 {
 		server.gizmo(t, i, "blue")
 	}
-	// In the order of the server, this is before all others; by namespace and name it is the last.
+	// First in the server's order, last by namespace and name.
 	server.apply(
 		t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}",
@@ -338,8 +335,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type whose schema and columns a command
-// needs.
+// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type.
 func TestDefinitionIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
 	server.goOn(t)

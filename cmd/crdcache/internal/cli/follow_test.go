@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestFollowInterrupted: an interrupt ends commands that follow types wherever they are, and is all that is
-// said.
+// TestFollowInterrupted checks that an interrupt ends following commands in every phase, with one message.
 func TestFollowInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// certificate is one of cert-manager's, in 1.8 KB of JSON as API servers have it.
+// certificate returns a cert-manager Certificate with 1.8 KB of JSON.
 func certificate(i int) map[string]any {
 	team, name := fmt.Sprintf("team-%03d", i%100), fmt.Sprintf("web-%05d", i)
 	domain := name + "." + team + ".example.com"
@@ -50,8 +50,8 @@ func certificate(i int) map[string]any {
 	}
 }
 
-// writeCertificates writes so many Certificates, as JSON lines or as kubectl prints a list. It keeps none of
-// them: a process counts the peak memory of the one that starts it as its own.
+// writeCertificates writes Certificates as JSON lines or as a list. It retains none of them, because a
+// process inherits the peak memory of its parent.
 func writeCertificates(b *testing.B, file string, n int) {
 	b.Helper()
 	out, err := os.Create(file)
@@ -85,10 +85,10 @@ func writeCertificates(b *testing.B, file string, n int) {
 	}
 }
 
-// BenchmarkFrom reads 50,000 Certificates from a file, in a process of its own. The promise is 1.5 s of
-// processor time and 200 MiB at the peak.
+// BenchmarkFrom reads 50,000 Certificates from a file in a process of its own. The limits are 1.5 s of CPU
+// time and 200 MiB of memory.
 func BenchmarkFrom(b *testing.B) {
-	program := filepath.Join(b.TempDir(), "crdcache") // this test's own binary is three times as large
+	program := filepath.Join(b.TempDir(), "crdcache") // the test binary is three times as large
 	if text, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
 		"../..").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)

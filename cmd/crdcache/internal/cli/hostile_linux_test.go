@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// newTerminal makes a terminal that ends with the test.
+// newTerminal returns a terminal that is closed when the test ends.
 func newTerminal(t testing.TB, columns int) *tty.Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
@@ -20,8 +20,8 @@ func newTerminal(t testing.TB, columns int) *tty.Terminal {
 	return terminal
 }
 
-// onTerminal runs a command line with both outputs on one terminal, and returns the code and what is on it;
-// the test fails when anything steered the terminal.
+// onTerminal runs a command line on a terminal and returns the exit code and the output. It fails the test if
+// control characters reached the terminal.
 func onTerminal(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	const columns = 40
@@ -41,8 +41,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	return code, output
 }
 
-// TestHostileObjectsOnTerminal: whatever a server sends is printed in each format without steering the
-// terminal.
+// TestHostileObjectsOnTerminal checks that objects cannot control the terminal in any format.
 func TestHostileObjectsOnTerminal(t *testing.T) {
 	for name, object := range hostileObjects() {
 		urls := []string{newHostileServer(t, true, object)}
@@ -72,7 +71,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 	}
 }
 
-// TestUnreadableObjects: what a server sends and nobody can decode is told, with the type, on one line.
+// TestUnreadableObjects reports undecodable objects with their type on one line.
 func TestUnreadableObjects(t *testing.T) {
 	for name, object := range unreadable() {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// evil is text of what steers terminals: escape sequences of seven and eight bits, line ends, what turns the
-// direction of text, what has no width, and what has two columns.
+// evil has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of width 0
+// and 2.
 const evil = "e\x1b[2J\x1b]0;title\x07\u009b31m\r\nv\ti\u202el\u2066\u2028\u200b\u0301\x7f\b\x00世界👩‍👩‍👧"
 
-// hostileObjects are objects as they come over the wire; all but those of unreadable are JSON that can be
-// decoded.
+// hostileObjects are objects in JSON. All except the unreadable ones can be decoded.
 func hostileObjects() map[string]string {
 	gizmo := func(name, more string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + name +
@@ -27,7 +26,7 @@ func hostileObjects() map[string]string {
 	quoted := func(text string) string {
 		q, err := json.Marshal(text)
 		if err != nil {
-			panic(err) // text can be marshalled
+			panic(err)
 		}
 		return string(q)
 	}
@@ -62,7 +61,7 @@ func hostileObjects() map[string]string {
 	}
 }
 
-// unreadable are what no decoder takes.
+// unreadable are objects that no decoder accepts.
 func unreadable() map[string]string {
 	gizmo := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web","resourceVersion":"1","uid":"u"},"spec":` + spec + `}`
@@ -77,8 +76,7 @@ func unreadable() map[string]string {
 	}
 }
 
-// newHostileServer serves these objects as its gizmos, byte for byte, in lists and in events. The type has
-// columns.
+// newHostileServer serves objects byte for byte as gizmos, in lists and events. The type has columns.
 func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
@@ -126,7 +124,6 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 	return server.URL
 }
 
-// hostileFormats are all formats of objects.
 var hostileFormats = []string{
 	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv",
 	"custom-columns=N:.metadata.name,C:.spec.color,L:.metadata.labels", "jsonpath={.items[*]}",

@@ -9,8 +9,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// asProgram makes the test binary behave like the program, for tests of what only a process has: its real
-// stderr, and signals.
+// asProgram makes the test binary act as the program, to test stderr and signals of a process.
 const asProgram = "CRDCACHE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -20,5 +19,4 @@ func TestMain(m *testing.M) {
 	program()
 }
 
-// program is what cmd/crdcache does.
 func program() { os.Exit(cli.Program()) }

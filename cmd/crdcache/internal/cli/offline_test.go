@@ -14,7 +14,7 @@ import (
 
 const demoData = "../../../../testdata"
 
-// TestOffline: every verb works on files as on a cluster.
+// TestOffline runs every verb on files.
 func TestOffline(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string
@@ -40,14 +40,14 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestOfflineEverything: everything is what the files have, and no more.
+// TestOfflineEverything selects all types of the files.
 func TestOfflineEverything(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "dump", "*", "-o", "name", "--quiet", "--from", file)
 	r.expect(t, exit.OK, "gizmo.example.com/a\n")
 }
 
-// TestOfflineProblems: what cannot be read is reported and does not keep the rest from being shown.
+// TestOfflineProblems reports unreadable documents and prints the others.
 func TestOfflineProblems(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+
 		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
@@ -100,7 +100,7 @@ func TestOfflineProblems(t *testing.T) {
 	}
 }
 
-// TestOfflineWatch: changes of the files are changes of the objects.
+// TestOfflineWatch reports changes of files as changes of objects.
 func TestOfflineWatch(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
@@ -120,7 +120,7 @@ func TestOfflineWatch(t *testing.T) {
 	w.expect("N S", "a 1")
 	put(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
 	w.expect("a 7")
-	// What goes wrong from now on is said when it does: nobody asks for it in the end.
+	// Later problems are printed immediately, not at the end.
 	put(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
 	w.expect("a 8")
 	w.interrupt()
@@ -130,7 +130,7 @@ func TestOfflineWatch(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys: JSON that has a key twice is refused, whatever it is read as, and the error says where.
+// TestDuplicateKeys rejects JSON with duplicate keys and reports the position.
 func TestDuplicateKeys(t *testing.T) {
 	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x"},"data":{"a":"1",` + "\n" + `"a":"2"}}`
 	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
@@ -140,7 +140,7 @@ func TestDuplicateKeys(t *testing.T) {
 		`"name":"b","path":".data"}]}]}}`
 	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
 	for name, tt := range map[string]struct {
-		text string // of file.json, and of standard input
+		text string // content of file.json and standard input
 		args string
 		want string
 	}{
@@ -175,7 +175,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestMadeUpTypes: a warning tells of a type that is made up when the command reads it, and of no other type.
+// TestMadeUpTypes warns about inferred types only if the command reads them.
 func TestMadeUpTypes(t *testing.T) {
 	objects := `
 {apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: x, ownerReferences:
@@ -193,7 +193,7 @@ name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
 	file, references := write(t, "a.yaml", objects), write(t, "c.yaml", config)
 	for name, tt := range map[string]struct {
 		args string
-		want []string // the kinds of the warnings
+		want []string // kinds of the warnings
 	}{
 		"one type":   {"dump doohickeies", []string{"Doohickey"}},
 		"two types":  {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},

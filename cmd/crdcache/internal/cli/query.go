@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// queryFlags are the flags of query.
 type queryFlags struct {
 	reader     *session.ReadFlags
 	conditions session.QueryFlags
@@ -34,7 +33,6 @@ type queryFlags struct {
 	explain  bool
 }
 
-// newQuery returns the command.
 func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &queryFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -101,19 +99,19 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
 }
 
-// anyReference is the value of --dangling alone.
+// anyReference is the value of --dangling without a name.
 const anyReference = "*"
 
-// queryOptions are what flags and arguments amount to.
+// queryOptions are the validated flags and arguments of query.
 type queryOptions struct {
 	*session.Reader
-	name  string // of the type, as it was given
+	name  string // type name as given
 	query query.Query
 	asked query.Options
 	style print.Style
 
 	count, keysOnly, explain bool
-	values                   string // the name of an index
+	values                   string // name of an index
 	groups                   query.Aggregation
 }
 
@@ -125,7 +123,7 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	}
 	o := &queryOptions{
 		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
-		// All objects have been read for this command, so that looking at each of them costs little more.
+		// All objects are in memory, so evaluating each of them costs little.
 		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next,
 			AllowScan: true},
 	}
@@ -150,13 +148,13 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	return o, err
 }
 
-// numbers are the forms of the answer that are numbers, and numberFormats how those are printed.
+// numericForms are the flags whose results are numbers. numericFormats are their output formats.
 var (
 	numbers       = []string{"count", "group-by", "compute"}
 	numberFormats = []string{print.Table, print.JSON, print.CSV}
 )
 
-// validate refuses flags that make no sense together.
+// validate rejects incompatible flags.
 func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	var forms []string
 	for _, name := range []string{"count", "keys-only", "values", "group-by", "compute", "explain"} {
@@ -198,8 +196,8 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	return nil
 }
 
-// tableFlag names a flag that is about tables of objects and means nothing beside form, if one is given. The
-// table of --group-by and --compute has headers, too.
+// tableFlag returns a given flag that has no effect with form. The tables of --group-by and --compute also
+// have headers.
 func tableFlag(set *pflag.FlagSet, form string) string {
 	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
 		if set.Changed(name) && (name != "no-headers" || form != "group-by" && form != "compute") {

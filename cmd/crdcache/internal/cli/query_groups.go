@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// aggregation reads --group-by and --compute.
+// aggregation parses --group-by and --compute.
 func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
 	for _, text := range f.groupBy {
 		for _, name := range splitColumns(text) {
@@ -46,7 +46,7 @@ func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
 	return a, nil
 }
 
-// splitColumns splits at commas, but for those within the brackets of a path.
+// splitColumns splits at commas outside of brackets.
 func splitColumns(text string) (names []string) {
 	depth, quote, start := 0, rune(0), 0
 	for i, c := range text {
@@ -69,7 +69,7 @@ func splitColumns(text string) (names []string) {
 	return append(names, strings.TrimSpace(text[start:]))
 }
 
-// checkColumn says what is wrong with a path, and of which flag.
+// checkColumn validates a path in the value of a flag.
 func checkColumn(flag, name string) error {
 	if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "$") {
 		return nil
@@ -83,7 +83,7 @@ func checkColumn(flag, name string) error {
 	return nil
 }
 
-// printGroups prints the groups, the most frequent first. Objects without a value are a group, <none>.
+// printGroups prints the groups by size. Objects without a value form the group <none>.
 func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) error {
 	found, err := querier.Aggregate(ctx, o.query, o.groups, o.asked)
 	if err != nil {
@@ -93,7 +93,6 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 	return o.showGroups(found.Groups)
 }
 
-// showGroups prints groups in the order of their size.
 func (o *queryOptions) showGroups(groups []query.Group) error {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	if o.style.Format.Name != print.Table {
@@ -122,7 +121,7 @@ func (o *queryOptions) showGroups(groups []query.Group) error {
 	return w.Flush()
 }
 
-// warnOfSkipped says which values were not computed with.
+// warnOfSkipped warns about values that are not numbers.
 func (o *queryOptions) warnOfSkipped(groups []query.Group) {
 	for i, m := range o.groups.Measures {
 		n := 0
@@ -147,14 +146,14 @@ func (o *queryOptions) groupHeaders() (headers []string) {
 	return headers
 }
 
-// groupRecord is a group as json has it. What there is no value of is null.
+// groupRecord is a group in JSON. Missing values are null.
 type groupRecord struct {
 	Values   map[string]*string         `json:"values"`
 	Count    int                        `json:"count"`
 	Computed map[string]json.RawMessage `json:"computed,omitempty"`
 }
 
-// printNumbers prints groups for programs.
+// printNumbers prints groups as CSV or JSON.
 func (o *queryOptions) printNumbers(groups []query.Group) error {
 	if o.style.Format.Name == print.CSV {
 		rows := [][]string{o.groupHeaders()}
@@ -192,7 +191,7 @@ func (o *queryOptions) printNumbers(groups []query.Group) error {
 	return o.printJSON(records)
 }
 
-// jsonValue is a number where the text is one; null where there is none.
+// jsonValue returns a number, string or null.
 func jsonValue(text string) json.RawMessage {
 	if text == "" {
 		return json.RawMessage("null")
@@ -200,11 +199,10 @@ func jsonValue(text string) json.RawMessage {
 	if _, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	quoted, _ := json.Marshal(text) // a string always has a form
+	quoted, _ := json.Marshal(text) // a string always has a JSON form
 	return quoted
 }
 
-// printCount prints the number of objects.
 func (o *queryOptions) printCount(n int) error {
 	switch o.style.Format.Name {
 	case print.CSV:
@@ -216,7 +214,7 @@ func (o *queryOptions) printCount(n int) error {
 	return err
 }
 
-// printCSV writes rows, of which the first is the header.
+// printCSV prints rows, starting with the header.
 func (o *queryOptions) printCSV(rows [][]string) error {
 	if o.style.NoHeaders {
 		rows = rows[1:]

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestQueryNumbers: groups and counts come in formats that programs read, without a config, too.
+// TestQueryNumbers prints groups and counts as JSON and CSV, without a config.
 func TestQueryNumbers(t *testing.T) {
 	server := newCluster(t)
 	for name, color := range map[string]any{"a": "red", "b": "red", "c": "blue"} {
@@ -67,7 +67,7 @@ func TestQueryNumbers(t *testing.T) {
 	}
 }
 
-// TestQueryByPaths: sorting, groups and what is computed of them take paths, for which there is no config.
+// TestQueryByPaths sorts, groups and computes by paths without a config.
 func TestQueryByPaths(t *testing.T) {
 	server := newShop(t)
 	args := []string{"query", "gz", "-A", "-s", server.URL}

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// answerAboutReferences reads the types at the other end of the references of a type, too, and answers then.
-// Of those in asked the query wants to know what they refer to.
+// answerWithReferences reads the referenced types as well, and answers the query. targets are the types whose
+// references the query needs.
 func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query.Querier,
 	types *session.Types, one session.Cache, asked []references.Type) error {
 	graph := references.New()
@@ -38,8 +38,8 @@ func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query
 	return errors.Join(unsynced, session.ExplainQuery(o.answer(ctx, querier, types)))
 }
 
-// follow makes types members of the graph, which learns what to say of those that the server lacks. It gives
-// no shutdown when nothing could be read; else the error is of some of the types.
+// readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
+// nil if nothing could be read. Otherwise err joins the errors of some types.
 func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types,
 	wanted []references.Type) (shutdown func(), err error) {
 	waiting, cancel := o.Target.Limit(ctx)
@@ -83,13 +83,11 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 	return caches.Shutdown, errors.Join(unsynced, graph.WaitForSync(waiting))
 }
 
-// addTo makes a cache a member.
 func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
 	return addMember(graph, o.Config, cached, o.Target.Namespace, selected)
 }
 
-// addMember makes a cache a member of a graph. It has the objects of one namespace, or of all if that is
-// empty.
+// addSource adds a cache to a graph. The cache has the objects of namespace only, or of all if it is empty.
 func addMember(graph *references.Graph, config *session.Config, cached session.Cache, only string,
 	selected bool) error {
 	m := references.Member{
@@ -108,7 +106,7 @@ func referenceType(r discovery.Resource) references.Type {
 		Namespaced: r.Scope == discovery.Namespaced}
 }
 
-// typeNamed finds a type by its group and either of its names, in the version that the server prefers.
+// findType returns the preferred version of a type with the group and the kind or resource.
 func typeNamed(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
 	for _, r := range catalog.Resources() {
 		named := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource

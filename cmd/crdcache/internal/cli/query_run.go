@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// run has the server that keeps the type answer, or syncs the type and answers.
+// run answers from the local cache server, or syncs the type and answers from its cache.
 func (o *queryOptions) run(ctx context.Context) error {
 	if done, err := o.askServer(ctx); done {
 		return err
@@ -47,7 +47,6 @@ func (o *queryOptions) run(ctx context.Context) error {
 	})
 }
 
-// warnOfMisfits warns of conditions and paths that do not fit the schema of the type.
 func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) {
 	o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
 		session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
@@ -57,8 +56,7 @@ func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) 
 			query.Aggregation{Measures: o.groups.Measures})})
 }
 
-// check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known
-// before anything is read.
+// check rejects several types, and validates the query on an empty cache before objects are read.
 func (o *queryOptions) check(types *session.Types, found session.Indexes) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
@@ -70,7 +68,7 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	}
 	indexes := found[types.Resources[0].GVR]
 	all := indexers.CompileIndexes(indexes...).Indexers()
-	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // as every cache has it
+	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // like every informer
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
 	view := references.NewView(o.Config.References(types.Resources[0]))
 	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
@@ -91,8 +89,7 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	return nil
 }
 
-// explainIndex adds to an error about an index what to do without a config, and for a path that is written
-// for kubectl.
+// explainIndex adds a remedy to an error about an unknown index.
 func (o *queryOptions) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
@@ -106,7 +103,7 @@ func (o *queryOptions) explainIndex(err error) error {
 	return session.ExplainQuery(err)
 }
 
-// answer prints what was asked for.
+// answer prints the result in the requested form.
 func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types *session.Types) error {
 	switch {
 	case o.count:
@@ -143,7 +140,6 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 	return err
 }
 
-// warnOfDoubts says why the answer may not be what was meant.
 func (o *queryOptions) warnOfDoubts(plan *query.Plan) {
 	o.warn(plan.Warnings)
 }
@@ -154,7 +150,7 @@ func (o *queryOptions) warn(texts []string) {
 	}
 }
 
-// print prints the objects that a query found.
+// print prints the objects of a result.
 func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
 	options, err := types.Show(o.style)
 	if err != nil {
@@ -171,7 +167,6 @@ func (o *queryOptions) printKeys(keys []string) error {
 	return out.Flush()
 }
 
-// printValues prints the values of an index.
 func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) error {
 	values, err := querier.Values(ctx, o.values, o.query, o.asked)
 	if err != nil {
@@ -188,9 +183,8 @@ func (o *queryOptions) showValues(values []query.ValueCount) error {
 	return out.Flush()
 }
 
-// askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or
-// answers with an error, is asked of the objects, which may still be read from it, or else from the cluster,
-// where errors have their words.
+// answerFromServer answers from the local cache server, and reports whether it did. Otherwise the objects are
+// read, from that server or the cluster, and errors have better texts.
 func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
@@ -222,7 +216,7 @@ func (o *queryOptions) fromServer(ctx context.Context) (*session.Answer, *sessio
 	return answer, from, err
 }
 
-// parameters are those of the request.
+// parameters returns the query parameters of the request.
 func (o *queryOptions) parameters() url.Values {
 	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
 	set := func(name, value string, is bool) {
@@ -237,7 +231,7 @@ func (o *queryOptions) parameters() url.Values {
 	set("continue", o.asked.Continue, o.asked.Continue != "")
 	set("count", "true", o.count)
 	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
-	// which has dates where tables have ages
+	// CSV has dates where rows have ages
 	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV)
 	set("values", o.values, o.values != "")
 	p["groupBy"] = o.groups.GroupBy
@@ -247,7 +241,7 @@ func (o *queryOptions) parameters() url.Values {
 	return p
 }
 
-// show prints an answer as that of the command's own caches would be.
+// show prints an answer of the local cache server like an answer from the command's own cache.
 func (o *queryOptions) show(ctx context.Context, answer *session.Answer, from *session.Local) (err error) {
 	switch {
 	case answer.Count != nil:

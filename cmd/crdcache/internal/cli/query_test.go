@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// gizmoIndexes are indexes of the types of newCluster.
+// gizmoIndexes are indexes for the types of newCluster.
 const gizmoIndexes = `
 apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -24,7 +24,7 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// newShop is a cluster with four gizmos.
+// newShop serves four gizmos.
 func newShop(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
@@ -36,7 +36,7 @@ func newShop(t *testing.T) *apitest.Server {
 	return server
 }
 
-// TestQuery: what conditions find, in the order and the form that were asked for.
+// TestQuery checks results, their order and all forms of output.
 func TestQuery(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -96,8 +96,8 @@ func TestQuery(t *testing.T) {
 		exit.OK, "3\n")
 }
 
-// TestQueryWithoutSchema: where the CRD cannot be read, or says nothing, conditions are not compared with it,
-// and nothing is said of that.
+// TestQueryWithoutSchema skips the comparison with the schema, without a warning, if the CRD is unreadable or
+// has none.
 func TestQueryWithoutSchema(t *testing.T) {
 	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden,
 		"failing": http.StatusInternalServerError} {
@@ -119,7 +119,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 	}
 }
 
-// TestQueryPages: a token goes on where the last page ended.
+// TestQueryPages continues after the last page.
 func TestQueryPages(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -148,7 +148,7 @@ func TestQueryExplain(t *testing.T) {
 	}
 }
 
-// TestQueryErrors: what is wrong with a query is said before the objects are read, with its place.
+// TestQueryErrors reports invalid queries with the position before objects are read.
 func TestQueryErrors(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -210,7 +210,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// TestQueryDangling: the types at the other end of references are read, too.
+// TestQueryDangling also reads the referenced types.
 func TestQueryDangling(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes+`    references:
@@ -251,7 +251,7 @@ func TestQueryDangling(t *testing.T) {
 	}
 }
 
-// TestQueryDoubts: what may be wrong with an answer is said on stderr.
+// TestQueryDoubts prints warnings about results to stderr.
 func TestQueryDoubts(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))

@@ -27,7 +27,7 @@ spec:
     - {name: tag, path: '.spec.tags[*]', order: sorted}
 `
 
-// thing is an object as the model sees it; color is nil and size is nil where the object has none.
+// thing is an object of the model. Missing fields are nil.
 type thing struct {
 	namespace, name string
 	color           *string
@@ -72,13 +72,13 @@ func (o thing) manifest() map[string]any {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// condition is one of a command line, and what it means.
+// condition is the flags of a condition and its meaning.
 type condition struct {
 	args  []string
 	holds func(thing) bool
 }
 
-// randomCondition uses each operator and each flag.
+// randomCondition uses all operators and flags.
 func randomCondition(r *rand.Rand) condition {
 	expression, holds := randomExpression(r)
 	switch r.IntN(6) {
@@ -138,8 +138,7 @@ func randomExpression(r *rand.Rand) (string, func(thing) bool) {
 	}
 }
 
-// TestQueryModel compares query with going through all objects, for random conditions and each form of
-// answer.
+// TestQueryModel compares random queries in all forms of output with a scan of all objects.
 func TestQueryModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	things := make([]thing, 40)
@@ -191,7 +190,7 @@ func TestQueryModel(t *testing.T) {
 	}
 }
 
-// checkForm asks for the answer in one of the forms.
+// checkForm checks one of the forms of output.
 func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 	t.Helper()
 	switch r.IntN(5) {
@@ -206,7 +205,7 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 		for line := range strings.Lines(result.out) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
-		const none = "\xff" // comes last
+		const none = "\xff" // sorts last
 		for _, o := range found {
 			if len(o.tags) == 0 {
 				counts[none]++
@@ -228,7 +227,7 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 	}
 }
 
-// bySize puts the objects in the order of their sizes, those without last.
+// bySize sorts the objects by size, those without a size last.
 func bySize(r *rand.Rand, found []thing, args *[]string) {
 	*args = append(*args, "--sort-by", "size")
 	sign := 1

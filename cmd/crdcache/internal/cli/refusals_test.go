@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestResourcesOfNoServer: what keeps the server from telling which types it has is said at once, however
-// long --timeout would let one wait, and with the exit code of its cause.
+// TestResourcesOfNoServer reports discovery errors immediately, whatever --timeout is, with the exit code of
+// the cause.
 func TestResourcesOfNoServer(t *testing.T) {
 	server := newCluster(t)
 	server.Break(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
@@ -37,7 +37,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			// which would wait without end
+			// which would wait forever
 			r := crdcache(t, append([]string{"resources", "--timeout", "0"}, tt.args...)...)
 			if r.code != tt.code || r.out != "" || !strings.HasPrefix(r.errOut, tt.want) ||
 				strings.Count(r.errOut, "\n") != 1 {
@@ -47,7 +47,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 }
 
-// TestResourcesSayWhyTheyWait: when the time is up, what the server last said is told.
+// TestResourcesSayWhyTheyWait prints the server's last error after a timeout.
 func TestResourcesSayWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
 	server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -64,7 +64,7 @@ const (
 	denied   = `pods is forbidden: User "eve" cannot %s resource "pods" in API group "" at the cluster scope`
 )
 
-// TestWatchRefusedList: a refusal is told in the words of the server, also where it is asked for tables.
+// TestWatchRefusedList prints the server's error for a refused list of tables.
 func TestWatchRefusedList(t *testing.T) {
 	server := newPods(t)
 	message := strings.Replace(denied, "%s", "list", 1)
@@ -76,8 +76,7 @@ func TestWatchRefusedList(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatch: what may be listed and not watched ends a command that is to show changes: none
-// would come.
+// TestWatchRefusedWatch ends a command that could show no changes.
 func TestWatchRefusedWatch(t *testing.T) {
 	for _, args := range [][]string{{"watch", "gizmos"}, {"dump", "-w", "gizmos"},
 		{"watch", "gizmos", "-o", "json"}} {
@@ -98,7 +97,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatchOfOne: the others are followed, and what is not is said.
+// TestWatchRefusedWatchOfOne follows the other types and warns.
 func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "z", nil))
@@ -122,14 +121,14 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}
 }
 
-// newPods serves a type that no CRD defines, which is printed by the server.
+// newPods serves a type without a CRD.
 func newPods(t *testing.T) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		Kind: "Pod", Singular: "pod", Namespaced: true})
 }
 
-// noticed is a writer that tells when a text has been written to it.
+// noticed is a writer that signals when a text was written.
 type noticed struct {
 	text string
 	seen chan struct{}
@@ -138,7 +137,6 @@ type noticed struct {
 	written strings.Builder
 }
 
-// Write implements io.Writer.
 func (n *noticed) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,7 +21,6 @@ import (
 
 var resourcesFormats = []string{formatTable, formatWide, formatName, formatJSON, formatYAML}
 
-// resourcesFlags are the flags of resources.
 type resourcesFlags struct {
 	target    *session.ServerFlags
 	configs   session.ConfigFlags
@@ -30,7 +29,6 @@ type resourcesFlags struct {
 	custom    bool
 }
 
-// newResources returns the command.
 func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &resourcesFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
@@ -57,7 +55,7 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// resourcesOptions are what flags and arguments amount to.
+// resourcesOptions are the validated flags and arguments of resources.
 type resourcesOptions struct {
 	genericiooptions.IOStreams
 	target    *session.Target
@@ -92,7 +90,7 @@ func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string,
 
 func (o *resourcesOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
-// run learns what the server has and prints it. Its error joins those of the names that match nothing.
+// run discovers the types and prints them. The error joins the errors of names that match nothing.
 func (o *resourcesOptions) run(ctx context.Context) error {
 	snapshot, err := o.look(ctx)
 	if err != nil {
@@ -109,11 +107,11 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 	return errors.Join(o.target.Err(), unresolved, o.print(records))
 }
 
-// look runs a tracker until it has a complete picture.
+// discover runs a tracker until it has synced.
 func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
-	// A tracker asks again until it is answered; a server that is not there, or refuses, is told of at once.
+	// A tracker retries. Catalog fails immediately if the server cannot be reached or denies access.
 	if _, err := o.target.Catalog(waiting); err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	ended := make(chan struct{})
 	go func() { // ended by stop
 		defer close(ended)
-		_ = tracker.Run(running) // it fails only when it has run before
+		_ = tracker.Run(running) // it fails only if called twice
 	}()
 	defer func() {
 		stop()
@@ -150,7 +148,7 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	return tracker.Snapshot(), nil
 }
 
-// choose gives the types that were named, or all.
+// selectTypes returns the named types, or all.
 func (o *resourcesOptions) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
@@ -175,12 +173,12 @@ func (o *resourcesOptions) choose(snapshot *discovery.Snapshot) ([]discovery.Typ
 	return types, errors.Join(errs...)
 }
 
-// addUnserved adds the types that a name fits and that the server does not serve, which a catalog knows
-// nothing of: what is wrong with a CRD is what one wants to see here. It reports whether there are any.
+// addUnserved adds the types that match a name and are not served, which the catalog does not contain. It
+// reports whether there are any.
 func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
 	name, err := discovery.ParseName(text)
 	if err != nil {
-		return false // resolving says so
+		return false // Resolve returns the same error
 	}
 	found := false
 	for _, t := range types {
@@ -201,7 +199,7 @@ func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, t
 	return found
 }
 
-// typeRecord is one type as -o json and yaml give it.
+// typeRecord is the JSON and YAML form of a type.
 type typeRecord struct {
 	Name       string          `json:"name"`
 	Group      string          `json:"group"`
@@ -224,7 +222,7 @@ type versionRecord struct {
 	Verbs   []string `json:"verbs,omitempty"`
 }
 
-// The states of a type.
+// States of a type.
 const (
 	stateServed         = "Served"
 	stateNotEstablished = "NotEstablished"
@@ -246,7 +244,6 @@ func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
 	return r
 }
 
-// typeState says in one word whether a type can be cached now.
 func typeState(t discovery.Type) string {
 	switch {
 	case t.Terminating:
@@ -265,7 +262,6 @@ func watchable(v discovery.TypeVersion) bool {
 	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
 }
 
-// print writes the records to stdout.
 func (o *resourcesOptions) print(records []typeRecord) error {
 	switch o.format {
 	case formatJSON, formatYAML:
@@ -325,7 +321,7 @@ func (o *resourcesOptions) cells(r typeRecord) []string {
 	return cells
 }
 
-// writeRow writes a line of the table; the tab writer keeps the first error for Flush.
+// writeRow writes a table row. The tab writer keeps the first error for Flush.
 func writeRow(w io.Writer, cells ...string) {
 	for i, cell := range cells {
 		if cells[i] = print.Printable(cell); cells[i] == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestResources: types are listed with their state, and the indexes that a config has for them.
+// TestResources lists types with their state and indexes.
 func TestResources(t *testing.T) {
 	server := newCluster(t)
 	config := write(t, "c.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
@@ -40,7 +40,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestVersion: the build is told without a server, and the server's version on request.
+// TestVersion prints the build, and on request the server's version.
 func TestVersion(t *testing.T) {
 	r := crdcache(t, "version")
 	if r.code != exit.OK || !strings.HasPrefix(r.out, "crdcache: ") || strings.Count(r.out, "\n") != 1 {
@@ -57,7 +57,7 @@ func TestVersion(t *testing.T) {
 	crdcache(t, "version", "x").expect(t, exit.Usage, "")
 }
 
-// TestResourcesNotServed: a type that the server does not serve is found by its names and by patterns too.
+// TestResourcesNotServed finds unserved types by name and pattern.
 func TestResourcesNotServed(t *testing.T) {
 	server := newCluster(t)
 	for name, served := range map[string]bool{"broken": true, "retired": false} {

@@ -22,24 +22,24 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
-// silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
-// is the process's, and may not change under what an earlier command left to end.
+// disableClientLogs silences client-go, which logs each retry. The logger is global and must not change while
+// an earlier command is still ending.
 var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 
-// grace is how long a command may take to end once ctx has: what cannot be interrupted, as opening a pipe
-// that nobody writes to, is left to the end of the process.
+// shutdownGrace bounds the time that a command can take to end after ctx has ended. A blocking call, such as
+// opening a pipe, ends with the process.
 const grace = 2 * time.Second
 
-// Main runs the command line args (with the program's name first) and returns the exit code. It ends
-// early when ctx does, as on an interrupt.
+// Main runs a command line (args[0] is the program's name) and returns the exit code. It ends early when ctx
+// ends, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	silence()
 	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := execute(context.WithValue(ctx, commandLine{}, args), root)
-	if err == nil { // a command that was given up may be writing still, and Err would wait for it
-		if failed := stdout.Err(); failed != nil { // cobra does not look when it prints help
+	if err == nil { // an abandoned command can hold the lock of the stream
+		if failed := stdout.Err(); failed != nil { // cobra ignores write errors of help
 			err = fmt.Errorf("writing the output: %w", failed)
 		}
 	}
@@ -52,11 +52,10 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	return exit.Code(err)
 }
 
-// commandLine is the key of the arguments of the process, with the name of the program, in the context of a
-// command.
+// commandLine is the context key for the arguments of the process.
 type commandLine struct{}
 
-// execute runs a command, and gives it up when it does not end although ctx has.
+// execute runs a command. It abandons a command that does not end within shutdownGrace after ctx.
 func execute(ctx context.Context, root *cobra.Command) error {
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }() // ends with the command
@@ -75,8 +74,8 @@ func execute(ctx context.Context, root *cobra.Command) error {
 	}
 }
 
-// report prints each of the errors that are joined in err as a line of its own, or as several where those
-// belong below each other. An interrupt is said alone: what failed because of it is no news.
+// report prints each joined error on its own line. After an interrupt it prints nothing else, because the
+// other errors are consequences.
 func report(w io.Writer, err error) {
 	if errors.Is(err, exit.ErrInterrupted) {
 		err = exit.ErrInterrupted
@@ -90,8 +89,7 @@ func report(w io.Writer, err error) {
 	}
 }
 
-// lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can
-// be one line of megabytes.
+// lines removes control characters from a text of several lines, and limits their length.
 func lines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
@@ -100,7 +98,7 @@ func lines(text string) string {
 	return strings.Join(all, "\n")
 }
 
-// commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".
+// commandName returns the program's name for help texts.
 func commandName(program string) string {
 	if strings.HasPrefix(filepath.Base(program), "kubectl-") {
 		return "kubectl crdcache"
@@ -108,7 +106,7 @@ func commandName(program string) string {
 	return "crdcache"
 }
 
-// Command is the root command as it is documented, without input and output.
+// Command returns the root command without input and output, for documentation.
 func Command() *cobra.Command {
 	root := newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
 	root.InitDefaultCompletionCmd()
@@ -124,7 +122,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Args:        noSuchVerb,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Two letters wrong are a slip; more are another word.
+		// Names that differ by up to two letters are probably misspelled.
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -150,14 +148,14 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newWatch(streams),
 	)
 	for _, cmd := range root.Commands() {
-		cmd.DisableFlagsInUseLine = true // it says [flags] where they go
+		cmd.DisableFlagsInUseLine = true // Use has [flags]
 	}
 	beStrict(root)
 	rename(root, name)
 	return root
 }
 
-// rename makes the examples of all commands call the program by its name.
+// setProgramName replaces the program's name in all examples.
 func rename(cmd *cobra.Command, name string) {
 	cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
 	for _, sub := range cmd.Commands() {
@@ -165,8 +163,7 @@ func rename(cmd *cobra.Command, name string) {
 	}
 }
 
-// beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing
-// that is.
+// checkBuiltinArgs makes cobra's help and completion commands reject arguments that they would ignore.
 func beStrict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -201,7 +198,7 @@ func beStrict(root *cobra.Command) {
 	}
 }
 
-// noSuchVerb is the check of arguments of the root command, which come there when no verb has taken them.
+// rejectUnknownCommand validates the arguments of a command with subcommands.
 func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -214,8 +211,8 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath())
 }
 
-// Program runs the command line of the process, until it ends or a signal tells it to, and returns the exit
-// code. A second signal ends the process even when it cannot write.
+// Program runs the command line of the process until it ends or receives a signal, and returns the exit code.
+// A second signal ends the process immediately.
 func Program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -223,7 +220,7 @@ func Program() int {
 	return Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 }
 
-// The output formats of verbs that print no objects.
+// Output formats of verbs that do not print objects.
 const (
 	formatText  = "text"
 	formatTable = "table"
@@ -233,13 +230,13 @@ const (
 	formatYAML  = "yaml"
 )
 
-// runner is what the flags and arguments of a verb amount to.
+// runner is a verb with validated flags and arguments.
 type runner interface {
 	run(ctx context.Context) error
 }
 
-// runs is how verbs run: their flags and arguments are checked and become options, without asking a server,
-// and those run.
+// runE returns the RunE function of a verb: it converts flags and arguments to options without sending a
+// request, and runs those.
 func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
 	genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -251,7 +248,7 @@ func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Co
 	}
 }
 
-// writeStructured writes a record of a verb as YAML, or else as JSON.
+// writeStructured writes a record as YAML or JSON.
 func writeStructured(out io.Writer, format string, record any) error {
 	if format == formatYAML {
 		text, err := print.MarshalYAML(record)

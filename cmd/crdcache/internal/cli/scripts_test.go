@@ -16,8 +16,8 @@ import (
 var rewriteScripts = flag.Bool("rewrite-scripts", false,
 	"write what the commands of scripts/ print into what they are compared with")
 
-// TestScripts plays scripts/*.txtar, each in a directory of its own with links to the CRDs, objects and index
-// configs of testdata. No script needs a cluster.
+// TestScripts runs scripts/*.txtar, each in a directory with links to the CRDs, objects and index configs of
+// testdata.
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("../../../../testdata")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits is a command of scripts: "exits 2 crdcache dump" runs a program, which has to end with this code.
+// exits implements "exits CODE PROGRAM ARGS...", which checks an exit code.
 func exits(ts *testscript.TestScript, not bool, args []string) {
 	if not || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT...]")

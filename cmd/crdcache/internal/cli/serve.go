@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// serveFlags are the flags of serve.
 type serveFlags struct {
 	reader *session.ReadFlags
 	idle   time.Duration
@@ -25,7 +24,6 @@ type serveFlags struct {
 	web    webFlags
 }
 
-// newServe returns the command.
 func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &serveFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -78,15 +76,15 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// serveOptions are what flags and arguments amount to.
+// serveOptions are the validated flags and arguments of serve.
 type serveOptions struct {
 	*session.Reader
 	idle      time.Duration
 	namespace string
 	web       *webOptions // nil without --web
-	// declared says that the types are those of the config.
+	// fromConfig is set if the config determines the types.
 	declared bool
-	detached []string // the command line of the process that serves; nil without --detach
+	detached []string // arguments of the background process; nil without --detach
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
@@ -125,7 +123,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
 	return o, nil
 }
 
-// checkFiles refuses what has no meaning for files.
+// checkFiles rejects flags that are incompatible with --from.
 func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 	if !offline {
 		return nil
@@ -145,7 +143,6 @@ func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 	return nil
 }
 
-// newServeStatus returns the command that says what the server keeps.
 func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServeAsk(streams, &cobra.Command{
 		Use:   "status [flags]",
@@ -182,7 +179,6 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 }
 
-// newServeStop returns the command that ends the server.
 func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServeAsk(streams, &cobra.Command{
 		Use:   "stop [flags]",
@@ -198,13 +194,13 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 }
 
-// asking is a question to the server.
+// serverCommand is a request to the local cache server.
 type asking struct {
 	*session.Target
 	ask func(context.Context, *local.Client) error
 }
 
-// newServeAsk completes a command that asks the server something.
+// newServerCommand completes a command that sends a request to the local cache server.
 func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	ask func(context.Context, *local.Client) error) *cobra.Command {
 	f := session.NewServerFlags()

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestServeEndsWithAccount: a server ends when its exec program returns the credentials of another account.
-// Renewed credentials of the same account do not end it.
+// TestServeEndsWithAccount checks that a server stops when its exec plugin returns another account's
+// credentials, but not when it renews them.
 func TestServeEndsWithAccount(t *testing.T) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)
@@ -29,7 +29,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// credentials are sent over TLS alone
+	// credentials are sent only over TLS
 	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(),

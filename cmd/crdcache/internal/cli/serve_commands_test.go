@@ -15,11 +15,10 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// took is how long a sync took, which is another time each time.
+// took matches the duration of a sync.
 var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 
-// breakReads has the API server refuse to read gizmos and zones, but for the watches of a server that keeps
-// them.
+// breakReads makes the API server reject requests for gizmos and zones, except the cache server's watches.
 func breakReads(server *apitest.Server) {
 	for _, verb := range []string{"list", "watch-list"} {
 		for _, path := range []string{"gizmos", "zones"} {
@@ -34,8 +33,8 @@ func breakReads(server *apitest.Server) {
 	}
 }
 
-// TestServeAnswersCommands: with a server the verbs that read objects print what they print without, and the
-// API server is not asked for what is kept.
+// TestServeAnswersCommands compares the output with and without a cache server, and checks that cached types
+// are not requested from the API server.
 func TestServeAnswersCommands(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newTrees(t)
@@ -78,8 +77,8 @@ func TestServeAnswersCommands(t *testing.T) {
 	}
 }
 
-// TestServeAnswersWatch: changes come through the server as they come from the cluster, and go on coming when
-// the server ends.
+// TestServeAnswersWatch checks that a watch through the cache server continues at the cluster when the cache
+// server stops.
 func TestServeAnswersWatch(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -111,8 +110,7 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 }
 
-// TestCachePath: a server can be named by its socket; then it has to be there, and for the same cluster and
-// user.
+// TestCachePath selects a cache server by socket, which must exist and match the cluster and user.
 func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t)
 	server, other := newShop(t), newShop(t)
@@ -120,7 +118,7 @@ func TestCachePath(t *testing.T) {
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
 	socket, _, _ = strings.Cut(socket, "\n")
-	shortRuntimeDir(t) // where no server is
+	shortRuntimeDir(t) // no server listens there
 	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
 	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK ||
 		!strings.Contains(r.errOut, "from the server that keeps it") {
@@ -142,8 +140,7 @@ func TestCachePath(t *testing.T) {
 	}
 }
 
-// TestServerThatIsSuspended: a server that listens and does not answer, as one that was suspended by Ctrl-Z,
-// keeps nobody from the cluster.
+// TestServerThatIsSuspended reads from the cluster if the cache server is suspended.
 func TestServerThatIsSuspended(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -153,7 +150,7 @@ func TestServerThatIsSuspended(t *testing.T) {
 	socket, _, _ = strings.Cut(socket, "\n")
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	<-stopped
-	listener, err := net.Listen("unix", socket) // whose connections nobody accepts
+	listener, err := net.Listen("unix", socket) // accepts no connections
 	if err == nil {
 		err = os.Chmod(socket, 0o600)
 	}
@@ -172,8 +169,8 @@ func TestServerThatIsSuspended(t *testing.T) {
 	}
 }
 
-// TestServeEndsWatches: a watch through a server that has lost the cluster is not left without news: it is
-// sent there, and says what is the matter.
+// TestServeEndsWatches checks that a watch continues at the cluster, with a message, after the cache server
+// has lost it.
 func TestServeEndsWatches(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)

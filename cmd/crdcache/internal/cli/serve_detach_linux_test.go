@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestServeDetach: the server goes on without the command that has started it, whose end says that it
+// TestServeDetach checks that the server outlives the starting command, which returns when the server
 // answers.
 func TestServeDetach(t *testing.T) {
 	shortRuntimeDir(t)
@@ -35,7 +35,7 @@ func TestServeDetach(t *testing.T) {
 	detach(exit.Usage)
 
 	said := detach(exit.OK, "--config", config)
-	defer func() { // not a Cleanup: the command runs with t.Context, which has ended by then
+	defer func() { // t.Context, which Cleanup functions would use, is cancelled before them
 		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK {
 			t.Errorf("serve stop: %+v", r)
 		}

@@ -23,25 +23,25 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// serving is the types that are kept.
+// cacheServer caches types and serves them.
 type serving struct {
 	*serveOptions
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
 	server  *live.Server
 	keeper  *live.Keeper
-	// definitions are the CustomResourceDefinitions, which say how types are shown.
+	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
 	definitions *dynamicinformer.Informer
 	identity    string
 	started     time.Time
-	// known are the types that were there in the beginning, and absent the names that stood for none: nobody
-	// is told of them again. Both are the keeper's.
+	// known has the initial types, and absent the names that matched none: both were reported. Only the
+	// keeper's callbacks use them.
 	known  map[schema.GroupVersionResource]bool
 	absent map[string]bool
 	ended  sync.Once
 }
 
-// prepare makes what keeps the types, and what serves them. An error leaves nothing behind.
+// prepare creates the caches and their server. After an error nothing needs to be released.
 func (s *serving) prepare() (err error) {
 	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(),
@@ -60,7 +60,7 @@ func (s *serving) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	definitions, err := s.factory.Acquire(crd.GVR) // released by shutdown; the view that the server has, too
+	definitions, err := s.factory.Acquire(crd.GVR) // shutdown releases it
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *serving) prepare() (err error) {
 	return err
 }
 
-// view says how a type is kept.
+// informerOptions returns the options and indexes of a type.
 func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOptions,
 	indexes []*indexers.Index) {
 	if s.namespace != "" && r.Scope == discovery.Namespaced {
@@ -100,7 +100,7 @@ func (s *serving) dropped(r discovery.Resource) {
 }
 
 func (s *serving) refused(name string, why error) {
-	if !s.absent[name] { // of which find has told
+	if !s.absent[name] { // resolveTypes has reported it
 		s.tell("%s is not kept: %v", name, why)
 	}
 	delete(s.absent, name)
@@ -110,17 +110,17 @@ func (s *serving) tell(format string, args ...any) {
 	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 }
 
-// shutdown stops the informers and their server. Calling it again has no effect.
+// shutdown stops the informers and the server. It can be called again.
 func (s *serving) shutdown() {
 	s.ended.Do(func() {
 		if s.server != nil {
 			s.server.Close()
 		}
-		_ = s.factory.Shutdown(context.Background()) // only requests are under way, which end at once
+		_ = s.factory.Shutdown(context.Background()) // only requests are in flight, which end immediately
 	})
 }
 
-// keeping returns what is kept of a type; false where that is nothing.
+// cachedType returns a cached type, or false.
 func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool) {
 	if kept, ok := s.keeper.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
 		return kept, true
@@ -128,9 +128,8 @@ func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool)
 	return live.KeptType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions}, gvr == crd.GVR
 }
 
-// stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to
-// ask there. It tells of types that cannot be read, such as those that the user has no right to, which would
-// otherwise seem to be served.
+// stateChanged closes the watches of a type whose own watch is no longer live, so that clients continue at
+// the cluster. It reports types that cannot be read, such as forbidden ones.
 func (s *serving) stateChanged(before, after status.Status) {
 	if inContact(before) && !inContact(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
@@ -141,7 +140,7 @@ func (s *serving) stateChanged(before, after status.Status) {
 	}
 }
 
-// keeps returns why a request is not to be answered from what is kept; nil where it is.
+// canAnswer returns why a request cannot be answered from the cache, or nil if it can.
 func (s *serving) keeps(asked readapi.Request) error {
 	k, ok := s.keeping(asked.GVR)
 	if !ok {
@@ -156,12 +155,12 @@ func (s *serving) keeps(asked readapi.Request) error {
 	return nil
 }
 
-// fresh reports whether a type is filled, in contact with the cluster, and served.
+// isLive reports whether a type is synced, watched and served.
 func (s *serving) fresh(k live.KeptType) bool {
 	return inContact(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
 }
 
-// resolve returns what a name stands for.
+// resolve resolves a type name.
 func (s *serving) resolve(name string) ([]discovery.Resource, error) {
 	found, err := s.tracker.Snapshot().Catalog().Resolve(name)
 	if err != nil {
@@ -173,7 +172,7 @@ func (s *serving) resolve(name string) ([]discovery.Resource, error) {
 	return found.Resources, nil
 }
 
-// info says what is kept.
+// info describes the server.
 func (s *serving) info() local.Info {
 	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started,
 		Config: s.Config.Digest(), Page: s.web != nil}
@@ -195,13 +194,13 @@ func (s *serving) info() local.Info {
 	return i
 }
 
-// inContact reports whether a cache follows its type. A request that fails degrades the state of an informer
-// later, if at all; until then its watch is not open, and the cache may lack what has just been written.
+// isWatching reports whether a cache follows its type. Reason and Stale change before the state does: the
+// cache can lack recent writes as soon as the watch has ended.
 func inContact(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }
 
-// state is that of a type in a word, with what keeps it from being read here.
+// stateText returns the state of a type with the reason why the cache is not used.
 func (s *serving) state(k live.KeptType) string {
 	status := k.Informer.Status()
 	switch {

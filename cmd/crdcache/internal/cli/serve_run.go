@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// run keeps the types and serves them until somebody or something ends it, or has another process do so.
+// run serves the types until it is stopped, or starts a background process that does.
 func (o *serveOptions) run(ctx context.Context) error {
 	if o.detached != nil {
 		return o.detach(ctx)
@@ -82,16 +82,14 @@ func (o *serveOptions) run(ctx context.Context) error {
 	return err
 }
 
-// errOtherAccount is the cause of the end of a server whose exec program returns the credentials of another
-// account.
+// errOtherAccount stops the server when its exec plugin returns credentials of another account.
 var errOtherAccount = errors.
 	New("the credentials are those of another account by now: start the server again")
 
-// accountInterval is the time between two looks at the credentials of an exec program. It is a variable for
-// tests.
+// accountInterval is the interval of checks of the exec plugin's account. Tests change it.
 var accountInterval = time.Minute
 
-// watchAccount ends the server when renewed credentials are of another account, because it would mix the
+// watchAccount stops the server when renewed credentials belong to another account, because it would mix the
 // objects of both.
 func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
 	ticker := time.NewTicker(accountInterval)
@@ -110,7 +108,7 @@ func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFun
 	}
 }
 
-// serve listens, and tells where.
+// serve listens and prints the addresses.
 func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
 	open := func() {
 		if options.Page != nil {
@@ -127,8 +125,8 @@ func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
 	})
 }
 
-// find looks for the types before anything is kept, so that what is misspelled is an error. What a config
-// declares or a pattern stands for may come later.
+// resolveTypes reports misspelled types as errors before anything is cached. Types of a config or a pattern
+// can be installed later.
 func (s *serving) find(ctx context.Context) error {
 	waiting, cancel := s.Target.Limit(ctx)
 	defer cancel()
@@ -144,7 +142,7 @@ func (s *serving) find(ctx context.Context) error {
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
 		switch {
 		case !isAbsent && s.Target.Offline() &&
-			len(resources) > 0: // what could not be read keeps the rest from nothing
+			len(resources) > 0: // unreadable files do not affect the others
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
 			continue
 		case !isAbsent || !pattern && !s.declared:
@@ -160,7 +158,7 @@ func (s *serving) find(ctx context.Context) error {
 	return nil
 }
 
-// detach starts the server as a process of its own, and waits until it answers.
+// detach starts the server as a background process and waits until it answers.
 func (o *serveOptions) detach(ctx context.Context) error {
 	ctx, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -184,7 +182,7 @@ func (o *serveOptions) detach(ctx context.Context) error {
 	return nil
 }
 
-// undetached is a command line without --detach.
+// withoutDetach returns a command line without --detach.
 func undetached(args []string) []string {
 	rest := slices.Index(args, "--")
 	if rest < 0 {

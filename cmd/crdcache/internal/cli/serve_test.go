@@ -24,18 +24,18 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// shortRuntimeDir is where servers listen: the paths of sockets have to be short.
+// shortRuntimeDir sets a short directory for sockets, whose paths have a length limit.
 func shortRuntimeDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is below the folder of temporary files
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// serve runs the verb until the test ends, or it ends by itself; ended gives its exit code.
+// serve runs the verb until the test ends. ended receives its exit code.
 func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,7 +49,7 @@ func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	return codes
 }
 
-// awaitServer waits until the server of a cluster keeps so many types that are filled.
+// awaitServer waits until the server has the given number of synced types.
 func awaitServer(t *testing.T, url string, types int) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -60,7 +60,7 @@ func awaitServer(t *testing.T, url string, types int) {
 	}
 }
 
-// TestServeAnswersQueries: with a server the answers are those of the cluster, in all forms.
+// TestServeAnswersQueries compares answers with and without the cache server in all forms.
 func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -101,7 +101,7 @@ func TestServeAnswersQueries(t *testing.T) {
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t,
 		exit.OK, "db/c\n")
-	// plans are of the objects that are meant, with a server as without
+	// plans count only the selected objects
 	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} {
 		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s",
 			server.URL}, args...)
@@ -146,7 +146,6 @@ func TestServeAnswersQueries(t *testing.T) {
 	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "5\n")
 }
 
-// TestServeEndsWhenIdle: nobody asks.
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
 	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
@@ -154,7 +153,7 @@ func TestServeEndsWhenIdle(t *testing.T) {
 	}
 }
 
-// TestServeShowsNumbers: large numbers are shown as kubectl does, whoever has computed them.
+// TestServeShowsNumbers prints large numbers as kubectl does, with and without the cache server.
 func TestServeShowsNumbers(t *testing.T) {
 	shortRuntimeDir(t)
 	storage := readapi.NewStorage(readapi.StorageOptions{})
@@ -184,7 +183,7 @@ func TestServeShowsNumbers(t *testing.T) {
 	}
 }
 
-// TestServeWarnsOfMisfits: who misspells a field is warned, whoever answers.
+// TestServeWarnsOfMisfits warns about misspelled fields, with and without the cache server.
 func TestServeWarnsOfMisfits(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newHouse(t, false)
@@ -198,8 +197,8 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 	}
 }
 
-// TestServeOutOfContact: a server whose watch has ended and cannot be opened again does not answer, long
-// before its informers are degraded, for it would not have what has just been written.
+// TestServeOutOfContact checks that a server whose watch has ended stops answering at once, because it can
+// lack recent writes.
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -212,7 +211,8 @@ func TestServeOutOfContact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for t.Context().Err() == nil {
-		server.CloseClientConnections() // each time, for one may have been made as the listener closed
+		// repeated, because a connection could be opened while the listener closes
+		server.CloseClientConnections()
 		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s",
 			server.URL); r.code != exit.OK {
 			if !strings.Contains(r.errOut, "(Unreachable)") {
@@ -227,7 +227,7 @@ func TestServeOutOfContact(t *testing.T) {
 	}
 }
 
-// TestNamespaceWithoutName: --namespace of a variable that is not set names none: all are saved, and kept.
+// TestNamespaceWithoutName treats an empty --namespace as all namespaces.
 func TestNamespaceWithoutName(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -244,7 +244,7 @@ func TestNamespaceWithoutName(t *testing.T) {
 	}
 }
 
-// TestServeTellsWhatIsForbidden: a type that may not be read is not kept in silence.
+// TestServeTellsWhatIsForbidden reports types that cannot be read.
 func TestServeTellsWhatIsForbidden(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -267,8 +267,7 @@ func TestServeTellsWhatIsForbidden(t *testing.T) {
 	<-stopped
 }
 
-// TestServeFollowsTypes: what a pattern stands for is kept as it comes and goes; so is a pattern that stands
-// for nothing yet.
+// TestServeFollowsTypes follows the types that match a pattern, also if there are none at the start.
 func TestServeFollowsTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-// webFlags are the flags of serve for the page.
+// webFlags are the flags of serve for the web page.
 type webFlags struct {
 	on          bool
 	address     string
@@ -33,17 +33,17 @@ func (f *webFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.address, "web-address", "127.0.0.1:0",
 		"Where the page is, on a loopback address; port 0 stands for a free one.")
 	set.BoolVar(&f.showSecrets, "show-secrets", false, "Have the page show the values of Secrets.")
-	// it fails for flags that do not exist
+	// it fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("web-address", cobra.NoFileCompletions)
 }
 
-// webOptions are what the flags amount to.
+// webOptions are the validated flags for the web page.
 type webOptions struct {
 	address     netip.AddrPort
 	showSecrets bool
 }
 
-// toOptions returns nil where no page is asked for.
+// toOptions returns nil without --web.
 func (f *webFlags) toOptions() (*webOptions, error) {
 	for _, name := range []string{"web-address", "show-secrets"} {
 		if !f.on && f.cmd.Flags().Changed(name) {
@@ -66,13 +66,13 @@ func (f *webFlags) toOptions() (*webOptions, error) {
 	return &webOptions{address, f.showSecrets}, nil
 }
 
-// page shows in a browser what is kept.
+// page is the web page of a cacheServer.
 type page struct {
 	handler  *web.Handler
 	listener net.Listener
 }
 
-// newPage listens, and makes the page of what is kept. Its informers are released by shutdown.
+// newPage listens and creates the web page. shutdown releases its informers.
 func newPage(s *serving) (*page, error) {
 	handler, err := web.NewHandler(s.source(), web.Options{ShowSecrets: s.web.showSecrets})
 	if err != nil {
@@ -92,15 +92,14 @@ func (p *page) local() *local.Page {
 	}}
 }
 
-// close ends what the page follows.
 func (p *page) close() {
 	p.listener.Close()
 	p.handler.Close()
 }
 
-// source is what the page shows: the informers that there are, with what the config says of their types.
+// source returns the data of the page: the informers and the indexes and references of the config.
 func (s *serving) source() web.Source {
-	of := func(gvr schema.GroupVersionResource) discovery.Resource { // of none, no config means it
+	of := func(gvr schema.GroupVersionResource) discovery.Resource { // the zero Resource matches no config
 		kept, _ := s.keeping(gvr)
 		return kept.Resource
 	}

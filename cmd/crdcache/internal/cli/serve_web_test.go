@@ -28,14 +28,14 @@ const webConfig = gizmoIndexes + `    references:
     - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
 `
 
-// browser is let in to a page by a link, and stays.
+// browser is logged in to a page by a link.
 type browser struct {
 	t    *testing.T
 	at   *url.URL
 	http *http.Client
 }
 
-// link is the address of a page in what serve says.
+// link matches the address of a page in serve's output.
 var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
 
 func newBrowser(t *testing.T, said string) *browser {
@@ -89,7 +89,7 @@ func (b *browser) read(path string, into any) {
 	}
 }
 
-// awaitEvent reads a stream until an event holds.
+// awaitEvent reads a stream until an event matches.
 func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(data string) bool) {
 	t.Helper()
 	event := ""
@@ -103,7 +103,7 @@ func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(dat
 	t.Fatalf("the stream ends before %s comes: %v", name, stream.Err())
 }
 
-// TestServeWeb: the page has the types, indexes and references of serve, and hears of changes.
+// TestServeWeb checks types, indexes, references and changes on the page.
 func TestServeWeb(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
@@ -137,7 +137,7 @@ func TestServeWeb(t *testing.T) {
 		Columns    []struct{ Name string }
 		Indexes    []struct{ Name string }
 	}
-	// definitions come by themselves
+	// definitions are loaded asynchronously
 	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") {
 		b.read("/api/type?"+gizmo, &page)
 	}
@@ -206,7 +206,7 @@ func TestServeWeb(t *testing.T) {
 	}
 }
 
-// TestServeWebIsLocal: nobody else can ask for the page.
+// TestServeWebIsLocal rejects requests for the page from others.
 func TestServeWebIsLocal(t *testing.T) {
 	shortRuntimeDir(t)
 	for _, address := range []string{
@@ -226,8 +226,7 @@ func TestServeWebIsLocal(t *testing.T) {
 	}
 }
 
-// showFiles runs serve until the test ends, and opens its page; said is what it says before it gives the
-// link.
+// showFiles runs serve and opens its page. said is the output before the link.
 func showFiles(t *testing.T, args ...string) (b *browser, said string) {
 	t.Helper()
 	stderr, told := io.Pipe()
@@ -242,8 +241,7 @@ func showFiles(t *testing.T, args ...string) (b *browser, said string) {
 	return b, said
 }
 
-// TestServeWebOfFiles: the page shows files, says so, and hears of what changes in them. No command finds a
-// server.
+// TestServeWebOfFiles shows files and their changes. Commands do not find the server.
 func TestServeWebOfFiles(t *testing.T) {
 	shortRuntimeDir(t)
 	folder := t.TempDir()
@@ -275,7 +273,7 @@ func TestServeWebOfFiles(t *testing.T) {
 		func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
 	changed := make(chan struct{})
 	ended := make(chan struct{})
-	go func() { // ended by the change that is told of: when the files are followed does not show
+	go func() { // ended when the change is seen: nothing shows when the files are followed
 		defer close(ended)
 		for floor := 8; ; floor++ {
 			put("room.yaml", room(floor))

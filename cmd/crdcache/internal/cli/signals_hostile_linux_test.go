@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// TestHostileFilesOnTerminal: what files hold steers no terminal either, be it the values of objects,
-// definitions or configs.
+// TestHostileFilesOnTerminal checks that files, definitions and configs cannot control the terminal.
 func TestHostileFilesOnTerminal(t *testing.T) {
 	for name, object := range hostileObjects() {
 		file := write(t, "a.json", object)
@@ -30,7 +29,7 @@ func TestHostileFilesOnTerminal(t *testing.T) {
 	}
 }
 
-// TestHostileWatchOnTerminal: nor do objects that are watched.
+// TestHostileWatchOnTerminal checks the same for watched objects.
 func TestHostileWatchOnTerminal(t *testing.T) {
 	url := newHostileServer(t, true, hostileObjects()["text"])
 	t.Setenv("KUBECONFIG", "/none")

@@ -19,16 +19,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// process is the program with these arguments, which is not to read anything of the machine's.
+// process is the program with arguments and without the machine's configuration.
 type process struct {
 	*exec.Cmd
 	errOut bytes.Buffer
-	stdout *os.File // where it can be read; nil until pipe
+	stdout *os.File // read end; nil until pipe
 }
 
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // far more than it takes
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // far more than needed
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
 	p.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())
@@ -36,7 +36,7 @@ func newProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-// pipe makes stdout a pipe, and starts the program.
+// pipe starts the program with stdout connected to a pipe.
 func (p *process) pipe(t *testing.T) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -56,7 +56,7 @@ func (p *process) start(t *testing.T) {
 	}
 }
 
-// firstLine waits until there is some output.
+// firstLine waits for output.
 func (p *process) firstLine(t *testing.T) {
 	t.Helper()
 	if _, err := bufio.NewReaderSize(p.stdout, 16).ReadSlice('\n'); err == io.EOF {
@@ -71,16 +71,16 @@ func (p *process) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
-// ended waits for the end and gives the exit code, as a shell does where a signal ended it.
+// ended waits for the end and returns the exit code, or the shell's code for a signal.
 func (p *process) ended() int {
-	_ = p.Wait() // the exit code is what it is about
+	_ = p.Wait() // the test checks the exit code
 	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		return 128 + int(status.Signal())
 	}
 	return p.ProcessState.ExitCode()
 }
 
-// manyGizmos is a file of objects that fill any pipe in each format.
+// manyGizmos writes a file of objects that fill any pipe in every format.
 func manyGizmos(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
@@ -101,19 +101,17 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// awaitReader returns when the program has opened a pipe, which nothing is written to until the end of the
-// test.
+// awaitReader returns when the program has opened a pipe. Nothing is written to the pipe.
 func awaitReader(t *testing.T, path string) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for who reads
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
 }
 
-// TestSignals: the first SIGINT or SIGTERM ends a command with 130, whatever it is doing, and is all that is
-// said.
+// TestSignals checks that the first SIGINT or SIGTERM ends every command with 130 and one message.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	gizmosFile := manyGizmos(t)
@@ -185,7 +183,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: another interrupt ends a program at once that cannot write what it has to.
+// TestSecondSignal checks that a second interrupt ends a program that blocks on output.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", manyGizmos(t))
@@ -196,19 +194,19 @@ func TestSecondSignal(t *testing.T) {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		_ = p.Process.Signal(os.Interrupt) // it may have ended
+		_ = p.Process.Signal(os.Interrupt) // it can have ended
 		select {
 		case code := <-ended:
 			if code != 128+int(syscall.SIGINT) || p.ProcessState.Exited() || p.errOut.Len() > 0 {
 				t.Errorf("%v, stderr %q", p.ProcessState, p.errOut.String())
 			}
 			return
-		case <-again.C: // the first one may not have come through yet
+		case <-again.C: // the first one can be late
 		}
 	}
 }
 
-// TestClosedPipe: a reader that has enough ends the program without a word, as of any filter.
+// TestClosedPipe checks that a closed pipe ends the program silently.
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	file := manyGizmos(t)
@@ -230,7 +228,7 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// TestProcessFullDisk: what cannot be written is an error, whichever output it is.
+// TestProcessFullDisk reports write errors of both outputs.
 func TestProcessFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -270,8 +268,7 @@ func TestProcessFullDisk(t *testing.T) {
 	}
 }
 
-// TestSurroundings: the program needs no home, and says of a home or a kubeconfig that is of no use why, as
-// kubectl does.
+// TestSurroundings checks runs without a home directory, and errors for an unusable home or kubeconfig.
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t)

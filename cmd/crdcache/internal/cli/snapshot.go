@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// newSnapshot returns the command.
 func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "snapshot COMMAND",
@@ -34,7 +33,7 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache snapshot diff before.snapshot live",
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Two letters wrong are a slip; more are another word.
+		// Names that differ by up to two letters are probably misspelled.
 		SuggestionsMinimumDistance: 2,
 	}
 	cmd.AddCommand(newSnapshotSave(streams), newSnapshotInfo(streams), newSnapshotDiff(streams))
@@ -44,7 +43,6 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// snapshotInfoOptions are the flags and arguments of snapshot info.
 type snapshotInfoOptions struct {
 	genericiooptions.IOStreams
 	path   string
@@ -54,7 +52,6 @@ type snapshotInfoOptions struct {
 
 var snapshotInfoFormats = []string{formatText, formatJSON, formatYAML}
 
-// newSnapshotInfo returns the command.
 func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &snapshotInfoOptions{IOStreams: streams}
 	cmd := &cobra.Command{
@@ -84,7 +81,7 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// snapshotRecord is what -o json gives.
+// snapshotRecord is the JSON and YAML form.
 type snapshotRecord struct {
 	snapshot.About
 	Bytes int64            `json:"bytes"`
@@ -104,7 +101,7 @@ func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
 	}
 	contents := file.Contents()
 	record := snapshotRecord{About: contents.About, Bytes: contents.Size}
-	record.Server.Documents = nil // what they say is among the types
+	record.Server.Documents = nil // repeated among the types
 	for _, t := range contents.Types {
 		t.Columns = nil
 		record.Types = append(record.Types, t)
@@ -116,7 +113,6 @@ func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
 	return err
 }
 
-// text is for people.
 func (r snapshotRecord) text() string {
 	var b strings.Builder
 	line := func(name, value string) {
@@ -160,7 +156,6 @@ func (r snapshotRecord) text() string {
 	return b.String()
 }
 
-// serverText names the server.
 func (r snapshotRecord) serverText() string {
 	text := r.Server.Host
 	var info version.Info

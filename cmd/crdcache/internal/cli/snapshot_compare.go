@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// typeDifference is what differs between the objects of a type.
+// typeDifference has the differences between the objects of a type.
 type typeDifference struct {
 	Type    string             `json:"type"`
 	Added   []string           `json:"added,omitempty"`
@@ -28,14 +28,14 @@ type typeDifference struct {
 
 func (d typeDifference) empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
 
-// objectDifference is what differs between two states of an object.
+// objectDifference has the changed fields of an object.
 type objectDifference struct {
 	Key     string        `json:"key"`
 	Changes []fieldChange `json:"changes"`
 	changes []print.Change
 }
 
-// fieldChange is a field that differs: Old is left out for one that is new, New for one that is gone.
+// fieldChange is a changed field. An added field has no Old, a removed field no New.
 type fieldChange struct {
 	Path string          `json:"path"`
 	Old  json.RawMessage `json:"old,omitempty"`
@@ -45,13 +45,13 @@ type fieldChange struct {
 // comparison compares the objects of two snapshots.
 type comparison struct {
 	before, after *snapshot.File
-	// only is the namespace that is compared; empty for all.
+	// namespace is compared. Empty means all.
 	only string
-	// ignored is left out of what is compared.
+	// ignored are the fields from --ignore.
 	ignored []string
 }
 
-// typeOf compares a type. Objects whose JSON is the same are not decoded.
+// typeOf compares the objects of a type. Objects with equal JSON are not decoded.
 func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
 	d := typeDifference{Type: gr.String()}
 	without := c.without(gr)
@@ -90,7 +90,7 @@ func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeD
 	return d, ctx.Err()
 }
 
-// records are those of a type which both snapshots would have: one may have those of a namespace alone.
+// records returns the objects of a type in the compared namespace.
 func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq2[snapshot.Record, error] {
 	objects := f.Objects(gr)
 	if objects == nil {
@@ -108,14 +108,14 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 	}
 }
 
-// heartbeats are fields that a client writes every few seconds or minutes only to show that it is alive.
+// heartbeats are fields that clients write periodically to show that they are alive.
 var heartbeats = map[schema.GroupResource]string{
 	{Group: "coordination.k8s.io", Resource: "leases"}: ".spec.renewTime",
 	{Resource: "nodes"}: ".status.conditions[*].lastHeartbeatTime",
 }
 
-// without returns the fields of a type that are not compared: heartbeats, the fields that the user ignores,
-// and the fields that were redacted in one of the snapshots.
+// ignoredFields returns the fields of a type that are not compared: heartbeats, the fields of --ignore, and
+// the fields redacted in either snapshot.
 func (c *comparison) without(gr schema.GroupResource) omission {
 	without := omissionOf(c.ignored)
 	if path := heartbeats[gr]; path != "" {
@@ -129,22 +129,21 @@ func (c *comparison) without(gr schema.GroupResource) omission {
 	return without
 }
 
-// omission is what is left out of objects before they are compared.
+// ignoredFields are removed from objects before they are compared.
 type omission struct {
 	prune dynamicinformer.Prune
-	// fields are those of identity.
+	// identity are the removed fields that a Prune must keep.
 	fields [][]string
 }
 
-// identity are fields that a Prune does not leave out, because caches need them. A comparison does not: it
-// goes by keys.
+// identity are fields that a Prune keeps, because caches need them.
 var identity = map[string][]string{
 	".apiVersion": {"apiVersion"}, ".kind": {"kind"}, ".metadata": {"metadata"},
 	".metadata.name": {"metadata", "name"}, ".metadata.namespace": {"metadata", "namespace"},
 	".metadata.uid": {"metadata", "uid"}, ".metadata.resourceVersion": {"metadata", "resourceVersion"},
 }
 
-// omissionOf leaves out managedFields, which change with every write, and the fields that the user ignores.
+// newIgnoredFields includes managedFields, which change with every write.
 func omissionOf(ignored []string) omission {
 	var o omission
 	o.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
@@ -161,7 +160,7 @@ func omissionOf(ignored []string) omission {
 	return o
 }
 
-// apply leaves the same out of a decoded object, which it changes.
+// apply removes the fields from an object.
 func (o omission) apply(object *unstructured.Unstructured) error {
 	if err := o.prune.Apply(object); err != nil {
 		return err
@@ -172,7 +171,7 @@ func (o omission) apply(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// differing compares two states of an object field by field.
+// compareObjects compares two states of an object by field.
 func differing(of schema.GroupResource, a, b snapshot.Record, without omission) (objectDifference, error) {
 	before, err := decodedWithout(a, without)
 	if err != nil {

@@ -21,10 +21,9 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// livePath stands for the cluster in the place of a second snapshot.
+// livePath is the argument that selects the cluster instead of a second snapshot.
 const livePath = "live"
 
-// snapshotDiffFlags are the flags of snapshot diff.
 type snapshotDiffFlags struct {
 	target *session.ServerFlags
 	output string
@@ -34,7 +33,6 @@ type snapshotDiffFlags struct {
 
 var snapshotDiffFormats = []string{formatText, formatJSON, formatYAML}
 
-// newSnapshotDiff returns the command.
 func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &snapshotDiffFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
@@ -86,13 +84,13 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// snapshotDiffOptions are what flags and arguments amount to.
+// snapshotDiffOptions are the validated flags and arguments of snapshot diff.
 type snapshotDiffOptions struct {
 	genericiooptions.IOStreams
 	before, after string
-	target        *session.Target // nil: both are files
+	target        *session.Target // nil if both are files
 	types         []string
-	namespace     string // empty for all that both have
+	namespace     string // empty for all namespaces of both
 	ignored       []string
 	format        string
 	color         bool
@@ -138,24 +136,22 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
 
 func (o *snapshotDiffOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
-// snapshotDifference is what -o json gives.
+// snapshotDifference is the JSON and YAML form.
 type snapshotDifference struct {
 	Before string           `json:"before"`
 	After  string           `json:"after"`
 	Types  []typeDifference `json:"types"`
-	// NotCompared are types that one of the two does not have.
+	// NotCompared are types that one of the two lacks.
 	NotCompared []notCompared `json:"notCompared,omitempty"`
 }
 
-// notCompared is a type that could not be compared.
 type notCompared struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	// failed says that it is missing although it was asked for.
+	// failed is set if the type was requested.
 	failed bool
 }
 
-// run compares.
 func (o *snapshotDiffOptions) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
@@ -212,7 +208,7 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 	return len(all.Types) > 0, errors.Join(failed...)
 }
 
-// checkNamespace makes a namespace that one of the snapshots has alone the only one that is compared.
+// checkNamespace limits the comparison to the namespace of a snapshot that has only one.
 func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 	paths := []string{o.before, o.after}
 	for i, f := range []*snapshot.File{c.before, c.after} {
@@ -227,11 +223,11 @@ func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 	return nil
 }
 
-// events expire after an hour and are no part of the state of a cluster. Two groups serve them.
+// events expire after an hour and are not part of the state of a cluster. Two groups serve them.
 var events = map[schema.GroupResource]bool{{Resource: "events"}: true,
 	{Group: "events.k8s.io", Resource: "events"}: true}
 
-// plan says which types are compared, and which cannot be.
+// plan returns the types to compare, and those that cannot be compared.
 func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 	missing []notCompared, err error) {
 	wanted, err := o.wanted(c)
@@ -259,7 +255,7 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 	return types, missing, nil
 }
 
-// savedTypes are the types whose objects one of the files has, or should have, in order.
+// savedTypes returns the sorted types that were requested when one of the files was saved.
 func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 	var all []schema.GroupResource
 	for _, f := range files {
@@ -276,7 +272,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 	return all
 }
 
-// wanted are the types that were named, by names that one of the snapshots knows; nil: all.
+// selected resolves the named types by the names in the snapshots. Nil means all types.
 func (o *snapshotDiffOptions) wanted(c *comparison) (map[schema.GroupResource]bool, error) {
 	if len(o.types) == 0 {
 		return nil, nil
@@ -307,7 +303,8 @@ func (o *snapshotDiffOptions) wanted(c *comparison) (map[schema.GroupResource]bo
 	return wanted, nil
 }
 
-// live saves in memory what the cluster has now of what a snapshot has: all types if that has all.
+// live saves the cluster's current state of the snapshot's types in memory, or of all types if the snapshot
+// has all.
 func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (*snapshot.File, error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
@@ -338,14 +335,13 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 	if failed {
 		return nil, err
 	}
-	// A type that could not be read is missing in what was saved, with the reason.
+	// An unreadable type is recorded as missing, with the reason.
 	if err := saver.Writer.Commit(); err != nil {
 		return nil, err
 	}
 	return snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
 }
 
-// print prints what differs.
 func (o *snapshotDiffOptions) print(all snapshotDifference) error {
 	if o.format != formatText {
 		return writeStructured(o.Out, o.format, all)
@@ -358,7 +354,7 @@ func (o *snapshotDiffOptions) print(all snapshotDifference) error {
 	return print.WriteControl(o.Out, all.text(o.color))
 }
 
-// text is for people: nothing without differences, as with diff.
+// text is the output for people. It is empty without differences, as in diff.
 func (d snapshotDifference) text(color bool) string {
 	var b strings.Builder
 	for _, t := range d.Types {

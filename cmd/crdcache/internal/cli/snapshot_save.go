@@ -21,7 +21,6 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// snapshotSaveFlags are the flags of snapshot save.
 type snapshotSaveFlags struct {
 	target *session.ServerFlags
 	all    bool
@@ -29,7 +28,6 @@ type snapshotSaveFlags struct {
 	config string
 }
 
-// newSnapshotSave returns the command.
 func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &snapshotSaveFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
@@ -76,12 +74,12 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// snapshotSaveOptions are what flags and arguments amount to.
+// snapshotSaveOptions are the validated flags and arguments of snapshot save.
 type snapshotSaveOptions struct {
 	genericiooptions.IOStreams
 	target     *session.Target
 	path       string
-	types      []string // none: all
+	types      []string // empty means all
 	redactions []capture.Redaction
 }
 
@@ -117,18 +115,18 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	if named := cmd.Flags().Lookup("namespace"); named.Value.String() == "" {
-		o.target.Namespace = "" // a moment of the cluster, not of the namespace of the context
+		o.target.Namespace = "" // a snapshot has the whole cluster, not the namespace of the context
 	}
 	return o, nil
 }
 
 func (o *snapshotSaveOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
-// stdoutPath stands for standard output.
+// stdoutPath selects standard output.
 const stdoutPath = "-"
 
-// replaceable refuses a path at which there is something other than a snapshot: it may be a type in the place
-// of the file.
+// checkOverwrite rejects an existing file that is not a snapshot: the first argument could be a type by
+// mistake.
 func replaceable(path string) error {
 	if path == stdoutPath {
 		return nil
@@ -154,7 +152,6 @@ func replaceable(path string) error {
 	return nil
 }
 
-// run saves the types.
 func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	saver, unresolved, err := o.saver(ctx)
 	if err != nil {
@@ -184,8 +181,8 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	return errors.Join(unresolved, err)
 }
 
-// saver finds the types. What cannot be found comes as unresolved, and does not keep the others from being
-// saved.
+// newSaver resolves the types. Types that cannot be found are joined in unresolved and do not prevent saving
+// the others.
 func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, unresolved, err error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
@@ -216,14 +213,13 @@ func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, 
 	return saver, unresolved, err
 }
 
-// readerOf reads lists of a server.
 func readerOf(target *session.Target, namespace string) (capture.Reader, error) {
 	client, err := target.PlainClient()
 	return capture.Reader{Client: client, Namespace: namespace}, err
 }
 
-// redact finds the types of which something is left out. A type that is not there may be misspelt, and what
-// was to be left out would be saved.
+// resolveRedactions resolves the types of the redactions. A missing type is an error, because a misspelled
+// name would leave its data in the snapshot.
 func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) error {
 	for _, what := range o.redactions {
 		found, err := o.target.Resolve(ctx, []string{what.Type})
@@ -241,7 +237,7 @@ func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) 
 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// tell says what was saved.
+// printSummary prints the number of saved types and objects.
 func (o *snapshotSaveOptions) tell(contents snapshot.Contents) {
 	types, objects := 0, 0
 	for _, t := range contents.Types {

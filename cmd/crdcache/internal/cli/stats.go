@@ -23,7 +23,6 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// statsFlags are the flags of stats.
 type statsFlags struct {
 	reader  *session.ReadFlags
 	storage string
@@ -31,7 +30,6 @@ type statsFlags struct {
 	output  string
 }
 
-// newStats returns the command.
 func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &statsFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -60,7 +58,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// statsOptions are what flags and arguments amount to.
+// statsOptions are the validated flags and arguments of stats.
 type statsOptions struct {
 	*session.Reader
 	top  int
@@ -89,7 +87,7 @@ func (f *statsFlags) toOptions(cmd *cobra.Command, args []string,
 	return &statsOptions{Reader: read, top: f.top, json: f.output == formatJSON}, err
 }
 
-// statsReport is what is told of one type; it is what -o json gives.
+// statsReport is the JSON form of the statistics of a type.
 type statsReport struct {
 	Type       string        `json:"type"`
 	Storage    string        `json:"storage"`
@@ -102,26 +100,26 @@ type statsReport struct {
 	Indexes    []indexReport `json:"indexes"`
 }
 
-// indexReport is what is told of one index.
+// indexReport is the statistics of an index.
 type indexReport struct {
 	Name    string `json:"name"`
 	Values  int    `json:"values"`
 	Entries int    `json:"entries"`
-	// Objects counts those with a value.
+	// Objects counts the objects with a value.
 	Objects int          `json:"objects"`
 	Bytes   int64        `json:"bytes"`
 	Top     []valueCount `json:"top,omitempty"`
-	// Skipped says what the index leaves out, and why; nil for indexes that no config declares, and when
-	// nothing is.
+	// Skipped counts the omitted objects by reason. It is nil for indexes without a config, and if none are
+	// omitted.
 	Skipped *skipped `json:"skipped,omitempty"`
 	// Reported are the keys of the first objects without a value, for an index with "missing: report".
 	Reported []string `json:"reported,omitempty"`
-	// Duplicates are the values that several objects have, the most frequent first, for an index with
-	// "unique: warn".
+	// Duplicates are the values of several objects, the most frequent first, for an index with "unique:
+	// warn".
 	Duplicates []valueCount `json:"duplicates,omitempty"`
 }
 
-// skipped counts what an index leaves out; see indexers.Stats.
+// skipped counts omitted objects; see indexers.Stats.
 type skipped struct {
 	Missing uint64 `json:"missing,omitempty"`
 	Type    uint64 `json:"type,omitempty"`
@@ -134,7 +132,7 @@ type valueCount struct {
 	Count int    `json:"count"`
 }
 
-// run syncs the types, and reports on each that is synced.
+// run syncs the types and reports on the synced ones.
 func (o *statsOptions) run(ctx context.Context) error {
 	var begun time.Time
 	return o.Sync(ctx, session.Steps{
@@ -190,7 +188,7 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache,
 	return r, nil
 }
 
-// findTroubles says of each index of the config what is not as the config wants it.
+// findProblems returns the deviations from the config for each index.
 func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier,
 	indexes []*indexers.Index) (map[string]indexReport, error) {
 	met, err := c.IndexStats(ctx, indexes)
@@ -217,7 +215,7 @@ func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier,
 	return out, nil
 }
 
-// topValues are the most frequent values of an index.
+// topValues returns the most frequent values of an index.
 func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier,
 	index string) ([]valueCount, error) {
 	if o.top == 0 {
@@ -231,7 +229,6 @@ func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier,
 	return valueCounts(values[:min(len(values), o.top)]), nil
 }
 
-// valueCounts is values as they are reported.
 func valueCounts(values []query.ValueCount) []valueCount {
 	var out []valueCount
 	for _, v := range values {
@@ -244,7 +241,6 @@ func valueCounts(values []query.ValueCount) []valueCount {
 	return out
 }
 
-// print writes the reports to stdout.
 func (o *statsOptions) print(reports []statsReport) error {
 	if o.json {
 		return writeStructured(o.Out, formatJSON, reports)
@@ -277,13 +273,13 @@ func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
 }
 
 const (
-	// maxValue is how many characters of a value are shown, and barWidth how wide the bar of all objects is;
-	// with the counts they fit into 80 columns.
+	// Values have up to maxValue characters. barWidth is the width of a bar for all objects. With the counts,
+	// a line fits 80 columns.
 	maxValue = 32
 	barWidth = 30
 )
 
-// printBars shows the most frequent values, each with a bar as long as its share of all objects.
+// printBars prints the most frequent values with bars for their share of the objects.
 func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) {
 	width := 0
 	texts := make([]string, len(x.Top))
@@ -304,10 +300,10 @@ func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) 
 	}
 }
 
-// maxNamed is how many values and objects a line about trouble names.
+// maxNamed bounds the values and objects in a line about problems.
 const maxNamed = 5
 
-// printTroubles says what the index leaves out, and what the config wants otherwise.
+// printProblems prints the omitted objects and other deviations from the config.
 func printTroubles(out *bufio.Writer, x indexReport) {
 	if s := x.Skipped; s != nil {
 		var parts []string
@@ -329,7 +325,7 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 		for i, key := range x.Reported {
 			keys[i] = print.Printable(key)
 		}
-		// no more than some are known
+		// the list of keys is incomplete
 		fmt.Fprintf(out, "    without a value: %s\n",
 			someNamed(keys, func(int) string { return " " + print.Ellipsis() }))
 	}
@@ -343,7 +339,7 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 	}
 }
 
-// someNamed is the first of the texts, and what more says of the number of the others.
+// firstOf joins the first texts. more formats the number of the others.
 func someNamed(texts []string, more func(int) string) string {
 	shown := texts[:min(len(texts), maxNamed)]
 	line := strings.Join(shown, ", ")
@@ -353,7 +349,6 @@ func someNamed(texts []string, more func(int) string) string {
 	return line
 }
 
-// shortValue is a value on a terminal.
 func shortValue(value string) string {
 	if value == "" {
 		return `""`
@@ -361,7 +356,7 @@ func shortValue(value string) string {
 	return print.Cut(print.Printable(value), maxValue)
 }
 
-// sizeText is a number of bytes for a person.
+// sizeText formats a number of bytes.
 func sizeText(bytes int64) string {
 	const step = 1024
 	value, unit := float64(bytes), "B"

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// TestStats: counts and distributions are told, in each storage mode.
+// TestStats prints counts and distributions in each storage mode.
 func TestStats(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)

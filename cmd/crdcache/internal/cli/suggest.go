@@ -21,13 +21,11 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// suggestFlags are the flags of suggest.
 type suggestFlags struct {
 	target *session.ServerFlags
 	crds   []string
 }
 
-// newSuggest returns the command.
 func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &suggestFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
@@ -68,8 +66,8 @@ type servedType struct {
 	crd.Version
 }
 
-// find looks the types up in files or in the cluster. It returns all types of that source, too, and the
-// joined errors of the names that it did not find.
+// find reads the definitions of the types from files or the cluster. It also returns all types of that
+// source, and the joined errors of missing names.
 func (f *suggestFlags) find(
 	ctx context.Context, names []string, streams genericiooptions.IOStreams,
 ) (found []servedType, known knownTypes, err error) {
@@ -103,13 +101,14 @@ func (f *suggestFlags) find(
 		return nil, nil, err
 	}
 	found, errs := definedTypes(ctx, on, client, resources)
-	if len(resources) > len(names) && len(found) > 0 { // wildcards and categories stand for what can be done
+	// wildcards and categories select only types with a CRD
+	if len(resources) > len(names) && len(found) > 0 {
 		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
 	}
 	return found, typesOfCatalog(catalog), errors.Join(append([]error{missing}, errs...)...)
 }
 
-// definedTypes reads the definitions of types. What it finds comes with the errors of the others.
+// definedTypes reads the definitions of types. It returns the errors of the others.
 func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface,
 	resources []discovery.Resource) (found []servedType, errs []error) {
 	for _, r := range resources {
@@ -131,8 +130,7 @@ func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interf
 	return found, errs
 }
 
-// typesInFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without
-// group and version.
+// typesInFiles resolves names among the definitions, with or without group and version.
 func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error) {
 	var found []servedType
 	var errs []error
@@ -177,7 +175,7 @@ func matchDefinitions(name discovery.Name, known []*crd.Definition) []servedType
 	return nil
 }
 
-// suggestedReference is a reference as a person reads it.
+// suggestedReference is a reference in the YAML output.
 type suggestedReference struct {
 	Name string          `yaml:"name"`
 	Each string          `yaml:"each,omitempty"`
@@ -185,10 +183,10 @@ type suggestedReference struct {
 }
 
 type suggestedTarget struct {
-	// Group is nil beside APIVersion.
+	// Group is a string or a *suggestedField. It is nil if APIVersion is set.
 	Group      any             `yaml:"group,omitempty"`
 	APIVersion *suggestedField `yaml:"apiVersion,omitempty"`
-	// Kind is a text or a field, as Group is.
+	// Kind is a string or a suggestedField.
 	Kind      any    `yaml:"kind"`
 	Name      string `yaml:"name"`
 	Namespace string `yaml:"namespace,omitempty"`
@@ -196,21 +194,18 @@ type suggestedTarget struct {
 
 type suggestedField struct {
 	Path string `yaml:"path"`
-	// Missing is nil where nothing stands for a missing one: a guess would make references of what may be
-	// none.
+	// Missing is nil if there is no safe default: a guess would create invalid references.
 	Missing *string `yaml:"missing,omitempty"`
 }
 
-// referenceTypes are the kinds of the core group that fields refer to by their names: secretRef,
-// tokenSecretRef.
+// referenceTypes are the core kinds in names of reference fields, such as secretRef and tokenSecretRef.
 var referenceTypes = []struct{ suffix, kind string }{
 	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"}, {"service",
 		"Service"},
 	{"node", "Node"}, {"pod", "Pod"},
 }
 
-// proposeReferences gives the references that a schema suggests: fields called something like issuerRef or
-// parentRefs whose name says which object is meant.
+// proposeReferences returns references for fields such as issuerRef or parentRefs whose target type is known.
 func proposeReferences(group string, known knownTypes, fields []schemaField) []suggestedReference {
 	var all []suggestedReference
 	for _, f := range fields {
@@ -235,7 +230,7 @@ func proposeReferences(group string, known knownTypes, fields []schemaField) []s
 	return all
 }
 
-// referenceName gives what the name of a field says that it refers to.
+// referenceName returns the name of a reference field without its suffix, or false for other fields.
 func referenceName(name string) (string, bool) {
 	for _, suffix := range []string{"References", "Reference", "Refs", "Ref"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok {
@@ -245,7 +240,7 @@ func referenceName(name string) (string, bool) {
 	return "", strings.EqualFold(name, "ref") || strings.EqualFold(name, "refs")
 }
 
-// targetOf returns the target of an object with a name, or false if the schema does not say its type.
+// targetOf returns the target of a reference field, or false if the schema does not determine its type.
 func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (suggestedTarget, bool) {
 	to := suggestedTarget{Name: path + ".name"}
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
@@ -265,7 +260,7 @@ func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (s
 		return to, known != ""
 	}
 	to.Kind = suggestedField{path + ".kind", defaultOf(kind, known)}
-	if known != "" { // the only guess: issuerRef without a group, where the group has a kind Issuer
+	if known != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
 		known = group
 	}
 	for _, field := range []string{"group", "apiGroup"} {
@@ -278,7 +273,7 @@ func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (s
 		to.APIVersion = &suggestedField{Path: path + ".apiVersion", Missing: defaultOf(s, "")}
 		return to, true
 	}
-	// Without a field for the group, all kinds that the schema allows must be of one group.
+	// Without a field for the group, all allowed kinds must be in one group.
 	allowed := kindsOf(kind)
 	for _, one := range []string{group, ""} {
 		if len(allowed) > 0 && !slices.ContainsFunc(allowed,
@@ -291,7 +286,7 @@ func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (s
 	return to, len(allowed) == 0 && known != ""
 }
 
-// kindsOf returns the kinds that the schema of a field allows or has as default.
+// kindsOf returns the kinds in the enum and the default of a field.
 func kindsOf(s *crd.Schema) (kinds []string) {
 	for _, v := range append(slices.Clone(s.Enum), s.Default) {
 		if kind, ok := v.(string); ok && kind != "" {
@@ -301,10 +296,10 @@ func kindsOf(s *crd.Schema) (kinds []string) {
 	return kinds
 }
 
-// knownTypes are the types that references may lead to.
+// knownTypes are the possible targets of references.
 type knownTypes []*crd.Definition
 
-// typesOfDefinitions returns the types of definitions and the built-in ones.
+// typesOfDefinitions returns the defined and the built-in types.
 func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 	known := slices.Clone(definitions)
 	for _, t := range builtin.Types {
@@ -314,7 +309,7 @@ func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 	return known
 }
 
-// typesOfCatalog returns the types of a server, without versions, and the built-in ones.
+// typesOfCatalog returns the types of a server and the built-in types, without versions.
 func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 	var served []*crd.Definition
 	for _, r := range catalog.Resources() {
@@ -327,7 +322,7 @@ func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 	return typesOfDefinitions(served)
 }
 
-// definitions returns all types but one.
+// definitions returns all types except one.
 func (t knownTypes) definitions(but schema.GroupResource) []*crd.Definition {
 	return slices.DeleteFunc(slices.Clone(t),
 		func(d *crd.Definition) bool { return d.GroupResource() == but })
@@ -335,7 +330,7 @@ func (t knownTypes) definitions(but schema.GroupResource) []*crd.Definition {
 
 func (t knownTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
 
-// kindNamed returns the kind of a group that a field is named after: Issuer for issuer.
+// kindNamed returns the kind in a group that a field is named after: Issuer for issuer.
 func (t knownTypes) kindNamed(group, base string) string {
 	for _, d := range t {
 		if d.Group == group && strings.EqualFold(d.Names.Kind, base) {
@@ -345,7 +340,8 @@ func (t knownTypes) kindNamed(group, base string) string {
 	return ""
 }
 
-// defaultOf is what stands for a missing value: what the schema says, or something else unless that is empty.
+// defaultOf returns the value for a missing field: the schema's default, otherwise fallback unless it is
+// empty.
 func defaultOf(s *crd.Schema, otherwise string) *string {
 	if text, ok := s.Default.(string); ok {
 		return &text

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// suggestedConfig is the part of an index config that is proposed, in the order in which a person reads it.
+// suggestedConfig is the suggested part of an index config. The order of fields is the order in the output.
 type suggestedConfig struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -49,7 +49,7 @@ type suggestedIndex struct {
 	Type       string         `yaml:"type,omitempty"`
 	Order      string         `yaml:"order,omitempty"`
 
-	// named is what the index may be called, rather than after its path.
+	// preferredName replaces the name derived from the path.
 	named string
 }
 
@@ -58,11 +58,11 @@ type suggestedKey struct {
 	Path string `yaml:"path"`
 }
 
-// sortedTypes are the types of indexes for columns of whose values one asks for ranges.
+// sortedTypes are the column types whose indexes are sorted.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
-// renderConfig returns a config for types, and warnings about what it lacks. known are the types that
-// references may lead to.
+// renderConfig returns a config for types and warnings about omissions. known are the possible targets of
+// references.
 func renderConfig(types []servedType, known knownTypes) (text []byte, warnings []string, err error) {
 	var all []suggestedResource
 	taken := map[string]bool{}
@@ -89,7 +89,7 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 }
 
 // suggestResource returns the indexes and references of one type, each in the first form that validate
-// accepts, and warnings about those that are left out.
+// accepts, and warnings about omissions.
 func suggestResource(t servedType, name string, known knownTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
@@ -144,7 +144,7 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 	return r, warnings
 }
 
-// suggestReferences returns the references that fit, with unique names, and warnings about the others.
+// suggestReferences returns the valid references with unique names, and warnings about the others.
 func suggestReferences(
 	candidates []suggestedReference, clusterScoped bool, fits func(suggestedResource) bool,
 ) (out []suggestedReference, warnings []string) {
@@ -184,7 +184,7 @@ func suggestReferences(
 	return out, warnings
 }
 
-// stands reports whether validate has no objection to a resource but that the schema leaves fields open.
+// isValid reports whether validate accepts a resource, ignoring warnings about open schemas.
 func stands(r suggestedResource, definitions []*crd.Definition) bool {
 	text, err := marshalConfig(r)
 	if err != nil {
@@ -200,10 +200,10 @@ func stands(r suggestedResource, definitions []*crd.Definition) bool {
 	})
 }
 
-// proposeFromColumns gives an index for each field that a version makes selectable or shows in a column:
-// sorted ones for numbers and times. Columns of names and ages are left out: every object has another.
+// proposeFromColumns returns indexes of selectable fields and printer columns, sorted for numbers and times.
+// It omits names and ages, which are unique.
 func proposeFromColumns(version crd.Version) []suggestedIndex {
-	types := map[string]string{} // by path: a selectable field may be a column too
+	types := map[string]string{} // by path: a selectable field can also be a column
 	for _, column := range version.Columns {
 		if path, err := jsonpath.Compile(column.JSONPath); err == nil {
 			types[path.String()] = sortedTypes[column.Type]
@@ -234,8 +234,8 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	return all
 }
 
-// forms are what an index may be meant as: with its type and without, of quantities, and over the elements of
-// a list.
+// forms returns the possible interpretations of an index: with and without its type, as quantities, and over
+// list elements.
 func (i suggestedIndex) forms() []suggestedIndex {
 	forms := []suggestedIndex{i}
 	elements := func(f suggestedIndex) suggestedIndex {
@@ -258,7 +258,7 @@ func (i suggestedIndex) forms() []suggestedIndex {
 	return forms
 }
 
-// source tells what an index is over.
+// source identifies the indexed value.
 func (i suggestedIndex) source() string {
 	path := i.Path
 	if p, err := jsonpath.Compile(path); path != "" && err == nil {
@@ -267,7 +267,7 @@ func (i suggestedIndex) source() string {
 	return strings.Join([]string{path, i.Label, i.Annotation, i.Owner, i.Each}, "\x00")
 }
 
-// name gives a name that is not taken: that of a column, or one made of the path.
+// name returns a unique name: the preferred one, or one derived from the path.
 func (i suggestedIndex) name(named string, taken map[string]bool) string {
 	if named != "" && !taken[named] {
 		return uniqueName(named, taken)
@@ -284,8 +284,7 @@ func (i suggestedIndex) name(named string, taken map[string]bool) string {
 	return uniqueName(short, taken)
 }
 
-// read has the index take its values from a path, by the name alone where it leads to a label or an
-// annotation, which has no other reading.
+// setPath sets the source of the index. A path of a label or an annotation becomes its name.
 func (i *suggestedIndex) read(path *jsonpath.Path) {
 	keys := keysOf(path)
 	switch {
@@ -303,11 +302,11 @@ func uselessPath(path string) bool {
 		".metadata.creationTimestamp"}, path)
 }
 
-// genericKeys are keys that say little by themselves.
+// genericKeys are keys that need the key before them to be meaningful.
 var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace",
 	"enabled", "status"}
 
-// lastKey names an index after the last key of its path, with the key before it where that one says little:
+// lastKey returns a name from the last key of a path. A generic key is combined with the key before it:
 // .spec.issuerRef.name becomes issuerRefName.
 func lastKey(path *jsonpath.Path) string {
 	keys := keysOf(path)
@@ -322,7 +321,7 @@ func lastKey(path *jsonpath.Path) string {
 	return cmp.Or(name, "value")
 }
 
-// keysOf are the names in a path.
+// keysOf returns the names in a path.
 func keysOf(path *jsonpath.Path) []string {
 	var keys []string
 	for _, step := range path.Steps() {
@@ -335,8 +334,8 @@ func keysOf(path *jsonpath.Path) []string {
 	return keys
 }
 
-// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls. Names are
-// ASCII; a title with other letters gives none.
+// camelCase converts a title to a name: "Ready Since" becomes readySince, "TLS" tls. It returns "" if the
+// title has letters outside ASCII.
 func camelCase(title string) string {
 	if strings.ContainsFunc(title, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsLetter(r) }) {
 		return ""
@@ -358,7 +357,7 @@ func camelCase(title string) string {
 	return strings.Join(words, "")
 }
 
-// uniqueName appends a number to a name that is taken.
+// uniqueName appends a number to a taken name.
 func uniqueName(name string, taken map[string]bool) string {
 	candidate := name
 	for n := 2; taken[candidate]; n++ {

@@ -9,26 +9,22 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// What a schema is searched for, so that a type with a schema of thousands of fields gets a config that can
-// be read.
+// These limits keep the config of a type with thousands of fields readable.
 const (
-	deepestField   = 6  // names on the way, spec among them
-	mostSuggestion = 40 // indexes and references of one resource, each
+	deepestField   = 6  // names in a path, including spec
+	mostSuggestion = 40 // indexes, and references, of one resource
 )
 
-// schemaField is a field of a schema that a path leads to.
+// schemaField is a field of a schema.
 type schemaField struct {
-	// path leads to the field, from the object on.
-	path string
-	// name is that of the field.
+	path   string
 	name   string
 	schema *crd.Schema
-	// lists counts the lists on the way.
+	// lists counts the lists in the path.
 	lists int
 }
 
-// schemaFields gives the fields below spec and status, those nearer to the top first. Elements of lists are
-// fields too.
+// schemaFields returns the fields below spec and status by depth, including those of list elements.
 func schemaFields(version crd.Version) []schemaField {
 	var level, all []schemaField
 	for _, name := range []string{"spec", "status"} {
@@ -47,7 +43,7 @@ func schemaFields(version crd.Version) []schemaField {
 	return all
 }
 
-// children gives the fields of an object, and those of the elements of a list.
+// children returns the fields of an object and of the elements of a list.
 func (f schemaField) children() []schemaField {
 	var out []schemaField
 	if podTemplate(f.schema) {
@@ -63,18 +59,17 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// podTemplate recognises what describes a pod or parts of one, whose hundreds of fields say nothing of the
-// type.
+// podTemplate reports whether a schema describes a pod or a part of one, whose hundreds of fields are not
+// specific to the type.
 func podTemplate(s *crd.Schema) bool {
 	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil ||
 		s.Properties["matchExpressions"] != nil ||
 		s.EmbeddedResource || s.PreserveUnknown
 }
 
-// pathOfKey writes a key as the path language does.
 func pathOfKey(name string) string { return jsonpath.FromSegments(name).String() }
 
-// proposeFromSchema gives the indexes that a schema suggests: of words, times, lists of texts and conditions.
+// proposeFromSchema returns indexes of enums, times, string lists and conditions.
 func proposeFromSchema(fields []schemaField) []suggestedIndex {
 	var all []suggestedIndex
 	for _, f := range fields {
@@ -94,7 +89,7 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 	return all
 }
 
-// freeText recognises what people write for people.
+// freeText reports whether a name suggests text for people.
 func freeText(name string) bool {
 	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason",
 		"args", "command"} {
@@ -105,7 +100,7 @@ func freeText(name string) bool {
 	return false
 }
 
-// isConditions recognises a list of conditions: maps with a status that are told apart by their type.
+// isConditions reports whether a field is a list of conditions: maps with a type and a status.
 func isConditions(f schemaField) bool {
 	items := f.schema.Items
 	if items == nil || items.Properties["status"] == nil {
@@ -119,7 +114,7 @@ func withinConditions(path string) bool {
 	return strings.Contains(strings.ToLower(path), "conditions[*]")
 }
 
-// conditionIndex is over what tells conditions apart and their status.
+// conditionIndex returns an index over the type and status of conditions.
 func conditionIndex(f schemaField) suggestedIndex {
 	keys := []string{"type"}
 	if len(f.schema.ListMapKeys) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// vaultCRD returns the definition of a type of the group vault.io with these properties of spec.
+// vaultCRD returns a CRD of the group vault.io with the given properties of spec.
 func vaultCRD(plural, kind, scope, properties string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -45,8 +45,8 @@ var vaultCRDs = []string{
 	}, ", ")),
 }
 
-// TestSuggestReferences: suggest knows the scope of all types and the kinds of the group, whether it reads
-// files or a cluster. It leaves out references that cannot be right, and says so.
+// TestSuggestReferences uses the scopes and kinds of all types from files or a cluster, and warns about
+// omitted references.
 func TestSuggestReferences(t *testing.T) {
 	const references = `      references:
         - name: issuer
@@ -102,7 +102,7 @@ func TestSuggestReferences(t *testing.T) {
 	}
 }
 
-// TestSuggestLimit: a config that lacks indexes that the schema suggests comes with a warning.
+// TestSuggestLimit warns about omitted indexes.
 func TestSuggestLimit(t *testing.T) {
 	const most = 40
 	suggest := func(fields int) result {

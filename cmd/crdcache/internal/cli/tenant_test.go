@@ -33,7 +33,7 @@ status:
   conditions: [{type: NamesAccepted, status: "True"}, {type: Established, status: "True"}]
 `
 
-// roomDocument is what a kube-apiserver publishes of it.
+// roomDocument is the type's OpenAPI document of a kube-apiserver.
 const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 "com.example.v1.RoomList":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"RoomList","version":"v1"}]},
 "com.example.v1.Room":{"type":"object","properties":{
@@ -43,7 +43,7 @@ const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 	"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Room","version":"v1"}],
 	"x-kubernetes-selectable-fields":[{"fieldPath":"spec.owner"}]}}}}`
 
-// newHouse serves rooms, to somebody who may read their CRD or not.
+// newHouse serves rooms to a user with or without permission to read their CRD.
 func newHouse(t *testing.T, tenant bool) *httptest.Server {
 	t.Helper()
 	return newGuardedHouse(t, func(r *http.Request) bool {
@@ -51,7 +51,7 @@ func newHouse(t *testing.T, tenant bool) *httptest.Server {
 	})
 }
 
-// newGuardedHouse serves rooms to somebody who may do what allowed says.
+// newGuardedHouse serves rooms and allows only some requests.
 func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
@@ -87,7 +87,7 @@ func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.S
 	return server
 }
 
-// TestTenant: who may not read CRDs gets what others get, as far as the server tells it to everybody.
+// TestTenant compares the output with and without permission to read CRDs.
 func TestTenant(t *testing.T) {
 	for name, tenant := range map[string]bool{"tenant": true, "owner": false} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTenant(t *testing.T) {
 	}
 }
 
-// TestGetOnly: who may get objects but list none gets their columns.
+// TestGetOnly prints columns for a user who may get but not list objects.
 func TestGetOnly(t *testing.T) {
 	server := newGuardedHouse(t, func(r *http.Request) bool {
 		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
@@ -124,8 +124,7 @@ func TestGetOnly(t *testing.T) {
 	}
 }
 
-// TestSuggestAll: a wildcard stands for the types that something can be proposed for, and so does what the
-// shell offers.
+// TestSuggestAll skips types without a CRD for wildcards and in completion.
 func TestSuggestAll(t *testing.T) {
 	server := newHouse(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
@@ -143,7 +142,7 @@ func TestSuggestAll(t *testing.T) {
 	}
 }
 
-// crdcacheSilently is crdcache of what is to say nothing on stderr.
+// crdcacheSilently runs a command line that must not write to stderr.
 func crdcacheSilently(t *testing.T, args ...string) result {
 	t.Helper()
 	r := crdcache(t, args...)

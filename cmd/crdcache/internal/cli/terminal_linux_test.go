@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// TestProgressOnNarrowTerminal: the line of progress stays one line of the terminal, also of one that becomes
-// narrower, and is gone in the end.
+// TestProgressOnNarrowTerminal checks that the progress line fits a terminal that becomes narrower, and is
+// removed.
 func TestProgressOnNarrowTerminal(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	server := newCluster(t)
@@ -62,7 +62,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressGivesWayToWarnings: a warning that comes while progress is shown has a line of its own.
+// TestProgressGivesWayToWarnings checks that a warning gets its own line.
 func TestProgressGivesWayToWarnings(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	server := newCluster(t)
@@ -98,7 +98,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	}
 }
 
-// TestDumbTerminal: a terminal that knows no control sequences gets none, not even for progress.
+// TestDumbTerminal checks that a terminal without control sequences gets no progress line.
 func TestDumbTerminal(t *testing.T) {
 	for _, kind := range []string{"dumb", ""} {
 		server := newCluster(t)
@@ -115,8 +115,7 @@ func TestDumbTerminal(t *testing.T) {
 	}
 }
 
-// TestTableOnNarrowTerminal: a table is what it is in a file, whatever the width, as with kubectl; stdout and
-// stderr are looked at each for itself.
+// TestTableOnNarrowTerminal prints the same table to every terminal, as kubectl does.
 func TestTableOnNarrowTerminal(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60),
@@ -148,7 +147,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 	})
 }
 
-// newProxy passes requests on after telling before of them, which may set headers of the answer.
+// newProxy forwards requests after calling before, which can set headers.
 func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Request)) string {
 	t.Helper()
 	address, err := url.Parse(to)
@@ -156,7 +155,7 @@ func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Re
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(address)
-	proxy.FlushInterval = -1 // watches are passed on as they come
+	proxy.FlushInterval = -1 // forwards watches immediately
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		before(w, r)
 		proxy.ServeHTTP(w, r)
@@ -165,14 +164,14 @@ func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Re
 	return server.URL
 }
 
-// await waits until what is on a terminal is enough.
+// await waits until the output of a terminal matches.
 func await(t *testing.T, terminal *tty.Terminal, enough func(output string) bool) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return terminal.Await(ctx, enough)
 }
 
-// TestSnapshotDiffColors: on a terminal differences are coloured, and keys of objects cannot steer it.
+// TestSnapshotDiffColors colors differences and replaces control characters in keys.
 func TestSnapshotDiffColors(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	save := func(color string) string {
@@ -193,7 +192,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 	}
 }
 
-// TestSnapshotToTerminal: a snapshot, which is binary, is not written to a terminal.
+// TestSnapshotToTerminal refuses to write a snapshot to a terminal.
 func TestSnapshotToTerminal(t *testing.T) {
 	from := write(t, "a.yaml", evalObjects)
 	terminal := newTerminal(t, 200)

@@ -16,10 +16,10 @@ import (
 
 var rewriteTour = flag.Bool("rewrite-tour", false, "write what the commands of docs/tour.md print into it")
 
-// console is a block of commands, each followed by what it prints.
+// console matches a block of commands and their output.
 var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// TestTour runs the commands of docs/tour.md in a shell and compares what they print.
+// TestTour runs the commands of docs/tour.md and compares their output.
 func TestTour(t *testing.T) {
 	const page = "../../../../docs/tour.md"
 	bin := t.TempDir()
@@ -54,7 +54,7 @@ func TestTour(t *testing.T) {
 	}
 }
 
-// commands are the lines of a block that begin with a prompt.
+// commands returns the lines of a block that start with a prompt.
 func commands(block string) []string {
 	var all []string
 	for line := range strings.Lines(block) {
@@ -65,7 +65,7 @@ func commands(block string) []string {
 	return all
 }
 
-// play runs a command as a person at a terminal does, who sees both outputs.
+// play runs a command and returns both outputs.
 func play(t *testing.T, bin, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)

@@ -22,14 +22,13 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// How much of a tree is printed.
+// Limits of the printed tree.
 const (
 	defaultDepth = 10
-	mostDepth    = 100 // a line is indented by its depth, so that longer chains cost their square
+	mostDepth    = 100 // lines are indented by depth, so the output grows with its square
 	defaultFan   = 100
 )
 
-// treeFlags are the flags of tree.
 type treeFlags struct {
 	reader    *session.ReadFlags
 	types     []string
@@ -39,7 +38,6 @@ type treeFlags struct {
 	noHeaders bool
 }
 
-// newTree returns the command.
 func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &treeFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -89,11 +87,11 @@ func (f *treeFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 }
 
-// treeOptions are what flags and arguments amount to.
+// treeOptions are the validated flags and arguments of tree.
 type treeOptions struct {
 	*session.Reader
 	named session.Named
-	// types are those to read; none stands for all.
+	// types to read; empty means all
 	types        []string
 	inNamespace  bool // --namespace is given
 	depth, limit int
@@ -138,7 +136,7 @@ func (f *treeFlags) validate(set *pflag.FlagSet) error {
 	return print.OneOf("output format", f.output, treeFormats)
 }
 
-// nameOne reads the arguments, which name one object.
+// parseObjectArg parses arguments that name one object.
 func nameOne(command string, args []string) (session.Named, error) {
 	var of, name string
 	switch len(args) {
@@ -168,8 +166,7 @@ func quoteAll(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// run reads the object and what may be related to it, and prints its tree. In several namespaces there may be
-// several objects of the name, each with a tree.
+// run prints a tree for the named object, or for several objects of the name in different namespaces.
 func (o *treeOptions) run(ctx context.Context) error {
 	wood, err := o.read(ctx)
 	if wood == nil {
@@ -179,34 +176,34 @@ func (o *treeOptions) run(ctx context.Context) error {
 	return wood.print(ctx, err)
 }
 
-// wood is what trees are made of: the objects that were named, and all that may be related to them.
+// treeData has the named objects and the objects that can be related to them.
 type wood struct {
 	*treeOptions
 	roots  session.Got
 	client *session.Types // reads single objects
 	graph  *references.Graph
 	caches *session.Caches
-	// namespace is the one whose objects were read; empty for all.
+	// namespace is the namespace that was read. Empty means all.
 	namespace string
 	unread    []unreadType
-	failed    []failedType // those of them that should have been read
+	failed    []failedType // the part of unread that should have been read
 }
 
-// unreadType is a type that was not looked at, and why.
+// unreadType is a type that was not read.
 type unreadType struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
 }
 
-// Why a type is not read, besides what goes wrong.
+// Reasons why a type is not read, in addition to errors.
 const (
 	leftOut     = "left out unless --types names it"
 	unwatchable = "cannot be listed and watched"
 	forbidden   = "may not be read"
 )
 
-// read gets the objects and reads all types that may be related to them. It gives nothing where there is no
-// tree; else the error says of what it is not the whole one.
+// read reads the named objects and all types that can be related. It returns nil if there is no tree.
+// Otherwise the error names the types that could not be read.
 func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -216,7 +213,7 @@ func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	}
 	w := &wood{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.inNamespace {
-		w.namespace = "" // what belongs to it may be in any
+		w.namespace = "" // its dependents can be in any namespace
 	}
 	resources, unresolved, err := w.choose(waiting)
 	if err != nil {
@@ -241,8 +238,8 @@ func (w *wood) close() {
 	w.caches.Shutdown()
 }
 
-// choose gives the types to read, of which the first is that of the objects. Names that stand for none are
-// joined in unresolved.
+// selectTypes returns the types to read, starting with the type of the objects. unresolved joins the errors
+// of missing names.
 func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresolved, err error) {
 	root := w.roots.Resource
 	chosen = []discovery.Resource{root}
@@ -284,8 +281,8 @@ func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresol
 	return chosen, nil, nil
 }
 
-// metadata has the types of whose objects no more than the metadata is read: their owners are all that they
-// refer to.
+// metadataOptions returns the options of types that need only metadata, because they have no references other
+// than owners.
 func (w *wood) metadata(
 	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
@@ -298,7 +295,7 @@ func (w *wood) metadata(
 	return options
 }
 
-// fill syncs the caches and puts their objects into the graph.
+// fill syncs the caches and adds their objects to the graph.
 func (w *wood) fill(ctx, waiting context.Context) error {
 	done := w.Target.Progress(w.caches.Progress)
 	err := w.caches.Sync(waiting)
@@ -314,22 +311,22 @@ func (w *wood) fill(ctx, waiting context.Context) error {
 			return err
 		}
 	}
-	return w.graph.WaitForSync(ctx) // all is here: it takes no request
+	return w.graph.WaitForSync(ctx) // all objects are present, so this sends no request
 }
 
-// failedType is why a type could not be read.
+// failedType is a type that could not be read.
 type failedType struct {
 	unreadType
 	err error
 }
 
-// incompleteError says that a tree is not the whole one.
+// incompleteError is returned for a tree that can lack objects.
 type incompleteError struct{ failed []failedType }
 
-// mostFailed is how many types an error names for one reason.
+// maxFailedNames bounds the types that an error names for one reason.
 const mostFailed = 10
 
-// Error names the types by what is the matter with them.
+// Error groups the types by reason.
 func (e *incompleteError) Error() string {
 	var reasons []string
 	names := map[string][]string{}
@@ -347,7 +344,7 @@ func (e *incompleteError) Error() string {
 		" (--types names those to read)"
 }
 
-// Unwrap gives why each type was not read.
+// Unwrap returns the errors of the types.
 func (e *incompleteError) Unwrap() []error {
 	errs := make([]error, len(e.failed))
 	for i, f := range e.failed {
@@ -363,7 +360,7 @@ func nameSome(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// noteUnsynced notes the types that did not sync; any other error is none of single types.
+// recordUnsynced records the types that did not sync. It returns other errors.
 func (w *wood) noteUnsynced(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if err == nil || !errors.As(err, &unsynced) {
@@ -387,7 +384,6 @@ func (w *wood) noteUnsynced(err error) error {
 	return nil
 }
 
-// incomplete is the error of the types that could not be read; nil where all could.
 func (w *wood) incomplete() error {
 	if len(w.failed) == 0 {
 		return nil

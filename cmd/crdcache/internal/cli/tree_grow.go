@@ -17,41 +17,41 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// relation is what an object is to the one above it in a tree.
+// relation is the relation of an object to its parent in the tree.
 type relation string
 
 const (
 	isOwner    relation = "owner"
-	isTarget   relation = "refersTo" // the one above refers to it
+	isTarget   relation = "refersTo" // the parent refers to it
 	isOwned    relation = "dependent"
 	isReferrer relation = "referredBy"
 )
 
-// treeNode is an object of a tree, as json has it.
+// treeNode is an object of a tree and its JSON form.
 type treeNode struct {
-	// Relation is that to the object above, and Reference the name of the declared reference behind it.
+	// Relation is the relation to the parent, and Reference the name of the declared reference.
 	Relation  relation `json:"relation,omitempty"`
 	Reference string   `json:"reference,omitempty"`
 	Group     string   `json:"group"`
 	Kind      string   `json:"kind,omitempty"`
-	Resource  string   `json:"resource,omitempty"` // of a type of which only this name is known
+	Resource  string   `json:"resource,omitempty"` // set if the kind is unknown
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	UID       string   `json:"uid,omitempty"`
-	// Found is Resolved, Dangling where there is no such object, or Unknown where that was not looked at.
+	// Found is Resolved, Dangling if the object does not exist, or Unknown if its type was not read.
 	Found references.State `json:"found"`
 	*treeState
-	// Above says that the object has come before, where what is related to it is shown.
+	// Repeated is set if the object occurs earlier in the tree, with its relations.
 	Above bool `json:"above,omitempty"`
-	// More is how many objects are left out below it, by --limit or, where deep is set, by --depth.
+	// More is the number of omitted objects below it, because of --limit, or of --depth if byDepth is set.
 	More    int         `json:"more,omitempty"`
 	Related []*treeNode `json:"related,omitempty"`
 
 	deep bool
 }
 
-// ways are the directions in which relations are followed. Those of an owner are followed up and those of a
-// dependent down alone, because everything would be related to everything.
+// directions are the directions in which relations are followed. Owners are followed only up and dependents
+// only down; otherwise everything would be related.
 type ways int
 
 const (
@@ -59,25 +59,25 @@ const (
 	down
 )
 
-// grower makes trees.
+// treeBuilder builds a tree.
 type grower struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
-	use          func(...schema.GroupResource) // is called with the type of each object
+	use          func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
 	grown        map[grown]bool
-	// bodiless are the nodes of objects of which only the metadata is there.
+	// metadataOnly has the nodes of objects that were read without their content.
 	bodiless map[references.Object][]*treeNode
 }
 
-// grown is an object whose relations have been followed in one direction.
+// visit is an object whose relations were followed in one direction.
 type grown struct {
 	references.Object // without its UID
 	ways
 }
 
-// trees makes the tree of each object that was named. The nodes of objects of which only the metadata is
-// there are given, too, by object without its UID.
+// trees returns the tree of each named object, and the nodes of objects without content by object without
+// UID.
 func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
@@ -102,7 +102,7 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 	return all, bodiless
 }
 
-// node makes the node of an object at one end of a reference.
+// node returns the node of an object of a reference.
 func (g *grower) node(as relation, r references.Reference, o references.Object) *treeNode {
 	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 		UID: o.UID, Found: r.State}
@@ -125,10 +125,10 @@ func (g *grower) node(as relation, r references.Reference, o references.Object) 
 	return n
 }
 
-// metadataKind is that of objects which are no more than their metadata.
+// metadataKind is the kind of objects that have only metadata.
 const metadataKind = "PartialObjectMetadata"
 
-// read gives an object of the caches; nil for what has gone meanwhile.
+// read returns a cached object, or nil if it was deleted in the meantime.
 func (g *grower) read(o references.Object) *unstructured.Unstructured {
 	of := schema.GroupResource{Group: o.Group, Resource: o.Resource}
 	g.use(of)
@@ -147,7 +147,8 @@ func (g *grower) read(o references.Object) *unstructured.Unstructured {
 	return object
 }
 
-// grow adds what is related to an object. It ends because each object is followed once in each direction.
+// grow adds the related objects of a node. It terminates because each object is followed once in each
+// direction.
 func (g *grower) grow(n *treeNode, o references.Object, follow ways, depth int) {
 	if n.Found != references.Resolved {
 		return
@@ -167,7 +168,7 @@ func (g *grower) grow(n *treeNode, o references.Object, follow ways, depth int) 
 	switch {
 	case len(related) > 0 && depth == g.depth:
 		n.More, n.deep = len(related), true
-		return // and it may come again nearer to the object
+		return // it can occur again nearer to the root
 	case g.limit > 0 && len(related) > g.limit:
 		n.More, related = len(related)-g.limit, related[:g.limit]
 	}
@@ -190,11 +191,11 @@ type related struct {
 	references.Reference
 	as     relation
 	object references.Object
-	ways   // in which it is followed; 0 for a reference that is shown because it leads to nothing
+	ways   // to follow; 0 for a dangling reference that is only shown
 }
 
-// related gives what is related to an object in some directions, owners first, then what it refers to, its
-// dependents and what refers to it. What it needs and is not there comes in any case.
+// related returns the related objects in some directions: owners, references, dependents and referrers. It
+// always includes dangling references.
 func (g *grower) related(o references.Object, follow ways) (all []related) {
 	for _, r := range g.graph.From(o) {
 		one := related{r, isTarget, r.To, up}
@@ -223,7 +224,7 @@ func (g *grower) related(o references.Object, follow ways) (all []related) {
 	return all
 }
 
-// treeState is how an object is doing.
+// treeState is the state of an object.
 type treeState struct {
 	Condition   *treeCondition `json:"condition,omitempty"`
 	Phase       string         `json:"phase,omitempty"`
@@ -231,7 +232,7 @@ type treeState struct {
 	Created     *time.Time     `json:"created,omitempty"`
 }
 
-// treeCondition is the condition that tells most of an object.
+// treeCondition is the most significant condition of an object.
 type treeCondition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -239,11 +240,10 @@ type treeCondition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// tellingConditions are those that say whether all is well, the best first.
+// conditionPriority lists significant conditions, the most significant first.
 var tellingConditions = []string{"Ready", "Available", "Established", "Complete", "Succeeded",
 	"Programmed", "Accepted"}
 
-// stateOf reads the state of an object.
 func stateOf(object *unstructured.Unstructured) *treeState {
 	s := &treeState{Terminating: object.GetDeletionTimestamp() != nil}
 	if created := object.GetCreationTimestamp(); !created.IsZero() {
@@ -273,8 +273,8 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 	return s
 }
 
-// readStates reads the objects of nodes of which only the metadata is there, for their states. What has gone
-// meanwhile has none any more. The error says of which types states are lacking.
+// readStates reads the objects behind metadata-only nodes for their states. Deleted objects lose their state.
+// The error names the types whose states are missing.
 func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
 	nodes := map[schema.GroupResource]map[string][]*treeNode{}
 	for o, of := range bodiless {
@@ -314,7 +314,7 @@ func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]
 	return errors.Join(errs...)
 }
 
-// cells are the state and its reason, for the table.
+// cells returns the state and its reason for the table.
 func (s *treeState) cells() (state, reason string) {
 	switch {
 	case s.Terminating:

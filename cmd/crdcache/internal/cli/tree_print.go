@@ -16,18 +16,18 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// treeRecord is what json and yaml give.
+// treeRecord is the JSON and YAML form.
 type treeRecord struct {
 	Trees []*treeNode `json:"trees"`
-	// Namespace is the one that was looked at; empty for all.
+	// Namespace is the namespace that was read. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
-	// Read and NotRead are the types that were looked at, and those that were not.
+	// Read and NotRead are the types that were read and those that were not.
 	Read    []string     `json:"read"`
 	NotRead []unreadType `json:"notRead,omitempty"`
 }
 
-// print writes the trees to stdout, and what they may lack to stderr; incomplete is the error that says so,
-// too.
+// print writes the trees to stdout and their possible gaps to stderr. It joins incomplete with its own
+// errors.
 func (w *wood) print(ctx context.Context, incomplete error) error {
 	trees, bodiless := w.trees()
 	incomplete = errors.Join(incomplete, w.readStates(ctx, bodiless))
@@ -57,7 +57,7 @@ func (w *wood) readTypes() []string {
 	return names
 }
 
-// tell says what was looked at. Types that could not be read are an error, and said there.
+// printScope prints the types that were read. incomplete names those that could not be read.
 func (w *wood) tell() {
 	where := "in all namespaces"
 	if w.namespace != "" {
@@ -87,8 +87,8 @@ func (w *wood) tell() {
 	}
 }
 
-// tellOfNamesakes says of the objects whether others have an owner of their name and another UID, such as one
-// that was deleted and made again, or that a file has without its UID.
+// warnOfOtherUIDs warns about dependents whose owner has the name of the object but another UID, for example
+// because it was deleted and created again.
 func (w *wood) tellOfNamesakes() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
@@ -109,10 +109,10 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// treeTable writes trees as lines.
+// treeTable prints trees as lines.
 type treeTable struct {
 	w io.Writer
-	// groups are those of each kind: where there are several, names have the group, too.
+	// groups has the groups of each kind. Kinds of several groups are printed with their group.
 	groups map[string]map[string]bool
 	now    time.Time
 }
@@ -132,7 +132,7 @@ func (w *wood) printTable(trees []*treeNode) error {
 	return out.Flush()
 }
 
-// line writes cells; the tab writer keeps the first error for Flush.
+// line writes a row. The tab writer keeps the first error for Flush.
 func (t treeTable) line(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = cmp.Or(cell, "-")
@@ -140,7 +140,7 @@ func (t treeTable) line(cells ...string) {
 	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
 }
 
-// note finds kinds that are of several groups.
+// addGroups records the groups of the kinds in a tree.
 func (t treeTable) note(n *treeNode) {
 	kind := cmp.Or(n.Kind, n.Resource)
 	if t.groups[kind] == nil {
@@ -152,7 +152,7 @@ func (t treeTable) note(n *treeNode) {
 	}
 }
 
-// write writes an object behind its branch, and what is related to it behind the indent.
+// write prints an object after its branch, and its related objects after indent.
 func (t treeTable) write(n *treeNode, branch, indent string) {
 	kind := cmp.Or(n.Kind, n.Resource)
 	if len(t.groups[kind]) > 1 && n.Group != "" {
@@ -178,7 +178,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 	}
 }
 
-// relation is what an object is to the one above, for people.
+// relation describes the relation to the parent.
 func (n *treeNode) relation() string {
 	switch {
 	case n.Relation == isTarget:
@@ -195,7 +195,7 @@ func (t treeTable) state(n *treeNode) (state, reason, age string) {
 		return "missing", "", ""
 	case n.Found == references.Unknown:
 		return "not read", "", ""
-	case n.treeState == nil: // since the references were followed
+	case n.treeState == nil: // deleted after the references were read
 		return "gone", "", ""
 	}
 	state, reason = n.cells()

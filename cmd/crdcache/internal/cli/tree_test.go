@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// plant creates an object with a condition and owners, which are there.
+// plant creates an object with a condition and existing owners.
 func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string,
 	owners ...string) {
 	t.Helper()
@@ -64,8 +64,8 @@ spec:
     - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
 `
 
-// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a zone
-// that is not there, d of another namespace to north; e's owner has b's name and another UID.
+// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a missing
+// zone; d in another namespace refers to north; the owner of e has b's name and another UID.
 func newTrees(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
@@ -83,8 +83,7 @@ func newTrees(t *testing.T) *apitest.Server {
 	return server
 }
 
-// TestTree: owners are above, dependents below, references across; what is missing is said, and so is what
-// was not looked at.
+// TestTree prints owners, dependents, references and missing objects, and the types that were not read.
 func TestTree(t *testing.T) {
 	server := newTrees(t)
 	config := write(t, "c.yaml", treeConfig)
@@ -163,7 +162,7 @@ web  ├─Gizmo/b      dependent  -            -        -
 	}
 }
 
-// words are the lines without the width of their columns.
+// words joins runs of spaces.
 func words(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
@@ -172,8 +171,7 @@ func words(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTreeForbidden: a type that may not be read makes the tree one that may lack something, which the exit
-// code tells.
+// TestTreeForbidden reports types that cannot be read, with their exit code.
 func TestTreeForbidden(t *testing.T) {
 	server := newTrees(t)
 	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
@@ -202,7 +200,7 @@ func TestTreeForbidden(t *testing.T) {
 	r.expect(t, exit.OK, "-     Zone/north   -     Ready=True   Because   -\n")
 }
 
-// TestTreeOfFiles: objects that own each other come once, and each is followed once.
+// TestTreeOfFiles prints each object of an ownership cycle once.
 func TestTreeOfFiles(t *testing.T) {
 	var text strings.Builder
 	for i, owner := range []int{2, 0, 1, 0} {
@@ -232,8 +230,8 @@ web └─Gizmo/g3          dependent Idle - -
 	}
 }
 
-// TestTreeReadsMetadata: of types whose references nothing declares only the metadata is listed, and the
-// objects of the tree are got for their states; listed, if there are many of them or they may not be got.
+// TestTreeReadsMetadata lists only metadata of types without declared references, and reads single objects
+// for their states, or lists them if there are many or get is forbidden.
 func TestTreeReadsMetadata(t *testing.T) {
 	trees := newTrees(t)
 	for i := range 150 {

@@ -18,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// validateFlags are the flags of validate.
 type validateFlags struct {
 	target *session.ServerFlags
 	crds   []string
@@ -26,7 +25,6 @@ type validateFlags struct {
 	output string
 }
 
-// newValidate returns the command.
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &validateFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
@@ -60,12 +58,12 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// validateOptions are what flags and arguments amount to.
+// validateOptions are the validated flags and arguments of validate.
 type validateOptions struct {
 	genericiooptions.IOStreams
 	configs []string
 	crds    []string
-	target  *session.Target // nil unless the cluster is asked
+	target  *session.Target // nil without --live
 	json    bool
 }
 
@@ -97,7 +95,7 @@ func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
 	return o, nil
 }
 
-// run checks the configs. Its error holds everything that is wrong.
+// run checks the configs. The error has all findings.
 func (o *validateOptions) run(ctx context.Context) error {
 	config, err := o.check(ctx)
 	var findings *indexers.ConfigError
@@ -123,7 +121,7 @@ func (o *validateOptions) run(ctx context.Context) error {
 	return o.printSummary(config)
 }
 
-// check returns what the configs amount to, or nothing with an error.
+// check parses the configs and compares them with the schemas. It returns nil with an error.
 func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
 	sources := indexers.ReadSources(o.configs...)
 	switch {
@@ -141,7 +139,7 @@ func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
 		}}, sources...)
 }
 
-// fromCluster gets the definitions of some groups, which may be patterns.
+// fromCluster returns the CRDs of the groups, which can be patterns.
 func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*crd.Definition, error) {
 	ctx, cancel := o.target.Limit(ctx)
 	defer cancel()
@@ -160,7 +158,6 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 	return known, nil
 }
 
-// printSummary says on stdout what was checked.
 func (o *validateOptions) printSummary(config *indexers.Config) error {
 	indexes := 0
 	for _, r := range config.Resources {
@@ -186,7 +183,7 @@ func counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// findingRecord is a finding as -o json gives it.
+// findingRecord is the JSON form of a finding.
 type findingRecord struct {
 	Severity string        `json:"severity"`
 	File     string        `json:"file"`
@@ -198,7 +195,6 @@ type findingRecord struct {
 	Hint     string        `json:"hint,omitempty"`
 }
 
-// printJSON writes all findings as an array.
 func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []indexers.Diagnostic) error {
 	records := []findingRecord{}
 	add := func(severity string, all []indexers.Diagnostic) {
@@ -214,7 +210,7 @@ func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []i
 	return writeStructured(o.Out, formatJSON, records)
 }
 
-// silentError makes the findings an error that says how many there are: stdout has told which.
+// silentError replaces the findings, which are on stdout, by their number.
 func silentError(findings *indexers.ConfigError) error {
 	if findings == nil {
 		return nil
@@ -222,13 +218,12 @@ func silentError(findings *indexers.ConfigError) error {
 	return &invalidError{findings: findings}
 }
 
-// invalidError stands for findings that have been printed.
+// invalidError counts findings that were printed.
 type invalidError struct{ findings *indexers.ConfigError }
 
-// Error says how many findings there are.
 func (e *invalidError) Error() string {
 	return "the config is invalid: " + counted(len(e.findings.Diagnostics), "error", "errors")
 }
 
-// Unwrap returns the findings, which decide the exit code.
+// Unwrap returns the findings, which determine the exit code.
 func (e *invalidError) Unwrap() error { return e.findings }

@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-// versionInfo is what -o json and yaml give.
+// versionInfo is the JSON and YAML form.
 type versionInfo struct {
-	// Version is that of the module, "(devel)" for a build of a working copy.
+	// Version is the module version, or "(devel)" for a local build.
 	Version  string        `json:"version"`
 	Revision string        `json:"revision,omitempty"`
 	Modified bool          `json:"modified,omitempty"`
@@ -29,7 +29,6 @@ type versionInfo struct {
 	Server   *version.Info `json:"server,omitempty"`
 }
 
-// newVersion returns the command.
 func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := session.NewServerFlags()
 	server, format := false, "text"
@@ -77,7 +76,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// buildInfo reads what the Go tool wrote into the program.
+// buildInfo reads the build information of the binary.
 func buildInfo() versionInfo {
 	info := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
 		runtime.GOARCH}
@@ -104,7 +103,7 @@ func buildInfo() versionInfo {
 	return info
 }
 
-// askServer gets the version of the server.
+// serverVersion requests the version of the server.
 func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-// watchFlags are the flags of watch.
 type watchFlags struct {
 	reader      *session.ReadFlags
 	conditions  session.QueryFlags
@@ -25,7 +24,6 @@ type watchFlags struct {
 	managers    bool
 }
 
-// newWatch returns the command.
 func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &watchFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
@@ -71,10 +69,9 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// watchOptions are what flags and arguments amount to.
+// watchOptions are the validated flags and arguments of watch.
 type watchOptions struct{ follow.Options }
 
-// run prints changes until ctx ends.
 func (o watchOptions) run(ctx context.Context) error { return follow.Run(ctx, o.Options) }
 
 func (f *watchFlags) toOptions(cmd *cobra.Command, args []string,

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestWatchLosesItsCredentials: a watch that is not let in any more says so, and when it is again.
+// TestWatchLosesItsCredentials reports the loss and the recovery of authentication.
 func TestWatchLosesItsCredentials(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/none")
 	storage := readapi.NewStorage(readapi.StorageOptions{})

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// managed is what the server keeps of who wrote what.
+// managed returns managed fields.
 func managed(entries ...[3]string) []any {
 	var all []any
 	for _, e := range entries {
@@ -24,8 +24,7 @@ func managed(entries ...[3]string) []any {
 	return all
 }
 
-// TestWatchTellsWhenAndWho: with each event come its time and the manager of what was written, and no managed
-// fields.
+// TestWatchTellsWhenAndWho prints the time and the manager of each event, without managed fields.
 func TestWatchTellsWhenAndWho(t *testing.T) {
 	server := newCluster(t)
 	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
@@ -67,7 +66,7 @@ func TestWatchTellsWhenAndWho(t *testing.T) {
 	<-lines.code
 }
 
-// TestWatchProposesToWait: for a type that is not there, and that nothing is like, the flag is named.
+// TestWatchProposesToWait suggests --wait for a missing type.
 func TestWatchProposesToWait(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "watch", "sprockets.factory.io", "-s", server.URL)
@@ -84,7 +83,7 @@ func TestWatchProposesToWait(t *testing.T) {
 	}
 }
 
-// TestWatchDiffOfSecrets: the values of Secrets are printed as marks.
+// TestWatchDiffOfSecrets redacts the values of Secrets.
 func TestWatchDiffOfSecrets(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: secrets, Kind: "Secret", Singular: "secret", Namespaced: true})

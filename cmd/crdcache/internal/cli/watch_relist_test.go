@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// shelf is a server of gizmos, with a CustomResourceDefinition or without, to whose storage a test writes.
+// shelf serves gizmos with or without a CRD. Tests write to its storage.
 type shelf struct {
 	*testing.T
 	*readapi.Storage
@@ -27,13 +27,13 @@ func newShelf(t *testing.T) shelf {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 	t.Cleanup(func() {
-		server.CloseClientConnections() // watches last as long as their clients
+		server.CloseClientConnections() // ends open watches
 		server.Close()
 	})
 	return shelf{t, storage, server.URL}
 }
 
-// define adds the type with a CustomResourceDefinition that has a column for each of the fields of spec.
+// define adds the CRD with a column for each field of spec.
 func (s shelf) define(fields ...string) {
 	s.Helper()
 	columns := []any{}
@@ -56,7 +56,7 @@ func (s shelf) define(fields ...string) {
 	}})
 }
 
-// undefine takes the type away again.
+// undefine deletes the CRD.
 func (s shelf) undefine() {
 	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
 		"gizmos.example.com")
@@ -71,7 +71,7 @@ func (s shelf) apply(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// restore puts an object that keeps its resource version, after which watches of the type begin with a list.
+// restore adds an object with its resource version. Watches of the type start with a list after that.
 func (s shelf) restore(o *unstructured.Unstructured) {
 	s.Helper()
 	if _, err := s.Restore(o); err != nil {
@@ -79,7 +79,7 @@ func (s shelf) restore(o *unstructured.Unstructured) {
 	}
 }
 
-// gizmo is an object that has been written.
+// gizmo returns a stored object.
 func gizmo(name, version, color string) *unstructured.Unstructured {
 	o := object("Gizmo", "web", name, map[string]any{"color": color})
 	o.SetUID(types.UID("uid-" + name))
@@ -87,9 +87,8 @@ func gizmo(name, version, color string) *unstructured.Unstructured {
 	return o
 }
 
-// TestWatchListedAgain: of what is listed again because a watch cannot go on, only what differs is told, even
-// where an object differs in its version of before; in every format, of a query, and with rows that the
-// server prints.
+// TestWatchListedAgain checks that a relist prints only changed objects, in every format, for queries, and
+// for rows from the server.
 func TestWatchListedAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args   []string
@@ -139,7 +138,7 @@ func TestWatchListedAgain(t *testing.T) {
 			w.expect(tt.before...)
 			s.restore(gizmo("a", "5", "green")) // the default of another schema
 			s.restore(gizmo("ab", "7", "red"))
-			got := []string{} // in any order, as they are listed again
+			got := []string{} // a relist has any order
 			for range tt.after {
 				got = append(got, w.next())
 			}
@@ -157,7 +156,7 @@ func TestWatchListedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchListedAgainJSON: nor is more told in JSON.
+// TestWatchListedAgainJSON checks the same for JSON.
 func TestWatchListedAgainJSON(t *testing.T) {
 	s := newShelf(t)
 	s.define()

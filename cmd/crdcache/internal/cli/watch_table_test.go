@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// expectWhole waits for these lines, with their spaces.
+// expectWhole waits for lines including their spaces.
 func (w *watching) expectWhole(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
@@ -14,8 +14,8 @@ func (w *watching) expectWhole(want ...string) {
 	}
 }
 
-// TestWatchTableGoesOn: when a type comes back, its rows go on below the same header, unless its columns are
-// others; and rows line up with a header that was printed when there was but one short name.
+// TestWatchTableGoesOn checks that the table continues when a type is installed again, unless its columns
+// differ, and that rows align with the header.
 func TestWatchTableGoesOn(t *testing.T) {
 	s := newShelf(t)
 	s.define("color", "form")
@@ -45,8 +45,8 @@ func TestWatchTableGoesOn(t *testing.T) {
 	w.interrupt()
 }
 
-// TestDumpTableGoesOn: nor does the table of dump begin anew, in which the first rows tell how wide columns
-// are, as in that of kubectl.
+// TestDumpTableGoesOn checks the same for dump --watch, whose column widths depend on the first rows, as in
+// kubectl.
 func TestDumpTableGoesOn(t *testing.T) {
 	s := newShelf(t)
 	s.define("color", "form")

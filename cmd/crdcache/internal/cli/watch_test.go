@@ -19,13 +19,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// watching is a command that runs until it is told to end.
+// watching is a running command.
 type watching struct {
 	t      *testing.T
 	lines  chan string
 	stop   context.CancelFunc
 	code   chan int
-	errOut *bytes.Buffer // to be read once code came
+	errOut *bytes.Buffer // valid after code was received
 }
 
 // watchGizmos runs watch in the background.
@@ -58,7 +58,7 @@ func start(t *testing.T, args ...string) *watching {
 	return w
 }
 
-// next waits for a line, in which runs of spaces are one.
+// next waits for a line and joins runs of spaces.
 func (w *watching) next() string {
 	w.t.Helper()
 	return strings.Join(strings.Fields(w.whole()), " ")
@@ -91,7 +91,7 @@ func (w *watching) expect(want ...string) {
 	}
 }
 
-// interrupt ends the command and checks how it ended.
+// interrupt ends the command and checks its end.
 func (w *watching) interrupt() {
 	w.t.Helper()
 	w.stop()
@@ -108,7 +108,7 @@ func (w *watching) interrupt() {
 	}
 }
 
-// TestWatch: what is there comes first, then each change with what differs.
+// TestWatch prints the initial objects and then changes with differences.
 func TestWatch(t *testing.T) {
 	server := newShop(t)
 	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
@@ -123,7 +123,7 @@ func TestWatch(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQuery: changes are relative to the query.
+// TestWatchQuery prints changes relative to the query.
 func TestWatchQuery(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -164,8 +164,7 @@ func TestWatchQuery(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQueryDiff: what made an object enter a query or leave it is shown, as of any change; not where it
-// comes or goes.
+// TestWatchQueryDiff prints the differences that made an object enter or leave a query.
 func TestWatchQueryDiff(t *testing.T) {
 	server := newShop(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
@@ -185,7 +184,6 @@ func TestWatchQueryDiff(t *testing.T) {
 	w.interrupt()
 }
 
-// update writes an object that is there.
 func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured) {
 	t.Helper()
 	client := server.Client(t).Resource(gizmos).Namespace(obj.GetNamespace())

@@ -1,4 +1,4 @@
-// Package exit decides the exit code of the program, in one place.
+// Package exit maps errors to exit codes.
 package exit
 
 import (
@@ -13,34 +13,33 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// The exit codes.
+// Exit codes.
 const (
 	OK     = 0
-	Failed = 1 // of a comparison: there are differences
-	// the command line, an expression or an index config is wrong; of a comparison: it failed
+	Failed = 1 // for a comparison: differences were found
+	// the command line, an expression or an index config is invalid; for a comparison: it failed
 	Usage       = 2
 	NotSynced   = 3   // a type did not sync in time
-	Forbidden   = 4   // the server refused, for lack of rights or of an identity
+	Forbidden   = 4   // the server denied the request: no permission or no valid identity
 	Interrupted = 130 // the shell's code for SIGINT
 )
 
-// ErrInterrupted is the error of a command that a signal ended.
+// ErrInterrupted ends a command after a signal.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrNotSynced is the error of a command whose time was up before there was anything to sync.
+// ErrNotSynced ends a command that timed out before a type was synced.
 var ErrNotSynced = errors.New("not synced")
 
-// ErrDifferent is what a comparison came to that found differences. It is no failure, of which nothing is to
-// be said.
+// ErrDifferent is returned by a comparison that found differences. Nothing is printed for it.
 var ErrDifferent = errors.New("there are differences")
 
-// troubleError is the failure of a comparison.
+// comparisonError is the failure of a comparison.
 type troubleError struct{ error }
 
-// Unwrap returns what went wrong.
 func (e *troubleError) Unwrap() error { return e.error }
 
-// Trouble marks the failure of a comparison, whose exit code must not be that of differences; nil stays nil.
+// Comparison marks an error as the failure of a comparison, because exit code 1 means differences. It returns
+// nil for nil.
 func Trouble(err error) error {
 	if err == nil {
 		return nil
@@ -48,41 +47,37 @@ func Trouble(err error) error {
 	return &troubleError{err}
 }
 
-// ReportedError is the failure of another process, which has said what went wrong.
+// ReportedError is the failure of another process that printed its error.
 type ReportedError struct {
-	// Code is its exit code.
+	// Code is the exit code of the process.
 	Code int
 }
 
-// Error implements error.
 func (e *ReportedError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// Reported reports whether nothing is left to be said of an error.
+// Reported reports whether err needs no message.
 func Reported(err error) bool {
 	return errors.Is(err, ErrDifferent) || errors.As(err, new(*ReportedError))
 }
 
-// UsageError says that the command line is wrong.
+// UsageError is an error in the command line.
 type UsageError struct {
 	text string
-	// lines: the text has several lines that belong below each other.
+	// lines keeps the line breaks of text.
 	lines bool
 }
 
-// Usagef makes a UsageError, whose text will be shown on one line.
+// Usagef returns a UsageError whose text is printed on one line.
 func Usagef(format string, args ...any) error {
 	return &UsageError{text: fmt.Sprintf(format, args...)}
 }
 
-// UsageLines makes a UsageError whose lines are shown as they are, as for an expression with a mark below the
-// wrong place.
+// UsageLines returns a UsageError that keeps its line breaks, such as an expression with a caret below it.
 func UsageLines(text string) error { return &UsageError{text: text, lines: true} }
 
-// Error says what is wrong and what to do.
 func (e *UsageError) Error() string { return e.text }
 
-// Code returns the exit code for err; where several errors are joined the gravest decides, in the order
-// of the cases.
+// Code returns the exit code for err. Of several joined errors, the first case that matches one of them wins.
 func Code(err error) int {
 	var usage *UsageError
 	var config *indexers.ConfigError
@@ -107,8 +102,7 @@ func Code(err error) int {
 	}
 }
 
-// Lines reports whether the text of err itself, not of what it wraps, has lines that are to be shown as they
-// are.
+// Lines reports whether err itself, not an error it wraps, has a text of several lines.
 func Lines(err error) bool {
 	switch e := err.(type) {
 	case *UsageError:
@@ -119,7 +113,7 @@ func Lines(err error) bool {
 	return false
 }
 
-// refused reports whether err itself, not what it wraps, is the server's answer 401 or 403.
+// denied reports whether err itself is the server's answer 401 or 403.
 func refused(err error) bool {
 	if _, ok := err.(apierrors.APIStatus); !ok {
 		return false
@@ -127,14 +121,14 @@ func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// late reports whether err itself says that the time for syncing was up.
+// timedOut reports whether err itself is a sync that timed out.
 func late(err error) bool {
 	notSynced, ok := err.(*dynamicinformer.NotSyncedError)
 	return ok && errors.Is(notSynced.Cause, context.DeadlineExceeded)
 }
 
-// anyError reports whether is holds for err or anything in its tree. errors.As stops at the first error
-// of a type; here another one of the same type may be the one that matters.
+// anyError reports whether is holds for any error in the tree of err. errors.As would stop at the first error
+// of a type.
 func anyError(err error, is func(error) bool) bool {
 	if is(err) {
 		return true
@@ -154,9 +148,8 @@ func anyError(err error, is func(error) bool) bool {
 	return false
 }
 
-// Split returns the errors that errors.Join has put together in err, err itself if there are none, and
-// nothing for nil. A NotSyncedError becomes one for each type, of which only those that were still waited
-// for tell why the waiting ended.
+// Split returns the errors that errors.Join joined, or err itself. It splits a NotSyncedError into one error
+// for each type. Only unsettled types keep the cause.
 func Split(err error) []error {
 	if err == nil {
 		return nil
@@ -168,7 +161,7 @@ func Split(err error) []error {
 		return splitTypes(missing)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	// Other errors wrap several ones too, and say more than those do.
+	// Other errors that wrap several errors have a text of their own.
 	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}

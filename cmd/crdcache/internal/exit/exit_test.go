@@ -20,7 +20,7 @@ func answer(code int) error {
 		"", "", 0, false)
 }
 
-// notSynced is the error of a wait that ended because of cause, or because all types are settled.
+// notSynced returns the error of a wait that ended by cause, or because all types are settled.
 func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {
@@ -76,7 +76,7 @@ func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
 	awaited := notSynced(context.DeadlineExceeded, a)
 	refused := notSynced(nil, b)
-	refused.Missing[0].Reason = status.ReasonForbidden // settled: nobody waited for it
+	refused.Missing[0].Reason = status.ReasonForbidden // settled: the wait had ended
 	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1],
 		refused.Missing...)}
 	both := fmt.Errorf("%w, because of %w", a, b)

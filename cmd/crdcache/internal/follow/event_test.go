@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// printed is an object with the row that came with it.
+// printed returns an object with a row.
 func printed(version, color, age string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec":             map[string]any{"color": color},
@@ -19,7 +19,7 @@ func printed(version, color, age string) *unstructured.Unstructured {
 	return u
 }
 
-// TestUnchanged: an event is none if the row alone is another.
+// TestUnchanged ignores events in which only the row changed.
 func TestUnchanged(t *testing.T) {
 	before := printed("5", "red", "3s")
 	for name, tt := range map[string]struct {

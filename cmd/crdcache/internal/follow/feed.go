@@ -17,25 +17,24 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// feed brings the events of one generation of a type to the screen. What is there in the beginning comes in
-// no order; it is held back until all of it has come and the screen is open, and printed in that of the API
-// server.
+// feed forwards the events of one informer run to the screen. Initial objects arrive unordered. They are
+// buffered until all have arrived and the screen is open, and then printed in the server's order.
 type feed struct {
 	gvr         schema.GroupVersionResource
 	screen      *screen
 	printer     printer
 	changesOnly bool
-	// complete adds what is told of an event besides.
+	// complete adds the time and the managers to an event.
 	complete func(e query.Event, at time.Time) event
-	// events takes what the informer tells.
+	// events receives the informer's events.
 	events cache.ResourceEventHandler
 
-	// These are changed by whoever has the turn of the screen.
+	// The lock of the screen guards these fields.
 	synced, begun bool
 	held          []heldEvent
 }
 
-// heldEvent is an event without its object: that many of them fit into memory.
+// bufferedEvent is an event without its object, to save memory.
 type heldEvent struct {
 	key     string
 	place   int
@@ -43,7 +42,7 @@ type heldEvent struct {
 	print   func() error
 }
 
-// newFeed makes a feed for what a query finds among the objects of a type.
+// newFeed returns a feed of the objects that match a query.
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, complete: o.newEvent}
 	// It fails as AddEventHandler does.
@@ -51,22 +50,19 @@ func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	return f
 }
 
-// source is a feed as the informer of a query.
+// feedSource adapts a feed to query.Informer.
 type source struct{ *feed }
 
 var _ query.Informer = source{}
 
-// AddEventHandler implements query.Informer.
 func (s source) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	s.events = handler
 	return nil, nil
 }
 
-// RemoveEventHandler implements query.Informer.
 func (source) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-// handle takes an event.
 func (f *feed) handle(e query.Event) {
 	if unchanged(e) {
 		return
@@ -98,7 +94,7 @@ func (f *feed) hold(e event) {
 	f.held = append(f.held, held)
 }
 
-// sync tells that all that is there in the beginning has come.
+// sync marks the initial objects as complete.
 func (f *feed) sync() {
 	f.screen.in(func() {
 		f.synced = true
@@ -108,7 +104,7 @@ func (f *feed) sync() {
 	})
 }
 
-// begin prints what is held; whoever calls it has the turn.
+// begin prints the buffered events. The caller must hold the lock of the screen.
 func (f *feed) begin() {
 	if f.begun || !f.synced {
 		return
@@ -132,29 +128,28 @@ func (f *feed) begin() {
 	f.flush()
 }
 
-// flush writes what the printer has gathered; whoever calls it has the turn.
+// flush writes the printer's buffered output. The caller must hold the lock of the screen.
 func (f *feed) flush() {
 	f.screen.print(f.printer.flush)
 	f.screen.write()
 }
 
-// event is a change with what is told of it besides.
+// event is a change with its time and field managers.
 type event struct {
 	query.Event
-	// at is when it came.
+	// at is the time of arrival.
 	at time.Time
-	// manager is who made it, as far as the object tells: the field managers of what was written last, with
-	// commas.
+	// manager lists the field managers of the latest write, separated by commas.
 	manager string
 }
 
-// newEvent completes a change. Objects lose what only the manager is read from.
+// newEvent completes a change. It removes managed fields that were needed only for the manager.
 func (o Options) newEvent(e query.Event, at time.Time) event {
 	full := event{Event: e, at: at}
 	if !o.Managers {
 		return full
 	}
-	if e.Type != query.Deleted || !e.Gone { // who deletes leaves no trace
+	if e.Type != query.Deleted || !e.Gone { // a deletion leaves no managed fields
 		full.manager = managerOf(e.Old, e.Object)
 	}
 	if !o.KeepManagedFields {
@@ -163,8 +158,8 @@ func (o Options) newEvent(e query.Event, at time.Time) event {
 	return full
 }
 
-// managerOf names the managers of the fields that were written between two states of an object; of one that
-// was not known before, the last.
+// managersOf returns the managers of the fields that changed between two states of an object. Without an
+// earlier state it returns the latest manager.
 func managerOf(before, after *unstructured.Unstructured) string {
 	known := map[string]time.Time{}
 	if before != nil {
@@ -192,7 +187,7 @@ func managerOf(before, after *unstructured.Unstructured) string {
 	return strings.Join(names, ",")
 }
 
-// writer tells the entries of an object apart.
+// writerKey identifies an entry of managed fields.
 func writer(entry metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion,
 		entry.Subresource}, "\n")
@@ -202,7 +197,7 @@ func writtenAt(entry metav1.ManagedFieldsEntry) time.Time {
 	return cmp.Or(entry.Time, &metav1.Time{}).Time
 }
 
-// withoutManagedFields is the object, which is shared, without them.
+// withoutManagedFields returns a copy of a shared object without managed fields.
 func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil
@@ -218,15 +213,13 @@ func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstr
 	return &unstructured.Unstructured{Object: content}
 }
 
-// stampLayout is of one width, and sorts as text.
+// timestampLayout has a fixed width and sorts as text.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
-// stamp is when the event came.
 func (e event) stamp() string { return e.at.UTC().Format(stampLayout) }
 
-// unchanged reports whether an event tells of nothing but a row that was printed anew, as of each object that
-// is listed again after a broken connection: its age is another. Without a row, a query tells of no such
-// event.
+// unchanged reports whether an update changes only the printed row, such as the age of an object that is
+// listed again after a broken connection.
 func unchanged(e query.Event) bool {
 	if e.Type != query.Modified || e.Old == nil ||
 		e.Old.GetResourceVersion() != e.Object.GetResourceVersion() {
@@ -235,7 +228,7 @@ func unchanged(e query.Event) bool {
 	return reflect.DeepEqual(withoutRow(e.Old.Object), withoutRow(e.Object.Object))
 }
 
-// withoutRow is an object without what the server printed of it.
+// withoutRow returns an object without its printed row.
 func withoutRow(object map[string]any) map[string]any {
 	if _, ok := object[print.PrintedField]; !ok {
 		return object

@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Run prints what happens until ctx ends or nobody reads it any more. Types that do not exist yet are said to
-// be pending, and followed when they come; where nothing exists that was asked for by name, that is an error,
-// unless Wait is set or some of the names are wildcards.
+// Run prints objects and changes until ctx ends or the reader of the output closes it. It prints missing
+// types as pending and follows them when they are installed. If no named type exists, it returns an error
+// unless Wait is set or a name is a wildcard.
 func Run(ctx context.Context, o Options) error {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -43,8 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(failed, err)
 }
 
-// proposeWait says how to follow types that do not exist yet, where that is all that is wrong and the verb
-// can.
+// proposeWait suggests --wait if missing types are the only problem.
 func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
 	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 ||
 		o.Target.Offline() {
@@ -53,8 +52,8 @@ func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError,
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
-// doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of
-// them at best.
+// warnOfMismatches compares the query with the schema of the type. It skips several types, because a query
+// rarely fits all of them.
 func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || !query.LooksIntoObjects(o.Query) {
 		return nil
@@ -67,7 +66,7 @@ func (o Options) doubt(ctx context.Context, resources []discovery.Resource) erro
 	return nil
 }
 
-// split takes apart what is not there (yet), and what else went wrong.
+// splitUnresolved separates missing types from other errors.
 func split(unresolved error) (absent []*discovery.NoMatchError, failed error) {
 	for _, err := range exit.Split(unresolved) {
 		var none *discovery.NoMatchError
@@ -85,13 +84,13 @@ func isWildcard(absent *discovery.NoMatchError) bool {
 	return err == nil && name.Wildcard()
 }
 
-// matcher makes the query of a type.
+// matcher compiles the query for a type.
 func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 	matcher, err := query.NewMatcher(o.Query, o.Config.Indexes(r)...)
 	return matcher, session.ExplainQuery(err)
 }
 
-// run follows the types: resources are those that are there, absent the names that stand for none.
+// run follows the existing types in resources and the missing names in absent.
 func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource,
 	absent []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Target.Tracker()
@@ -113,8 +112,8 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	defer tracking.Wait()
 	defer stop()
 	defer r.teller.end()
-	defer r.screen.end() // first, so that the last line is whole
-	// ended by stop; it fails only when it has run before
+	defer r.screen.end() // runs first, so that the last line is complete
+	// ended by stop; it fails only if called twice
 	tracking.Go(func() { _ = tracker.Run(running) })
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
@@ -138,30 +137,29 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	}
 }
 
-// Options say what is followed and how it is printed.
+// Options select the followed types and the output format.
 type Options struct {
 	*session.Reader
 	Style print.Style
-	// Query is what events are relative to: an object that it no longer holds for is deleted.
+	// Query filters the objects. An object that stops matching is reported as deleted.
 	Query query.Query
-	// Events prints what happened to an object with each, and each type as soon as it is synced. Without it,
-	// objects are printed as kubectl get --watch does, those that are there in the beginning once all types
-	// are synced.
+	// Events prints the event type with each object, and each type as soon as it is synced. Without Events
+	// the output is that of kubectl get --watch, which starts when all types are synced.
 	Events bool
-	// ChangesOnly leaves out what is there in the beginning.
+	// ChangesOnly omits the initial objects.
 	ChangesOnly bool
-	// Diff prints below the row of each changed object what changed; it needs a table.
+	// Diff prints the changed fields below each changed object. It needs a table.
 	Diff bool
-	// Color paints events and differences.
+	// Color colors events and differences.
 	Color bool
-	// Timestamps tells with each event when it came, and Managers who made it. The latter needs objects that
-	// are cached with their managed fields, which are printed only with KeepManagedFields.
+	// Timestamps prints the time of each event, Managers its field managers. Managers needs objects that are
+	// cached with managed fields. KeepManagedFields prints those as well.
 	Timestamps, Managers, KeepManagedFields bool
-	// Wait waits for types that do not exist yet, even if none does.
+	// Wait waits for types even if none of them exists.
 	Wait bool
 }
 
-// Check tells which options do not go together.
+// Check rejects incompatible options.
 func (o Options) Check() error {
 	switch {
 	case o.Diff && !o.tables():
@@ -175,5 +173,4 @@ func (o Options) Check() error {
 	return nil
 }
 
-// tables reports whether rows are printed.
 func (o Options) tables() bool { return o.Style.Format.IsTable() }

@@ -13,22 +13,22 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// part is those of the types that are followed in one way. Every type belongs to one part.
+// informerGroup is the types that share a factory and informer options. Every type belongs to one group.
 type part struct {
 	factory  *dynamicinformer.Factory
 	options  dynamicinformer.ResourceOptions
 	selector *selector
-	// version is that of the claims; empty for what the server prefers.
+	// version is the requested version. Empty means the preferred one.
 	version string
-	// namespaced and cluster say which scopes it has.
+	// namespaced and cluster select the scopes.
 	namespaced, cluster bool
-	// defined and others say whether it has types with a CRD, and those without.
+	// custom and builtin select types with and without a CRD.
 	defined, others bool
-	// printed has the columns of types without a CRD; nil where no tables are printed.
+	// tables lists the rows of types without a CRD. It is nil if no tables are printed.
 	printed *print.Printed
 }
 
-// parts makes all parts.
+// groups returns all informer groups.
 func (r *run) parts() ([]*part, error) {
 	httpClient, err := r.Target.HTTPClient()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error
 	})
 }
 
-// scopes are the part, or its two halves where a namespace limits one of them.
+// scopes splits the group if a namespace limits its namespaced types.
 func (p part) scopes(namespace string) []*part {
 	inside, outside := p, p
 	inside.namespaced, outside.cluster = true, true
@@ -88,12 +88,12 @@ func (p part) scopes(namespace string) []*part {
 	return []*part{&inside, &outside}
 }
 
-// selection is what a subscription to the types of the part selects.
+// selection returns the subscription of the group.
 func (p *part) selection() dynamicinformer.Selection {
 	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.has}
 }
 
-// has reports whether a type belongs to the part.
+// has reports whether a type belongs to the group.
 func (p *part) has(t typesource.Type) bool {
 	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined ||
 		t.UID == "" && !p.others {
@@ -102,15 +102,14 @@ func (p *part) has(t typesource.Type) bool {
 	return p.selector.has(discovery.Claim{GroupResource: t.GroupResource, Version: p.version})
 }
 
-// held is a type that is followed, and an informer that is kept until it is settled.
+// pendingInformer is the handle of an informer that is held until it is settled.
 type held struct {
 	*dynamicinformer.Handle
 	part *part
 	gvr  schema.GroupVersionResource
 }
 
-// acquire acquires the informers of the types that were there in the beginning, which those that subscribe
-// will share.
+// acquire starts the informers of the initial types. The subscriptions share them.
 func (r *run) acquire(parts []*part) ([]held, error) {
 	var all []held
 	snapshot := r.tracker.Snapshot()
@@ -139,15 +138,15 @@ func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
 	return t
 }
 
-// columns are those of types with a CRD.
+// columns loads the table columns of types with a CRD.
 type columns struct {
-	// loader fetches definitions each time; first has those that the command fetched already.
+	// loader fetches CRDs each time; first reuses the CRDs that the command has fetched.
 	loader, first *print.RowLoader
-	// loaded are those that have been loaded ahead, for types that are there in the beginning.
+	// loaded has the columns of the initial types.
 	loaded map[schema.GroupVersionResource]print.Rows
 }
 
-// load loads the columns of those of the types that have a CRD, all at the same time.
+// load loads the columns of the types with a CRD concurrently.
 func (c *columns) load(ctx context.Context, snapshot *discovery.Snapshot, resources []discovery.Resource) {
 	var defined []discovery.Resource
 	for _, r := range resources {

@@ -13,23 +13,22 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// printer prints events. Whoever calls it has the turn of the screen, to which it prints.
+// printer prints events to the screen. Callers must hold the lock of the screen.
 type printer interface {
 	print(e event) error
-	// prepare returns what prints the event later, without the event itself.
+	// prepare returns a function that prints the event later without retaining its objects.
 	prepare(e event) (func() error, error)
-	// flush prints what is kept, so that columns line up.
+	// flush prints buffered rows.
 	flush() error
 }
 
-// verb is how an event is called, as kubectl does.
+// verb returns kubectl's name of the event type.
 func verb(e event) string { return strings.ToUpper(string(e.Type)) }
 
-// left reports whether an object is still there, and only the query does not hold for it any more.
+// left reports whether an object still exists but no longer matches the query.
 func left(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
-// described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a
-// query knows.
+// described returns the event as kubectl get --output-watch-events prints it, with additional fields.
 func (o Options) described(e event) map[string]any {
 	all := map[string]any{"type": verb(e), "object": e.Object.Object}
 	if left(e) {
@@ -44,7 +43,7 @@ func (o Options) described(e event) map[string]any {
 	return all
 }
 
-// newText returns the printer of a format that is no table.
+// newText returns the printer of a format that is not a table.
 func (o Options) newText(s *screen) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
@@ -60,21 +59,21 @@ func (o Options) newText(s *screen) (printer, error) {
 	return objects{single}, err
 }
 
-// whole prints each event on its own.
+// eventPrinter prints each event separately.
 type whole struct{ event func(event) error }
 
 func (p whole) print(e event) error                   { return p.event(e) }
 func (p whole) prepare(e event) (func() error, error) { return prepare(e, p.event) }
 func (whole) flush() error                            { return nil }
 
-// objects prints the objects of events in other formats, as kubectl get --watch does, but for line breaks.
+// objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
 type objects struct{ print.Printer }
 
 func (p objects) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
 func (p objects) prepare(e event) (func() error, error) { return prepare(e, p.print) }
 func (p objects) flush() error                          { return p.Close() }
 
-// prepare keeps the JSON of the object of an event, which takes a fraction of its memory.
+// prepare retains the JSON of the object, which needs a fraction of the memory.
 func prepare(e event, show func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {

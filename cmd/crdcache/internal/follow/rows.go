@@ -16,12 +16,12 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// rows prints the rows of a type's table, which goes on when the type comes back after it has gone. The tab
-// writer remembers the widths of the columns from row to row.
+// tablePrinter prints the rows of one type. The table continues if the type is removed and installed again.
+// The tab writer keeps the column widths from row to row.
 type rows struct {
 	screen *screen
 	of     schema.GroupResource
-	// rows, and the heads of their columns, are known once there is an object.
+	// rows returns the row formatter and the columns. They are known after the first object.
 	rows    func() (print.Rows, []metav1.TableColumnDefinition)
 	style   printers.PrintOptions
 	table   printers.ResourcePrinter
@@ -31,11 +31,11 @@ type rows struct {
 		Flush() error
 	}
 	options Options
-	// heads are those of the columns that are being printed; nil before the first row.
+	// columns are the printed columns. They are nil before the first row.
 	heads []metav1.TableColumnDefinition
 }
 
-// newRows returns the printer of a type; several says that the command may print more types than this one.
+// newTable returns the printer of a type. With several the command can print other types as well.
 func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
 	style := o.Style.Table(r, o.Target.Namespace, several)
 	p := &rows{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
@@ -44,7 +44,7 @@ func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
 	return p
 }
 
-// use tells which columns objects have from now on; whoever calls it has the turn of the screen.
+// use sets the columns of future rows. The caller must hold the lock of the screen.
 func (p *rows) use(columns func() print.Rows) {
 	p.rows = sync.OnceValues(func() (print.Rows, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())
@@ -64,7 +64,7 @@ func (p *rows) print(e event) error {
 	return show()
 }
 
-// prepare implements printer: only the cells are kept.
+// prepare implements printer. It retains only the cells.
 func (p *rows) prepare(e event) (func() error, error) {
 	identity := &metav1.PartialObjectMetadata{}
 	identity.SetName(e.Object.GetName())
@@ -91,8 +91,8 @@ func (p *rows) prepare(e event) (func() error, error) {
 	}, nil
 }
 
-// below is what is printed below the row of an object that is there both before and after the event: what
-// changed, which is also why it entered the query or left it.
+// below returns the changed fields for an object that exists before and after the event, including the reason
+// why it entered or left the query.
 func (p *rows) below(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
@@ -104,7 +104,7 @@ func (p *rows) below(e event) string {
 	return text
 }
 
-// printRow prints a row behind its event, where events are asked for.
+// printRow prints a row, after its event type if events are requested.
 func (p *rows) printRow(event string, heads []metav1.TableColumnDefinition, row metav1.TableRow) error {
 	if !reflect.DeepEqual(p.heads, heads) {
 		if err := p.begin(heads); err != nil {
@@ -119,7 +119,7 @@ func (p *rows) printRow(event string, heads []metav1.TableColumnDefinition, row 
 		p.columns)
 }
 
-// begin begins a table, below which no row of other columns follows.
+// begin starts a new table, because the columns changed.
 func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
 	if p.heads != nil {
 		if err := p.flush(); err != nil {
@@ -127,7 +127,7 @@ func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
 		}
 	}
 	if (p.screen.began || p.heads != nil) && !p.options.Style.NoHeaders {
-		p.screen.paint("\n") // above the table of another type, or of other columns
+		p.screen.paint("\n") // separates it from the previous table
 	}
 	p.heads, p.columns = heads, printers.GetNewTabWriter(&p.text)
 	if !p.options.Events {
@@ -136,8 +136,7 @@ func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
 	return p.reserve()
 }
 
-// reserve makes the tab writer remember widths of columns that most rows fit in: they come one by one, and
-// those to come should line up with the first, and with the header above it.
+// reserve sets minimum column widths, because rows are printed one by one and should align with the header.
 func (p *rows) reserve() error {
 	defer p.text.Reset()
 	if _, err := p.columns.Write([]byte(p.widest() + "\n")); err != nil {
@@ -146,7 +145,7 @@ func (p *rows) reserve() error {
 	return p.columns.Flush()
 }
 
-// What columns are wide at least where rows come one by one.
+// Minimum column widths.
 const (
 	nameWidth      = 20
 	namespaceWidth = 12
@@ -154,9 +153,9 @@ const (
 	boolWidth      = 5
 )
 
-// widest is a row of spaces.
+// widest returns a row of spaces with the minimum widths.
 func (p *rows) widest() string {
-	cells := []string{""} // the event
+	cells := []string{""} // the event type
 	if p.options.Timestamps {
 		cells[0] = strings.Repeat(" ", len(stampLayout+" ADDED"))
 	}
@@ -182,7 +181,6 @@ func (p *rows) widest() string {
 	return strings.Join(cells, "\t")
 }
 
-// flush implements printer.
 func (p *rows) flush() error {
 	if err := p.columns.Flush(); err != nil {
 		return err
@@ -207,5 +205,4 @@ func (p *rows) flush() error {
 	return nil
 }
 
-// colors are those of the events.
 var colors = map[string]print.Color{"ADDED": print.Green, "MODIFIED": print.Yellow, "DELETED": print.Red}

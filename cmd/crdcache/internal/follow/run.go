@@ -16,32 +16,32 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// run is a command that follows types.
+// run is the state of a command that follows types.
 type run struct {
 	Options
 	ctx      context.Context
 	tracker  *discovery.Tracker
 	selector *selector
-	// openEnded says that types may come that were not there in the beginning.
+	// mayGainTypes is set if types can appear that did not exist at the start.
 	openEnded bool
 	screen    *screen
 	teller    *teller
 	watchable *watchable
-	resources []discovery.Resource // that were there in the beginning
+	resources []discovery.Resource // types that existed at the start
 	columns   columns
-	text      printer // of all types, unless tables are printed
+	text      printer // for all types, if no tables are printed
 	refusals  session.Refusals
 
-	// begun is given when a type begins to be followed.
+	// firstTypeStarted fires when a type is first followed.
 	begun signal
-	// ready is given, of each of resources that is followed, when its objects have come.
+	// ready fires for each initial type when its initial objects have arrived.
 	ready map[schema.GroupVersionResource]signal
-	// waiting are the feeds that hold what they have until the screen is open; whoever has its turn uses
-	// them.
+	// bufferedFeeds are the feeds that buffer events until the screen opens. The lock of the screen guards
+	// it.
 	waiting []*feed
 }
 
-// signal tells once that something has happened.
+// signal is a one-time notification.
 type signal struct {
 	given chan struct{}
 	give  func()
@@ -68,7 +68,7 @@ func (r *run) follow(waiting context.Context) error {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace)
 		defer cancel()
 		for _, p := range parts {
-			// Nothing but requests can be under way, which end at once, and a write that nobody reads.
+			// Only requests can be in flight, which end immediately, and a write without a reader.
 			_ = p.factory.Shutdown(ending)
 		}
 	}()
@@ -102,20 +102,20 @@ func (r *run) follow(waiting context.Context) error {
 	return r.untilEnd()
 }
 
-// stateChanged tells what there is to tell of the state of a type.
+// stateChanged reports a status change of a type.
 func (r *run) stateChanged(before, after status.Status) {
 	if !r.watchable.changed(after) {
 		r.teller.changed(before, after)
 		return
 	}
-	// Of a type that is the only one it is the error with which the command ends.
+	// If this is the only type, the command ends with this error instead.
 	if err := r.watchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
 		(r.openEnded || len(r.resources) > 1) {
 		r.teller.say("warning: %s", print.Line(err.Error()))
 	}
 }
 
-// untilEnd waits for the end of the context, or until there is nothing that changes could be shown of.
+// wait returns when the context ends, or when no followed type can be watched.
 func (r *run) untilEnd() error {
 	first := make([]schema.GroupVersionResource, len(r.resources))
 	for i, resource := range r.resources {
@@ -133,14 +133,13 @@ func (r *run) untilEnd() error {
 	}
 }
 
-// sync waits until the types that were there in the beginning are settled or refused. It is an error if none
-// is synced.
+// sync waits until the initial types are settled or refused. It returns an error if none is synced.
 func (r *run) sync(waiting context.Context, first []held) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)
 	}
 	done := func() {}
-	if !r.Events { // otherwise rows are being printed
+	if !r.Events { // with events, rows are being printed
 		done = r.Target.Progress(func() (int, int) { return progressOf(first), len(first) })
 	}
 	var unsynced error
@@ -163,7 +162,7 @@ func (r *run) sync(waiting context.Context, first []held) error {
 	return nil
 }
 
-// progressOf counts the types that are synced.
+// syncedCount counts the synced types.
 func progressOf(first []held) (synced int) {
 	for _, f := range first {
 		if f.Informer().HasSynced() {
@@ -173,7 +172,7 @@ func progressOf(first []held) (synced int) {
 	return synced
 }
 
-// await waits until all of a type has come to its feed.
+// await waits until the feed of a type has all initial objects.
 func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
 	select {
 	case <-r.ready[gvr].given:
@@ -181,7 +180,7 @@ func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
 	}
 }
 
-// awaitAny waits for a first type, which only wildcards do without end.
+// awaitAny waits for the first type. It returns immediately if the selector has patterns.
 func (r *run) awaitAny(waiting context.Context) error {
 	if r.selector.openEnded() {
 		return nil
@@ -197,8 +196,7 @@ func (r *run) awaitAny(waiting context.Context) error {
 	return fmt.Errorf("%w: none of the types came within %v (--timeout)", exit.ErrNotSynced, r.Target.Timeout)
 }
 
-// open lets the feeds print what they hold, those of the types that were there in the beginning in their
-// order.
+// open prints the buffered events of the feeds, in the order of the requested types.
 func (r *run) open() {
 	place := func(f *feed) int {
 		i := slices.IndexFunc(r.resources,

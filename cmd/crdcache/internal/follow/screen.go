@@ -10,24 +10,23 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
-// screen is stdout, to which the feeds of all types print, one at a time. What is printed is gathered, and
-// written in whole lines.
+// screen is stdout, shared by the feeds of all types. It buffers text and writes complete lines.
 type screen struct {
 	out io.Writer
-	// color says that lines have escape sequences of our own, so that others are replaced here.
+	// color is set if lines contain our escape sequences. Other control characters are then replaced here.
 	color bool
-	// broken is closed with err.
+	// broken is closed when err is set.
 	broken chan struct{}
 	err    error
 
-	// turn holds one token, which whoever prints takes.
+	// lock is a mutex with one token; end must be able to give up waiting for it.
 	turn chan struct{}
 	text bytes.Buffer
-	// open says that feeds may begin.
+	// open is set when feeds can print.
 	open bool
-	// ended says that nothing more is written.
+	// ended is set when no more output is allowed.
 	ended bool
-	// began says that something has been printed.
+	// began is set after the first output.
 	began bool
 }
 
@@ -35,7 +34,7 @@ func newScreen(out io.Writer, color bool) *screen {
 	return &screen{out: out, color: color, broken: make(chan struct{}), turn: make(chan struct{}, 1)}
 }
 
-// Write gathers text; whoever calls it has the turn.
+// Write buffers text. The caller must hold the lock.
 func (s *screen) Write(p []byte) (int, error) {
 	if !s.color {
 		return s.text.Write(p)
@@ -44,7 +43,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// visible replaces what would steer a terminal.
+// visible replaces terminal control characters.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -54,20 +53,20 @@ func visible(text string) string {
 	}, text)
 }
 
-// paint gathers text with escape sequences of our own.
+// paint buffers text with our escape sequences.
 func (s *screen) paint(text string) { s.text.WriteString(text) }
 
-// in calls f in its turn.
+// withLock calls f with the lock held.
 func (s *screen) in(f func()) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	f()
 }
 
-// maxGathered is how much text is gathered before it is written.
+// maxBuffered is the size of the buffer at which it is written.
 const maxGathered = 1 << 16
 
-// print takes what f prints, unless nothing can be written any more; whoever calls it has the turn.
+// print calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
 func (s *screen) print(f func() error) {
 	if s.err != nil || s.ended {
 		return
@@ -81,7 +80,7 @@ func (s *screen) print(f func() error) {
 	}
 }
 
-// write writes what was gathered; whoever calls it has the turn.
+// write writes the buffer. The caller must hold the lock.
 func (s *screen) write() {
 	defer s.text.Reset()
 	if s.err != nil || s.ended || s.text.Len() == 0 {
@@ -104,11 +103,10 @@ func (s *screen) fail(err error) {
 	close(s.broken)
 }
 
-// grace is how long a write that is under way may take when the command ends: a reader that has stopped
-// reading must not keep it from ending.
+// grace bounds the wait for a write in progress when the command ends, because the reader can be blocked.
 const grace = time.Second / 2
 
-// end makes that nothing more is written once what is being written has been, so that the last line is whole.
+// end waits for a write in progress, so that the last line is complete, and then stops all output.
 func (s *screen) end() {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// slow takes text only when it is read.
+// slow is a writer that blocks until it is read.
 type slow struct {
 	writing chan string
 	text    chan struct{}
@@ -20,7 +20,7 @@ func (s slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestScreenEnds: the line that is being written is ended, and nothing comes after it.
+// TestScreenEnds completes the current line and prints nothing after it.
 func TestScreenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 2), make(chan struct{})}
@@ -50,7 +50,7 @@ func TestScreenEnds(t *testing.T) {
 	})
 }
 
-// TestScreenGivesUp: a reader that has stopped reading does not keep the command from ending.
+// TestScreenGivesUp ends although the reader is blocked.
 func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 1), make(chan struct{})}
@@ -65,7 +65,7 @@ func TestScreenGivesUp(t *testing.T) {
 	})
 }
 
-// TestScreenBreaks: the first error is kept, and nothing is printed after it.
+// TestScreenBreaks keeps the first error and prints nothing after it.
 func TestScreenBreaks(t *testing.T) {
 	s := newScreen(io.Discard, false)
 	boom := errors.New("boom")
@@ -77,7 +77,7 @@ func TestScreenBreaks(t *testing.T) {
 	}
 }
 
-// TestScreenInColor: the escape sequences of objects are replaced, ours are not.
+// TestScreenInColor replaces control characters of objects and keeps our colors.
 func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
 	s := newScreen(&out, true)

@@ -7,8 +7,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// selector tells which types the names of a command stand for, as types come and go. It is safe for
-// concurrent use.
+// selector resolves the names of a command against the current types. It is safe for concurrent use.
 type selector struct {
 	*discovery.Selection
 	snapshot func() *discovery.Snapshot
@@ -25,12 +24,12 @@ func newSelector(names []string, snapshot func() *discovery.Snapshot) (*selector
 	return &selector{Selection: selection, snapshot: snapshot}, err
 }
 
-// openEnded reports whether some of the names are patterns.
+// hasPatterns reports whether a name is a wildcard or a category.
 func (s *selector) openEnded() bool {
 	return slices.ContainsFunc(s.Names(), discovery.Name.Wildcard)
 }
 
-// versions are those that claims may have, the empty one first.
+// versions returns the requested versions, starting with the empty one.
 func (s *selector) versions() []string {
 	all := []string{""}
 	for _, n := range s.Names() {
@@ -43,7 +42,7 @@ func (s *selector) versions() []string {
 	return all
 }
 
-// has reports whether a claim is among those of the newest snapshot.
+// has reports whether the current types include a claim.
 func (s *selector) has(c discovery.Claim) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVersions: a subscription is made for each version that is named.
+// TestVersions returns each requested version.
 func TestVersions(t *testing.T) {
 	s, err := newSelector([]string{"pods.v1.", "widgets.v2.example.com", "things", "*.v1.apps"}, nil)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// subscriber brings what happens to the types of a part to feeds.
+// subscriber forwards the events of an informer group to feeds.
 type subscriber struct {
 	*run
 	part *part
-	// feeds are those of the generations that are under way; a subscriber is called once at a time.
+	// feeds has the feed of each running informer. The factory does not call a subscriber concurrently.
 	feeds map[schema.GroupResource]*feed
-	// known are the types that have been followed before, whose columns may have changed since.
+	// known are the types that were followed before. Their columns can have changed.
 	known map[schema.GroupVersionResource]bool
-	// printers are the tables of types that have been followed, which go on when a type comes back.
+	// printers are the tables of followed types. They continue when a type is installed again.
 	printers map[family]*rows
 }
 
-// family is what the generations of a type have in common that go on with each other's table.
+// tableKey identifies types that share a table.
 type family struct {
 	schema.GroupResource
 	kind  string
@@ -60,16 +60,16 @@ func (r *run) subscribe(p *part) error {
 	return err
 }
 
-// refuse tells that a type is not followed.
+// reject reports that a type is not followed.
 func (s *subscriber) refuse(gvr schema.GroupVersionResource, err error) {
 	s.teller.say("warning: %s is not followed: %s", gvr.GroupResource(), print.Printable(err.Error()))
 }
 
-// started makes the feed of a type.
+// started creates the feed of a type.
 func (s *subscriber) started(g status.Generation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
-		return // it is gone already, which will be told as well
+		return // it was removed, which is reported separately
 	}
 	s.Target.Use(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
@@ -88,7 +88,7 @@ func (s *subscriber) started(g status.Generation) {
 	s.begun.give()
 }
 
-// synced lets the feed of a type begin.
+// synced starts the feed of a type.
 func (s *subscriber) synced(g status.Generation) {
 	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
 		f.sync()
@@ -98,12 +98,11 @@ func (s *subscriber) synced(g status.Generation) {
 	}
 }
 
-// printer returns the printer of a type.
 func (s *subscriber) printer(r discovery.Resource) printer {
 	if !s.tables() {
 		return s.text
 	}
-	rows := func() print.Rows { return s.part.printed.Rows(r.GVR) } // known once the type has been listed
+	rows := func() print.Rows { return s.part.printed.Rows(r.GVR) } // known after the first list
 	if s.part.printed == nil {
 		loaded := s.columns.loaded[r.GVR]
 		if loaded == nil || s.known[r.GVR] {
@@ -115,7 +114,7 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	return s.table(r, rows)
 }
 
-// table is the table of a type, with the columns that it has now.
+// table returns the table of a type and sets its current columns.
 func (s *subscriber) table(r discovery.Resource, columns func() print.Rows) *rows {
 	of := family{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	p := s.printers[of]
@@ -127,7 +126,7 @@ func (s *subscriber) table(r discovery.Resource, columns func() print.Rows) *row
 	return p
 }
 
-// several reports whether more than one type may be printed.
+// several reports whether the command can print more than one type.
 func (r *run) several() bool {
 	plain := func(n discovery.Name) bool {
 		return !n.Wildcard() && !slices.ContainsFunc(r.resources,

@@ -16,24 +16,24 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// patience is how long something may take before anything is said about it.
+// statusDelay is the time before a pending state is reported.
 const patience = 2 * time.Second
 
-// teller says on stderr how types are doing, where that is out of the ordinary: what is pending for long,
-// what fails and recovers, what goes and comes. It is safe for concurrent use.
+// statusReporter writes unusual states of types to stderr: long pending, failed, recovered, removed and
+// installed. It is safe for concurrent use.
 type teller struct {
 	w io.Writer
 
 	mu struct {
 		sync.Mutex
-		// begun is set when the types that were there in the beginning have been synced.
+		// begun is set after the initial sync.
 		begun bool
-		// news are the types of which the end of a sync is to be said.
+		// announce has the types whose next sync is reported.
 		news map[schema.GroupVersionResource]bool
-		// waits are for what is said unless it passes.
+		// waits has the timers of delayed messages.
 		waits map[schema.GroupVersionResource]*time.Timer
-		// failing counts the factories for which a condition does not hold, and reasons are why, the latest
-		// of each; missed are those of which that was said.
+		// failing counts the factories for which a condition is false. reasons has the latest reason of each
+		// condition, and reported the conditions that were reported as false.
 		failing map[status.ConditionType]int
 		reasons map[status.ConditionType]string
 		missed  map[status.ConditionType]bool
@@ -51,7 +51,7 @@ func newTeller(w io.Writer) *teller {
 	return t
 }
 
-// begin tells that what comes from now on is news.
+// begin marks the end of the initial sync.
 func (t *teller) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *teller) begin() {
 	}
 }
 
-// end keeps the teller from saying anything more.
+// end stops all messages.
 func (t *teller) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,13 +84,13 @@ func (t *teller) sayLocked(format string, args ...any) {
 	}
 }
 
-// unlessSoon says a line when patience is over, unless the returned func is called before.
+// unlessSoon writes a line after statusDelay unless the returned function is called before.
 func (t *teller) unlessSoon(format string, args ...any) (soon func()) {
 	timer := time.AfterFunc(patience, func() { t.say(format, args...) })
 	return func() { timer.Stop() }
 }
 
-// changed takes the news of the state of a type.
+// changed handles a status change of a type.
 func (t *teller) changed(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *teller) changed(before, after status.Status) {
 	}
 	switch after.State {
 	case status.Pending:
-		// That a type has gone has been said, and what does not exist is not waited for here.
+		// The removal was reported, and missing types are not awaited here.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
 			t.mu.waits[gvr] = time.AfterFunc(patience, func() { t.say("%s", describe(after)) })
 		}
@@ -122,7 +122,8 @@ func (t *teller) changed(before, after status.Status) {
 	}
 }
 
-// connection is what is said of conditions that concern all types, which keep their states meanwhile.
+// connectionTexts are the messages for conditions of all types. These conditions do not change the states of
+// the types.
 var connection = map[status.ConditionType]struct{ lost, back string }{
 	status.ConditionReachable: {"the API server does not answer, so that no change is shown",
 		"the API server answers again"},
@@ -131,8 +132,7 @@ var connection = map[status.ConditionType]struct{ lost, back string }{
 		"the API server accepts the credentials again"},
 }
 
-// conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of
-// it.
+// conditionChanged handles a condition of a factory. Before begin, errors report the condition.
 func (t *teller) conditionChanged(before, after status.Condition) {
 	_, told := connection[after.Type]
 	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
@@ -150,7 +150,7 @@ func (t *teller) conditionChanged(before, after status.Condition) {
 	t.connectionLocked(after.Type)
 }
 
-// connectionLocked says that a condition does not hold, or does again, if that is news.
+// connectionLocked reports a condition that changed since the last report.
 func (t *teller) connectionLocked(of status.ConditionType) {
 	fails := t.mu.failing[of] > 0
 	if !t.mu.begun || fails == t.mu.missed[of] {
@@ -172,17 +172,16 @@ func describe(s status.Status) string {
 	return text
 }
 
-// watchable finds the types that the server lists and refuses to watch. Their informers are as good as any
-// other after the list, and go on asking; but a command that is there to show changes would show none. It is
-// safe for concurrent use.
+// unwatchableTypes detects types that the server lists and refuses to watch. Their informers retry, but a
+// command that shows changes would show none. It is safe for concurrent use.
 type watchable struct {
-	// found gets a token when a type is found.
+	// found receives a token when a type is detected.
 	found chan struct{}
 
 	mu struct {
 		sync.Mutex
 		listed, watched map[schema.GroupVersionResource]bool
-		// refused says of types that are listed and were never watched what the server said.
+		// refused has the server's error for types that were listed and never watched.
 		refused map[schema.GroupVersionResource]error
 	}
 }
@@ -194,7 +193,7 @@ func newWatchable() *watchable {
 	return w
 }
 
-// wrap notes the requests that a transport brings to an end.
+// wrap records the successful requests of a transport.
 func (w *watchable) wrap(client *http.Client) *http.Client {
 	noting := *client
 	next := client.Transport
@@ -213,7 +212,6 @@ func (w *watchable) wrap(client *http.Client) *http.Client {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (w *watchable) note(r *http.Request) {
@@ -231,8 +229,7 @@ func (w *watchable) note(r *http.Request) {
 	}
 }
 
-// collection is the type whose collection, of all namespaces or one, a path names. What comes before /api or
-// /apis is the server's own prefix.
+// collection returns the type of a list path, which can start with a prefix of the server.
 func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
 	if before, core, found := strings.Cut(path, "/api/"); found && !strings.Contains(before, "/apis") {
 		gvr.Version, path, ok = strings.Cut(core, "/")
@@ -249,7 +246,7 @@ func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
 	return gvr, ok && path != "" && !strings.Contains(path, "/")
 }
 
-// changed looks at the news of the state of a type, and reports whether they are that it is not watched.
+// changed handles a status change and reports whether it means that the type cannot be watched.
 func (w *watchable) changed(after status.Status) bool {
 	if after.State != status.Degraded ||
 		after.Reason != status.ReasonForbidden && after.Reason != status.ReasonVerbUnsupported {
@@ -274,7 +271,7 @@ func (w *watchable) changed(after status.Status) bool {
 	return true
 }
 
-// err joins what is wrong with the types, if it is all of them.
+// err joins the errors if every given type is unwatchable.
 func (w *watchable) err(types []schema.GroupVersionResource) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,7 +18,7 @@ func statusIn(state status.State, reason status.Reason, message string) status.S
 	return status.Status{GVR: widgets, State: state, Reason: reason, Message: message}
 }
 
-// TestTeller: only what is out of the ordinary is said, and what may pass soon only when it lasts.
+// TestTeller reports only unusual states, and pending states after a delay.
 func TestTeller(t *testing.T) {
 	const waits = "waits for it"
 	none := status.Status{GVR: widgets}
@@ -60,7 +60,7 @@ func TestTeller(t *testing.T) {
 				}
 				for i, after := range tt.states[1:] {
 					teller.changed(tt.states[i], after)
-					time.Sleep(tt.pause) // of the bubble's clock
+					time.Sleep(tt.pause) // in fake time
 					synctest.Wait()
 				}
 				teller.end()
@@ -75,8 +75,7 @@ func TestTeller(t *testing.T) {
 	}
 }
 
-// TestTellerOfConditions: what keeps all types from being followed is said once, however many factories there
-// are.
+// TestTellerOfConditions reports a condition of all types once.
 func TestTellerOfConditions(t *testing.T) {
 	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
 		return status.Condition{Type: of, Status: is, Message: "401"}
@@ -90,7 +89,7 @@ func TestTellerOfConditions(t *testing.T) {
 	change(status.ConditionReachable, none, no)
 	change(status.ConditionReachable, no, yes)
 	change(status.ConditionAuthenticated, none, yes)
-	change(status.ConditionAuthenticated, yes, no) // said with its reason when it begins to be news
+	change(status.ConditionAuthenticated, yes, no) // reported with its reason after begin
 	teller.begin()
 	change(status.ConditionReady, yes, no)
 	change(status.ConditionAuthenticated, none, no)
@@ -105,13 +104,13 @@ func TestTellerOfConditions(t *testing.T) {
 	}
 }
 
-// TestUnlessSoon: a line is said when patience is over, and not when what it tells of is over before.
+// TestUnlessSoon writes the line after the delay unless it is cancelled.
 func TestUnlessSoon(t *testing.T) {
 	for want, pause := range map[string]time.Duration{"": patience - 1, "slow\n": patience + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			soon := newTeller(&out).unlessSoon("slow")
-			time.Sleep(pause) // of the bubble's clock
+			time.Sleep(pause) // in fake time
 			soon()
 			time.Sleep(2 * patience)
 			synctest.Wait()

@@ -2,7 +2,7 @@ package follow
 
 import "testing"
 
-// TestCollection: the type is told from the path, wherever the server keeps its API.
+// TestCollection derives the type from the path, with any prefix.
 func TestCollection(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/pods":                                    "/v1, Resource=pods",

@@ -17,32 +17,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client asks the server of an identity.
+// Client sends requests to the local cache server of an identity.
 type Client struct {
 	place    Place
 	identity string
 	http     *http.Client
-	reads    *http.Transport     // to read objects, of which the first are not waited for without end
-	warnings rest.WarningHandler // nil: nobody is warned
+	reads    *http.Transport     // for objects; it times out only before the first byte
+	warnings rest.WarningHandler // nil: warnings are discarded
 }
 
-// ErrNone is the error where no server listens.
+// ErrNone is returned if no server listens.
 var ErrNone = errors.New("no server keeps types for this cluster and user: start one with 'serve TYPE...'")
 
-// patience bounds what a server takes to say what it has.
+// controlTimeout bounds requests about the server itself.
 const patience = 2 * time.Second
 
-// beginning bounds what a server takes to begin with the objects that it is asked for, which it has.
+// responseTimeout bounds the wait for the start of an answer with objects.
 const beginning = 10 * time.Second
 
-// errHangs is the error of a server that listens and does nothing else, as one that was suspended.
+// errNotResponding is returned for a server that accepts connections but does not answer, such as a suspended
+// process.
 var errHangs = fmt.Errorf("the server does not answer within %v: has it been suspended?", patience)
 
-// NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the
-// error is ErrNone where there is no socket, and otherwise says why that is not trusted. It asks no server.
+// NewClient returns a client for the server of the config's cluster and user. It returns ErrNone if there is
+// no socket, and an error if the socket is not trusted. It does not connect to the server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(PlaceOf("").Folder); errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNone // no server was ever started, so that the account is not needed
+		return nil, ErrNone // no server was started yet: avoid running the exec plugin
 	}
 	identity, err := Identity(ctx, config)
 	if err != nil {
@@ -51,8 +52,7 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	return newClient(config, identity, PlaceOf(identity))
 }
 
-// NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and
-// the user.
+// NewClientAt is NewClient for a socket path. It asks the server for its identity.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
 	identity, err := Identity(ctx, config)
 	if err != nil {
@@ -86,7 +86,6 @@ func newClient(config *rest.Config, identity string, place Place) (*Client, erro
 	return c, nil
 }
 
-// Info asks the server about itself.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
 	err := c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
@@ -98,10 +97,10 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 
 var errOther = errors.New("the server is that of another cluster or user")
 
-// Socket is where the server listens.
+// Socket returns the path of the server's socket.
 func (c *Client) Socket() string { return c.place.Socket() }
 
-// Resolve asks what a name of a type stands for.
+// Resolve resolves a type name.
 func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
 	var answer Answer
 	err := c.ask(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
@@ -111,13 +110,13 @@ func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
 	return answer, err
 }
 
-// Link asks for an address of the server's page, which lets one browser in.
+// Link requests a new login link for the server's web page.
 func (c *Client) Link(ctx context.Context) (string, error) {
 	var link string
 	return link, c.ask(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
-// Open requests a document of any other kind, which can be read until ctx ends.
+// Open requests a document. The caller can read it until ctx ends.
 func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	answer, err := c.do(ctx, http.MethodGet, path, query)
 	if err != nil {
@@ -145,7 +144,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return json.NewDecoder(answer.Body).Decode(into)
 }
 
-// do returns an answer that is none of an error; its body has to be closed.
+// do sends a request and returns the successful answer. The caller must close its body.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
 	to := url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
@@ -156,7 +155,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	answer, err := c.http.Do(r)
 	var refused *net.OpError
 	if errors.As(err, &refused) && refused.Op == "dial" {
-		return nil, ErrNone // it has ended, and left its socket
+		return nil, ErrNone // the server ended without removing its socket
 	}
 	if err != nil {
 		return nil, err
@@ -175,14 +174,13 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	return answer, nil
 }
 
-// stopPath is where a server is asked to end. The answer is its Info, and ends when the server has.
+// stopPath stops the server. The answer is its Info. The connection closes when the server has stopped.
 const stopPath = "/crdcache/stop"
 
-// stopHead is the head of that answer, whose length nobody knows.
+// stopHead is the header of that answer, which has no length.
 const stopHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 
-// serveStop ends the server. The connection outlives the HTTP server, so that it tells of the end of all that
-// comes after.
+// serveStop stops the server. The hijacked connection outlives the HTTP server, so it can signal the end.
 func (s *Server) serveStop(w http.ResponseWriter) {
 	info, err := json.Marshal(s.options.Info())
 	if err != nil {
@@ -194,7 +192,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = fmt.Fprintf(connection, "%s%s\n", stopHead, info) // whoever has gone does not wait
+	_, _ = fmt.Fprintf(connection, "%s%s\n", stopHead, info) // the client can be gone
 	s.mu.Lock()
 	if s.mu.ended {
 		connection.Close()
@@ -205,7 +203,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 	s.stop(ErrStopped)
 }
 
-// tellEnd tells those who have stopped the server that it has ended.
+// closeStopping closes the connections of the clients that wait for the end.
 func (s *Server) tellEnd() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +215,8 @@ func (s *Server) tellEnd() error {
 	return errors.Join(errs...)
 }
 
-// Stop ends the server, and returns what it said of itself when it has ended and left its place. If ctx ends
-// before, the server has been told, and ends all the same.
+// Stop stops the server, waits until it has released its directory, and returns its info. If ctx ends before,
+// the server stops anyway.
 func (c *Client) Stop(ctx context.Context) (Info, error) {
 	var info Info
 	answer, err := c.do(ctx, http.MethodPost, stopPath, nil)
@@ -233,5 +231,5 @@ func (c *Client) Stop(ctx context.Context) (Info, error) {
 		return info, fmt.Errorf("process %d was told to end, and has not yet: %w", info.PID,
 			context.Cause(ctx))
 	}
-	return info, nil // with whatever error its end was told
+	return info, nil // with any error of its end
 }

@@ -19,9 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// accountOf returns a text for the account of the credentials that the exec program of a config returns.
-// Renewed credentials of an account give the same text. client-go runs the program once per process and
-// config, and again when the credentials expire.
+// accountOf returns the account of the credentials from the config's exec plugin. It does not change when
+// credentials are renewed. client-go runs the plugin once per process and config, and again when the
+// credentials expire.
 func accountOf(ctx context.Context, config *rest.Config) (string, error) {
 	token, subject, err := credentialsOf(config)
 	switch {
@@ -34,14 +34,15 @@ func accountOf(ctx context.Context, config *rest.Config) (string, error) {
 		return account + subject, nil
 	}
 	account, err := accountByReview(ctx, config)
-	if err != nil { // the token itself tells accounts apart; a renewed one is another account
+	// without an account, the token identifies the account; a renewed token counts as another account
+	if err != nil {
 		return fmt.Sprintf("token %x", sha256.Sum256([]byte(token))), nil
 	}
 	return account, nil
 }
 
-// credentialsOf returns the token and the subject of the client certificate that client-go would send; each
-// may be empty.
+// credentialsOf returns the token and the subject of the client certificate that client-go would send. Each
+// can be empty.
 func credentialsOf(config *rest.Config) (token, subject string, err error) {
 	plain := rest.AnonymousClientConfig(config)
 	plain.ExecProvider = config.ExecProvider
@@ -73,13 +74,12 @@ func credentialsOf(config *rest.Config) (token, subject string, err error) {
 	return token, subject, err
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper adapts a function to http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// accountOfJWT returns the account of a token that names its subject.
+// accountOfJWT returns the account in a JSON web token.
 func accountOfJWT(token string) (string, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

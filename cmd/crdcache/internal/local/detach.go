@@ -13,24 +13,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Log is the path of what a detached server has to say.
+// Log returns the path of a detached server's log.
 func (p Place) Log() string { return filepath.Join(p.Folder, "log") }
 
-// EndedError is the error of a server that ended before it answered; its log says why.
+// EndedError is returned for a server that ended before it answered. Its log has the cause.
 type EndedError struct {
-	// Code is its exit code.
+	// Code is the server's exit code.
 	Code int
 }
 
-// Error implements error.
 func (e *EndedError) Error() string { return fmt.Sprintf("the server ended with exit code %d", e.Code) }
 
-// pause is how long Detach waits before it asks the server again.
+// pollInterval is the time between two requests of Detach.
 const pause = 10 * time.Millisecond
 
-// Detach starts a program that will serve at the place of a config, in the background, with its output in the
-// log there, and returns when it answers. log is given what it says until then. If ctx ends before, or the
-// program does, it is not left behind.
+// Detach starts program as a server in the background and returns when it answers. Its output goes to the log
+// file, and until it answers also to log. If ctx or the program ends before, no process remains.
 func Detach(ctx context.Context, config *rest.Config, program string, args []string,
 	log io.Writer) (Info, error) {
 	identity, err := Identity(ctx, config)
@@ -51,7 +49,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 		return Info{}, err
 	}
 	defer file.Close()
-	defer func() { _, _ = io.Copy(log, io.NewSectionReader(file, 0, 1<<20)) }() // what can be read of it
+	defer func() { _, _ = io.Copy(log, io.NewSectionReader(file, 0, 1<<20)) }() // as far as it is readable
 	cmd := exec.Command(program)
 	cmd.Args = args
 	cmd.Stdout, cmd.Stderr = file, file
@@ -66,7 +64,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	if err == nil {
 		return info, nil
 	}
-	_ = cmd.Process.Kill() // unless it has ended
+	_ = cmd.Process.Kill() // if it is still running
 	<-ended
 	if errors.Is(err, errEnded) {
 		return info, &EndedError{cmd.ProcessState.ExitCode()}
@@ -76,7 +74,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 
 var errEnded = errors.New("it has ended")
 
-// await waits until a process answers.
+// await waits until the process answers.
 func await(ctx context.Context, connect func() (*Client, error), pid int,
 	ended <-chan struct{}) (Info, error) {
 	for {

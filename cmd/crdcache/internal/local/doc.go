@@ -1,3 +1,3 @@
-// Package local is the server that keeps types for the commands of one user: where it listens, for which
-// cluster and as whom, and how commands ask it.
+// Package local implements the local cache server of one user: its socket, its identity (cluster and user),
+// and the client for commands.
 package local

@@ -19,18 +19,18 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// shortDir makes the place of servers a folder with a short name, as the paths of sockets have to be short.
+// shortDir sets a short directory for sockets, whose paths have a length limit.
 func shortDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is below the folder of temporary files
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// TestIdentity: whatever makes another cluster or another user of a config makes another identity.
+// TestIdentity changes with each field that selects another cluster or user.
 func TestIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
@@ -73,8 +73,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// program returns a config whose exec program prints the credentials in a file. They have expired, so that
-// the program runs each time that credentials are needed.
+// program returns a config whose exec plugin prints credentials from a file. They are expired, so the plugin
+// runs each time.
 func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -91,8 +91,7 @@ func program(t *testing.T, host, name string) (config *rest.Config, returns func
 	}
 }
 
-// TestIdentityOfPrograms: the identity is that of the account whose credentials an exec program returns.
-// Renewed credentials, and the environment, do not change it.
+// TestIdentityOfPrograms depends on the account of the exec plugin, not on renewals or the environment.
 func TestIdentityOfPrograms(t *testing.T) {
 	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
@@ -148,8 +147,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 }
 
-// TestPlacesOfOthersAreNotTrusted: what others could have put there does not answer, and nothing is served
-// there.
+// TestPlacesOfOthersAreNotTrusted rejects files that other users could have created.
 func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p Place) error{
 		"folder is open": func(_ *testing.T, p Place) error { return os.Chmod(p.Folder, 0o755) },
@@ -195,8 +193,7 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 	}
 }
 
-// TestSocketThatWasLeftBehind: a server that was killed keeps nobody from asking the cluster, or from serving
-// again.
+// TestSocketThatWasLeftBehind handles the socket of a killed server.
 func TestSocketThatWasLeftBehind(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// owned is false where it is not known to whom a file belongs: nothing is served there.
+// owned returns false, because the owner of a file is unknown here. Nothing is served on these systems.
 func owned(fs.FileInfo) bool { return false }
 
 func lock(*os.File) bool { return false }

@@ -15,10 +15,10 @@ func owned(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// lock takes the right to serve for as long as the process lasts; false where another process has it.
+// lock acquires an exclusive lock for the life of the process, or returns false.
 func lock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// alone keeps a program from ending with the terminal.
+// detach starts a program in a session of its own, so that it does not end with the terminal.
 func alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

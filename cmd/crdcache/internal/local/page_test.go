@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenPageIsUse: a server has somebody who asks for as long as the page answers, which a stream of it
-// does until it is closed.
+// TestOpenPageIsUse counts an open stream of the page as a request.
 func TestOpenPageIsUse(t *testing.T) {
 	asking := func(s *Server) int {
 		s.mu.Lock()
@@ -33,7 +32,7 @@ func TestOpenPageIsUse(t *testing.T) {
 	}
 }
 
-// TestPageEndsWithServer: the page is there with its server, whose socket gives its link.
+// TestPageEndsWithServer serves the page while the server runs, and its link through the socket.
 func TestPageEndsWithServer(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

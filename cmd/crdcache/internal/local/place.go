@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Place is where the server of an identity listens.
+// SocketDir is the directory and the socket of the server of an identity.
 type Place struct {
-	// Folder belongs to the user alone, and has nothing but the server's files.
+	// Dir is accessible only to the user and contains only the server's files.
 	Folder string
 	name   string // of the socket
 }
 
-// PlaceOf returns the place of an identity. Nothing is made.
+// SocketDirFor returns the directory of an identity without creating it.
 func PlaceOf(identity string) Place {
 	base := os.Getenv("XDG_RUNTIME_DIR")
-	if filepath.IsAbs(base) { // the specification has relative ones be ignored
+	if filepath.IsAbs(base) { // the XDG specification ignores relative paths
 		base = filepath.Join(base, "crdcache")
 	} else {
 		base = filepath.Join(os.TempDir(), "crdcache-"+strconv.Itoa(os.Getuid()))
@@ -33,18 +33,17 @@ func PlaceOf(identity string) Place {
 	return Place{Folder: filepath.Join(base, identity), name: "socket"}
 }
 
-// placeAt returns the place with a socket.
 func placeAt(socket string) Place {
 	return Place{Folder: filepath.Dir(socket), name: filepath.Base(socket)}
 }
 
-// Socket is the path of the socket.
+// Socket returns the path of the socket.
 func (p Place) Socket() string { return filepath.Join(p.Folder, p.name) }
 
-// maxPath is how long the path of a socket may be on every system.
+// maxPath is the portable limit for the path of a socket.
 const maxPath = 103
 
-// make makes the folder, and its parent, for the user alone.
+// create creates the directory and its parent with access for the user only.
 func (p Place) make() error {
 	if len(p.Socket()) > maxPath {
 		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter one",
@@ -61,8 +60,7 @@ func (p Place) make() error {
 	return nil
 }
 
-// check reports what keeps the place from being trusted: whoever could write there could answer for the
-// server.
+// check returns an error if another user could have created the socket.
 func (p Place) check() error {
 	for _, folder := range []string{filepath.Dir(p.Folder), p.Folder} {
 		if err := private(folder, fs.ModeDir); err != nil {
@@ -72,7 +70,7 @@ func (p Place) check() error {
 	return private(p.Socket(), fs.ModeSocket)
 }
 
-// private fails unless a file is of a kind, and the user's alone.
+// checkOwnerOnly returns an error unless a file has the type and only the user can access it.
 func private(path string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -90,10 +88,10 @@ func private(path string, kind fs.FileMode) error {
 	return nil
 }
 
-// Identity returns a hash for the cluster and the user of a config: two configs that could be answered
-// differently have different ones. Files count with their content, but for token files, because tokens are
-// renewed. The account of an exec program is that of the credentials that it returns; Identity may run the
-// program and ask the API server. It is safe for concurrent use.
+// Identity returns a hash of the cluster and user of a config. Configs that can return different answers have
+// different hashes. Files count by content, except token files, because tokens are renewed. For an exec
+// plugin, the account counts: Identity can run the plugin and call the API server. It is safe for concurrent
+// use.
 func Identity(ctx context.Context, config *rest.Config) (string, error) {
 	said := struct {
 		Host, APIPath, Username, Password, Token, TokenFile string
@@ -109,7 +107,7 @@ func Identity(ctx context.Context, config *rest.Config) (string, error) {
 		ServerName: config.ServerName, Insecure: config.Insecure, AuthProvider: config.AuthProvider,
 	}
 	if config.BearerTokenFile != "" {
-		said.Token = "" // which is what the file had when the config was read
+		said.Token = "" // content of the token file when the config was read
 	}
 	if config.ExecProvider != nil {
 		account, err := accountOf(ctx, config)

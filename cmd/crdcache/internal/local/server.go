@@ -16,64 +16,64 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Info is what a server says of itself.
+// Info is the server's description of itself.
 type Info struct {
 	Identity string    `json:"identity"`
 	Host     string    `json:"host"`
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
-	// Config is a digest of the index configs that it was given.
+	// Config is a digest of its index configs.
 	Config string `json:"config"`
 	Types  []Kept `json:"types"`
-	// Absent are the names that stand for nothing which can be kept now.
+	// Absent are the requested names that cannot be cached now.
 	Absent []Absent `json:"absent,omitempty"`
-	// Page says that there is a page for browsers.
+	// Page is set if it has a web page.
 	Page bool `json:"page,omitempty"`
 }
 
-// Kept is a type that a server keeps.
+// CachedType is a type that the server caches.
 type Kept struct {
 	Resource discovery.Resource `json:"resource"`
-	// Namespace is the only one that is kept; empty for all.
+	// Namespace is the only cached namespace. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
 	State     string `json:"state"`
-	// Fresh says that the cache is filled and in contact with the API server.
+	// Live is set if the cache is synced and its watch is live.
 	Fresh   bool `json:"fresh"`
 	Objects int  `json:"objects"`
-	// Indexes are the names of those of the config.
+	// Indexes are the names of the config's indexes.
 	Indexes []string `json:"indexes,omitempty"`
 }
 
-// Absent is a name that stands for nothing which can be kept.
+// Absent is a requested name that cannot be cached.
 type Absent struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// Answer is what a name of a type stands for.
+// Answer is the result of resolving a type name.
 type Answer struct {
 	Info
 	Resources []discovery.Resource `json:"resources"`
 }
 
-// Options are what a Server serves.
+// Options configure a Server.
 type Options struct {
-	// Place is where it listens.
+	// Dir is the socket directory.
 	Place Place
-	// Info returns what it says of itself now.
+	// Info returns the current description of the server.
 	Info func() Info
-	// Resolve returns what a name of a type stands for.
+	// Resolve resolves a type name.
 	Resolve func(name string) ([]discovery.Resource, error)
-	// Keeps returns why a request is not to be answered from what is kept; nil where it is.
+	// CanAnswer returns why the cache cannot answer a request, or nil if it can.
 	Keeps func(readapi.Request) error
-	// Handler answers all else.
+	// Handler serves all other requests.
 	Handler http.Handler
-	// Idle ends the server when nobody has asked for as long; 0: never.
+	// Idle stops the server after this time without a request. 0 means never.
 	Idle time.Duration
-	// Page is served beside the socket; nil for none.
+	// Page is the web page, or nil.
 	Page *Page
-	// End, if set, is called when nobody is answered any more. The place is held until it returns, and
-	// whoever has stopped the server hears of the end after that.
+	// End, if set, is called after the last answer. The lock is held until it returns. Clients that stopped
+	// the server are notified after that.
 	End func()
 }
 
@@ -86,24 +86,24 @@ type Server struct {
 		sync.Mutex
 		active int
 		idle   *time.Timer // nil without Options.Idle
-		// stopping are the connections of those who have stopped the server, which its end closes.
+		// stopping are the connections of clients that wait for the end.
 		stopping []net.Conn
 		ended    bool
 	}
 }
 
-// Why a server ends by itself.
+// Reasons why a server stops.
 var (
 	ErrStopped = errors.New("stopped by 'serve stop'")
 	ErrIdle    = errors.New("nobody has asked for a while")
 )
 
-// ErrServed is the error where another server listens at the place.
+// ErrServed is returned if another server holds the lock.
 var ErrServed = errors.New(
 	"another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
 
-// Serve listens and answers until ctx ends, a command stops the server, or it has been idle for long enough.
-// listening is called once it can be reached. The error is nil when it was asked to end.
+// Serve serves until ctx ends, a command stops the server, or it is idle. It calls listening when clients can
+// connect. It returns nil after a requested stop.
 func Serve(ctx context.Context, options Options, listening func()) error {
 	if err := options.Place.make(); err != nil {
 		return err
@@ -112,11 +112,11 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() // which gives up the lock, unless that is done
+	defer file.Close() // releases the lock if the code below has not
 	if !lock(file) {
 		return ErrServed
 	}
-	// Whoever left a socket there has ended: it had the lock.
+	// A process that left a socket here has ended, because it had the lock.
 	if err := os.Remove(options.Place.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -136,13 +136,12 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	return errors.Join(err, file.Close(), s.tellEnd())
 }
 
-// ServePage serves a page that commands know nothing of until ctx ends, or nobody has asked for as long as
-// idle; 0: never. listening is called once it can be reached. The error is nil when it was asked to end.
+// ServePage serves only a web page, without a socket for commands, until ctx ends or it is idle. It calls
+// listening when browsers can connect. It returns nil after a requested stop.
 func ServePage(ctx context.Context, page *Page, idle time.Duration, listening func()) error {
 	return (&Server{options: Options{Page: page, Idle: idle}}).serve(ctx, nil, listening)
 }
 
-// serve answers on a listener, if there is one, and shows the page, if there is one.
 func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
@@ -176,7 +175,6 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 	return err
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.begin()
 	defer s.end()
@@ -199,7 +197,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass has the handler answer, unless what the client wants from the cache alone is not to be had there.
+// serveCache calls the handler, unless the client accepts only cached answers and the cache has none.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(onlyKept) != "" {
 		asked, _ := readapi.ParseRequest(r)
@@ -213,10 +211,10 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the client has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(value) // the client can be gone
 }
 
-// begin counts a request; while there is one, the server is not idle.
+// begin counts an active request. The server is not idle during a request.
 func (s *Server) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,22 +232,20 @@ func (s *Server) end() {
 	}
 }
 
-// String describes a server in one line.
 func (i Info) String() string {
 	return fmt.Sprintf("process %d keeps what follows of %s since %s", i.PID, i.Host,
 		i.Started.Format(time.RFC3339))
 }
 
-// Page is what a server shows to browsers. Serve and ServePage close the listener; an open page keeps a
-// server from being idle.
+// Page is a web page for browsers. Serve and ServePage close the listener. An open page counts as a request.
 type Page struct {
 	Listener net.Listener
 	Handler  http.Handler
-	// Link returns the address that lets one browser in. It is given to whoever may ask on the socket.
+	// Link returns a login link for one browser. Every client of the socket can request it.
 	Link func() string
 }
 
-// page returns the server of the page, whose requests count as those of the socket do.
+// page returns the HTTP server of the page. Its requests count like those of the socket.
 func (s *Server) page(ctx context.Context) *http.Server {
 	counted := func(w http.ResponseWriter, r *http.Request) {
 		s.begin()

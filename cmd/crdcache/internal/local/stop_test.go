@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestStop: whoever stops a server hears of it when all has ended that comes with it, and another one may
-// begin.
+// TestStop returns after the server has released everything, so that another one can start.
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
@@ -71,7 +70,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("%+v, %v; all has ended: %v", info, err, ended.Load())
 	}
 	options.End = nil
-	next, again := start(options) // which has not to wait
+	next, again := start(options) // starts without a wait
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

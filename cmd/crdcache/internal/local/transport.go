@@ -20,33 +20,32 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// onlyKept is the header of requests that are to be answered from what is kept, or not at all.
+// onlyCached is the header of requests that accept only cached answers.
 const onlyKept = "Crdcache-Only-Kept"
 
-// Transport sends requests to the server as far as it keeps what they ask for, and all others to the cluster.
-// Both have the same resource versions and continue tokens, so that a client may go from the one to the other
-// in the middle of a list or a watch, as it does when the server ends. Once a type has been read from the
-// cluster, it stays there: nothing that has been shown is taken back. It is made by NewTransport, and safe
-// for concurrent use.
+// Transport sends requests for cached types to the local cache server and all others to the cluster. Both
+// have the same resource versions and continue tokens, so a client can switch in the middle of a list or
+// watch. After a type was read from the cluster it is not read from the server again, so that a client never
+// goes back in time. Use NewTransport. It is safe for concurrent use.
 type Transport struct {
 	client  *Client
-	base    string // what paths of the cluster begin with
+	base    string // path prefix of the cluster
 	cluster func() (http.RoundTripper, error)
 	note    func(text string)
 
 	mu struct {
 		sync.Mutex
-		// elsewhere says of types that are read from the cluster why; kept are those that the server has
-		// answered for.
+		// fallback has the reasons why types are read from the cluster. served are the types that the server
+		// has answered for.
 		elsewhere map[schema.GroupVersionResource]error
 		kept      map[schema.GroupVersionResource]bool
-		ended     error // why the server is not asked any more
+		ended     error // why the server is no longer used
 	}
 }
 
-// NewTransport returns a config with which clients ask the server for what it keeps, and otherwise the
-// cluster of config, with a connection that is made when it is needed. note is told once of each type who
-// answers.
+// NewTransport returns a config whose clients use the local cache server for the types it caches, and the
+// cluster for others. The connection to the cluster is opened on demand. note is called once for each type
+// with the source of the answers.
 func NewTransport(client *Client, config *rest.Config, note func(text string)) (*rest.Config, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -58,7 +57,7 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 		map[schema.GroupVersionResource]bool{}
 	host := config.Host
 	if !strings.Contains(host, "://") {
-		host = base.String() // whose scheme follows from what is left out here
+		host = base.String() // its scheme depends on the fields that are dropped here
 	}
 	return &rest.Config{
 		Host: host, APIPath: config.APIPath, ContentConfig: config.ContentConfig, QPS: config.QPS,
@@ -69,7 +68,6 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 	}, nil
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if path, ok := strings.CutPrefix(r.URL.Path, t.base); ok && r.Method == http.MethodGet {
 		if response := t.ask(r, path); response != nil {
@@ -86,12 +84,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return cluster.RoundTrip(r)
 }
 
-// ask returns what the server answers, or nil where the cluster has to be asked.
+// tryServer returns the server's answer, or nil if the cluster must be asked.
 func (t *Transport) ask(r *http.Request, path string) *http.Response {
 	to := &url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: r.URL.RawQuery}
 	inner := r.Clone(r.Context())
 	inner.URL, inner.Host = to, ""
-	inner.Header.Del("Authorization") // it is the socket that says who asks
+	inner.Header.Del("Authorization") // the socket's owner is authenticated by the file system
 	inner.Header.Set("Cache-Control", "max-stale")
 	asked, ofType := readapi.ParseRequest(inner)
 	if ofType {
@@ -127,12 +125,12 @@ func (t *Transport) ask(r *http.Request, path string) *http.Response {
 	return nil
 }
 
-// unanswerable says why the server is not asked for something that it may keep.
+// unanswerable returns why the server cannot answer a request for a type.
 func unanswerable(asked readapi.Request, r *http.Request) error {
 	if asked.Subresource != "" {
 		return errors.New("the server keeps no subresources")
 	}
-	// Its indexes are field selectors there, which the cluster does not know.
+	// The server would accept index names as field selectors, which the cluster rejects.
 	selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
 	if err != nil {
 		return err
@@ -157,7 +155,7 @@ func (t *Transport) end(why error) {
 	t.mu.ended = why
 }
 
-// isElsewhere reports whether a type is read from the cluster.
+// useCluster reports whether a type is read from the cluster.
 func (t *Transport) isElsewhere(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
 	why, ended := t.mu.elsewhere[gvr], t.mu.ended
@@ -168,7 +166,7 @@ func (t *Transport) isElsewhere(gvr schema.GroupVersionResource) bool {
 	return why != nil || ended != nil
 }
 
-// leave has a type be read from the cluster from now on.
+// leave reads a type from the cluster from now on.
 func (t *Transport) leave(gvr schema.GroupVersionResource, why error) {
 	t.mu.Lock()
 	first := t.mu.elsewhere[gvr] == nil
@@ -179,13 +177,13 @@ func (t *Transport) leave(gvr schema.GroupVersionResource, why error) {
 	}
 }
 
-// use notes that the server answers for a type.
+// noteServed records that the server answers for a type.
 func (t *Transport) use(gvr schema.GroupVersionResource) {
 	t.mu.Lock()
 	first := !t.mu.kept[gvr]
 	t.mu.kept[gvr] = true
 	t.mu.Unlock()
-	if first && gvr != crd.GVR { // which is read for the columns of tables
+	if first && gvr != crd.GVR { // read for the columns of tables
 		t.note(fmt.Sprintf("%s is read from the server that keeps it", name(gvr)))
 	}
 }

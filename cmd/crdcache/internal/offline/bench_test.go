@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// certificates writes so many objects of some 2 KB each as kubectl get -o json does, without definition.
+// certificates writes objects of 2 KB each as kubectl get -o json does, without a definition.
 func certificates(tb testing.TB, n int) string {
 	tb.Helper()
 	var text bytes.Buffer
@@ -50,16 +50,16 @@ func certificates(tb testing.TB, n int) string {
 	return path
 }
 
-// liveHeap returns what is reachable.
+// liveHeap returns the size of reachable memory.
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // what the first one's finalizers let go
+	runtime.GC() // releases memory freed by finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// TestMemory bounds what an object costs beyond its JSON, definition missing and all.
+// TestMemory bounds the memory of an object in addition to its JSON, with an inferred type.
 func TestMemory(t *testing.T) {
 	const n = 1000
 	path := certificates(t, n)

@@ -13,14 +13,14 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// definitions is the kind of CustomResourceDefinitions themselves.
+// definitions is the kind CustomResourceDefinition.
 var definitions = &kind{
 	GroupKind: definitionKind, typ: readapi.Type{Group: crd.GVR.Group,
 		Names: crd.Names{Plural: crd.GVR.Resource}},
 	definition: "built in",
 }
 
-// define takes a CustomResourceDefinition.
+// define adds a CustomResourceDefinition.
 func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
 		l.reader.Problem(f, e.Place, false, errors.New("CustomResourceDefinition "+u.GetName()+
@@ -39,7 +39,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 		!slices.ContainsFunc(old.typ.Versions,
 			func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
 	if old != nil && old.inferred && !fits {
-		// It knows better what was made up before: scope, name and versions.
+		// The CRD corrects the inferred scope, name and versions.
 		l.abandon(old)
 		l.storage.RemoveType(old.typ.GroupResource())
 	}
@@ -55,7 +55,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	}
 	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
 		old.definition == "") {
-		l.abandon(old) // the storage dropped its objects
+		l.abandon(old) // the storage deleted its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
 		l.reader.Problem(f, e.Place, true, errors.New("the versions of "+t.GroupResource().String()+
@@ -64,7 +64,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definition: u.GetName()}
 }
 
-// abandon forgets a kind with its objects, whose files are to be read again.
+// forget removes a kind and its objects, and marks their files to be read again.
 func (l *loader) abandon(k *kind) {
 	delete(l.kinds, k.GroupKind)
 	l.reconsider(k.GroupKind)
@@ -88,7 +88,7 @@ func (l *loader) abandon(k *kind) {
 	}
 }
 
-// drop deletes an object that is no longer in the files; where another file has it, that one is read again.
+// remove deletes an object that is no longer in its file. If another file has it, that file is read again.
 func (l *loader) drop(o object) {
 	delete(l.claims, o)
 	for _, f := range l.shadowed[o] {
@@ -99,7 +99,7 @@ func (l *loader) drop(o object) {
 		l.storage.Delete(definitions.typ.GroupResource(), "", o.name)
 		for _, k := range l.kinds {
 			if k.definition == o.name {
-				l.abandon(k) // what is left of its objects is a kind without definition now
+				l.abandon(k) // its remaining objects now have no definition
 			}
 		}
 		return
@@ -109,7 +109,6 @@ func (l *loader) drop(o object) {
 	}
 }
 
-// isDefinition reports whether an entry is a CustomResourceDefinition.
 func isDefinition(e manifest.Entry) bool {
 	return e.Kind == definitionKind.Kind
 }

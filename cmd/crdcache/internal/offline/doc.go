@@ -1,25 +1,23 @@
-// Package offline serves manifests as if they were on a cluster: it reads files into a readapi.Storage, and
-// gives clients a rest.Config whose transport answers from it, so that informers and discovery work as they
-// do on a cluster.
+// Package offline serves manifests like a cluster. It reads files into a readapi.Storage and provides a
+// rest.Config whose transport answers from it, so that informers and discovery work as with a cluster.
 //
-// # What is read
+// # Input
 //
-// Files, directories with all below them, and "-" for standard input: whatever internal/manifest reads,
-// compressed or not. In directories only .yaml, .yml, .json and .jsonl files count, also with .gz or .zst
-// behind that, and names that begin with a dot do not.
+// Paths are files, directories with all subdirectories, and "-" for standard input, in all formats of
+// internal/manifest, compressed or not. In directories only names that end in .yaml, .yml, .json or .jsonl
+// count, optionally followed by .gz or .zst. Hidden files are ignored.
 //
-// Objects of built-in kinds have the type that a cluster has; CustomResourceDefinitions define theirs,
-// whatever the order of files is; for other kinds a type is made up from what the objects show, with a
-// warning when somebody uses it. Only types that something is there for are served.
+// Built-in kinds have the types of a cluster. CustomResourceDefinitions define their types in any order of
+// files. For other kinds the type is inferred from the objects, with a warning when it is used. Only types
+// with objects or a definition are served.
 //
-// A snapshot, which stands alone, is served as package recorded does.
+// A single snapshot is served by package recorded.
 //
 // # Consistency
 //
-// Objects that come from a cluster keep their resource version, and everything else as it was. Follow turns
-// changes of the files into changes of the objects. A file that cannot be read, or is empty as one that is
-// about to be written, keeps what it had last. Where the system does not tell of changes, because it has no
-// watcher left or the folder around the files is gone, they are looked for every two seconds
+// Objects from a cluster keep their resource version and all other fields. Follow turns changes of files into
+// changes of objects. A file that cannot be read, or is empty because it is being written, keeps its previous
+// objects. If the system cannot watch a directory, or its parent was deleted, it is polled every two seconds
 // (TestFollowUnwatched, TestFollowLostDirectory).
 //
 // # Concurrency

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// What is read can be asked for with any client.
+// The files can be read with any client.
 func Example() {
 	manifests := strings.NewReader(`
 apiVersion: v1

@@ -43,7 +43,7 @@ func widget(name, color string) string {
 			"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: web}\nspec: {color: %s}\n", name, color)
 }
 
-// tree writes files below a new directory, and returns that.
+// tree writes files to a temporary directory and returns it.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func open(t testing.TB, options Options) *Source {
 	return s
 }
 
-// problemsOf returns all problems, with paths below dir, warnings marked.
+// problemsOf returns all problems, with paths relative to dir and warnings marked.
 func problemsOf(s *Source, dir string) []string { return describe(s.Problems(), dir) }
 
 func describe(problems []*manifest.Problem, dir string) []string {
@@ -91,7 +91,7 @@ func describe(problems []*manifest.Problem, dir string) []string {
 	return out
 }
 
-// fetch gets a path through the transport that clients use.
+// fetch requests a path through the clients' transport.
 func fetch(t testing.TB, s *Source, path string) *unstructured.Unstructured {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.Config())
@@ -113,12 +113,12 @@ func fetch(t testing.TB, s *Source, path string) *unstructured.Unstructured {
 	}
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(data); err != nil {
-		return nil // plain text: there is no such thing
+		return nil // plain text: not found
 	}
 	return u
 }
 
-// colors lists the widgets of a source as "namespace/name color", or nil when the type is not served.
+// colors lists the widgets of a source as "namespace/name color", or nil if the type is not served.
 func colors(t testing.TB, s *Source) []string {
 	t.Helper()
 	list := fetch(t, s, widgetsPath)

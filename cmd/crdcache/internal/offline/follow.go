@@ -15,21 +15,21 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Files are seldom changed one at a time, and not in one step: reading waits until nothing has changed for a
-// moment, though not for ever.
+// Editors change several files in several steps. Reading waits for a pause of settleTime, but at most
+// maxSettleTime.
 const (
 	quiet   = 100 * time.Millisecond
 	patient = time.Second
 )
 
-// pollInterval is how often files are looked at that the system does not watch.
+// pollInterval is the polling interval for files that the system does not watch.
 const pollInterval = 2 * time.Second
 
-// newWatcher asks the system for a watcher, of which there may be no more: Linux has 128 for each user.
+// newWatcher can fail: Linux allows 128 watchers per user.
 var newWatcher = fsnotify.NewWatcher
 
-// Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends. Directories
-// that the system does not watch are looked at every two seconds, and reported. A snapshot does not change.
+// Follow updates the objects and types when files change, until ctx ends. Directories that the system cannot
+// watch are polled every two seconds and reported. A snapshot does not change.
 func (s *Source) Follow(ctx context.Context) {
 	if s.recorded != nil {
 		<-ctx.Done()
@@ -47,16 +47,16 @@ func (s *Source) Follow(ctx context.Context) {
 	}
 }
 
-// lookout notices that files change.
+// changeWatcher waits for changes of files.
 type lookout struct {
 	source  *Source
-	watcher *fsnotify.Watcher // nil: the system gives none
-	// blind says that not everything is watched, and told of what that was reported.
+	watcher *fsnotify.Watcher // nil if the system provides none
+	// polling is set if some directories are not watched. reported has those that were reported.
 	blind bool
 	told  map[string]bool
 }
 
-// lose reports what is not watched, once.
+// reportUnwatched reports once that a path is polled.
 func (l *lookout) lose(what string, err error) {
 	l.blind = true
 	if l.told[what] || l.source.options.Report == nil {
@@ -71,25 +71,24 @@ func (l *lookout) lose(what string, err error) {
 			pollInterval, err)})
 }
 
-// catchUp reads what has changed and watches every directory, until both are so at the same time. It returns
-// false when ctx ends.
+// catchUp reads changed files and adds watches until no directory is new. It returns false when ctx ends.
 func (l *lookout) catchUp(ctx context.Context) bool {
 	for {
 		if l.source.Refresh(ctx) != nil {
 			return false
 		}
 		if l.watcher == nil || !l.watch(l.source.dirs()) {
-			return true // nothing can have happened unseen
+			return true // no change can have been missed
 		}
 	}
 }
 
-// watch watches directories, and reports whether there were new ones.
+// watch updates the watched directories and reports whether there were new ones.
 func (l *lookout) watch(dirs []string) (news bool) {
 	watched := l.watcher.WatchList()
 	for _, dir := range watched {
 		if !slices.Contains(dirs, dir) {
-			_ = l.watcher.Remove(dir) // it may have gone by itself
+			_ = l.watcher.Remove(dir) // it can be gone
 		}
 	}
 	l.blind = false
@@ -101,7 +100,7 @@ func (l *lookout) watch(dirs []string) (news bool) {
 		case err == nil:
 			news = true
 		case isGone(dir):
-			l.blind = true // it may come back
+			l.blind = true // it can be created again
 		default:
 			l.lose(dir, err)
 		}
@@ -114,7 +113,7 @@ func isGone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// await returns when something has changed and a quiet moment has come, or false when ctx ends.
+// await returns true after a change and a pause, or false when ctx ends.
 func (l *lookout) await(ctx context.Context) bool {
 	var calm, enough, poll <-chan time.Time
 	var events chan fsnotify.Event
@@ -134,7 +133,7 @@ func (l *lookout) await(ctx context.Context) bool {
 				continue
 			}
 		case <-failures:
-			// Events were lost. What they were about is found out by looking.
+			// Events were lost. The next read finds the changes.
 		case <-poll:
 			return true
 		case <-calm:

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// scene runs the library on followed files.
+// scene is a factory on followed files.
 type scene struct {
 	dir      string
 	source   *Source
@@ -35,7 +35,6 @@ type scene struct {
 	}
 }
 
-// newScene starts all that a command starts; everything ends with the test.
 func newScene(t *testing.T, files map[string]string) *scene {
 	t.Helper()
 	return startScene(t, tree(t, files))
@@ -103,7 +102,7 @@ func (s *scene) note(kind string, obj any) {
 // expect waits for exactly these events since the last call.
 func (s *scene) expect(t *testing.T, want ...string) {
 	t.Helper()
-	deadline := time.NewTimer(2 * time.Minute) // for a machine that is busy
+	deadline := time.NewTimer(2 * time.Minute) // for a busy machine
 	defer deadline.Stop()
 	for {
 		s.mu.Lock()
@@ -141,7 +140,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expectSet(t, "delete web/c", "delete web/d")
-	// Without its definition the type is made up, and has its objects still.
+	// Without its definition the type is inferred and keeps its objects.
 	if err := os.Rename(at("a.yaml"), at("a.off")); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +162,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(t, "add web/e")
-	// The type goes with its objects, and comes back with them.
+	// The type is removed with its objects, and returns with them.
 	if err := os.Remove(at("b.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +197,7 @@ func (s *scene) expectSet(t *testing.T, want ...string) {
 	s.mu.events = s.mu.events[len(want):]
 }
 
-// TestFollowUnknownType finds a type that no definition tells of when its first object comes.
+// TestFollowUnknownType finds a type without a definition when its first object is added.
 func TestFollowUnknownType(t *testing.T) {
 	s := newScene(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
 	if err := s.tracker.WaitForSync(t.Context()); err != nil {
@@ -215,7 +214,7 @@ func TestFollowEnds(t *testing.T) {
 	s.Follow(ctx)
 }
 
-// TestFollowUnwatched: where the system tells of no changes they are looked for, which is said.
+// TestFollowUnwatched polls, with a warning, if the system cannot watch files.
 func TestFollowUnwatched(t *testing.T) {
 	before := newWatcher
 	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
@@ -232,7 +231,7 @@ func TestFollowUnwatched(t *testing.T) {
 	}
 }
 
-// TestFollowLostDirectory: what was deleted with all around it is found again when it comes back.
+// TestFollowLostDirectory finds files again after their parent directory was deleted and created.
 func TestFollowLostDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), "around", "deep")
 	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }

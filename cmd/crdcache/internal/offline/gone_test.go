@@ -13,13 +13,11 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestFileThatVanishes: a file of a directory that goes while the directory is read is nothing that keeps the
-// rest from being read; a file that is named is meant.
+// TestFileThatVanishes ignores a file that is deleted while its directory is read, and reports a named file.
 func TestFileThatVanishes(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
 		"c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
 	removes := func(name string) func(*manifest.Problem) {
-		// once there is something to tell
 		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) }
 	}
 	save(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
@@ -46,8 +44,7 @@ func TestFileThatVanishes(t *testing.T) {
 	}
 }
 
-// TestProblemsOfNow: what is wrong is what was wrong when the files were last read, however often they
-// change.
+// TestProblemsOfNow returns only the problems of the latest read.
 func TestProblemsOfNow(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})

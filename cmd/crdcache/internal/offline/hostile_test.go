@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// endless gives this text again and again.
+// endless repeats a text forever.
 type endless struct {
 	text string
 	at   int
@@ -23,7 +23,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndlessInput: what never becomes an object is given up, in bounded memory.
+// TestEndlessInput gives up on an endless document in bounded memory.
 func TestEndlessInput(t *testing.T) {
 	for name, in := range map[string]io.Reader{
 		"zeros":            &endless{text: "\x00"},
@@ -41,7 +41,7 @@ func TestEndlessInput(t *testing.T) {
 	}
 }
 
-// TestManyProblems: of a file with a problem on every line the first ones are told, and how many there are.
+// TestManyProblems reports the first problems of a file and the number of the others.
 func TestManyProblems(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
@@ -59,7 +59,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// TestWhyNoObject: an object that cannot be decoded says why.
+// TestWhyNoObject explains why an object cannot be decoded.
 func TestWhyNoObject(t *testing.T) {
 	object := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
@@ -78,7 +78,7 @@ func TestWhyNoObject(t *testing.T) {
 	}
 }
 
-// TestNoIdentity: what is wrong with what every object has is said.
+// TestNoIdentity reports objects with an invalid kind, version or name.
 func TestNoIdentity(t *testing.T) {
 	for text, want := range map[string]string{
 		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestJSONLines: many objects, one a line, cost no more memory than a few, and problems keep their lines.
+// TestJSONLines bounds the memory for many lines, and reports problems with line numbers.
 func TestJSONLines(t *testing.T) {
 	const count = 20_000
 	var text strings.Builder
@@ -20,7 +20,7 @@ func TestJSONLines(t *testing.T) {
 				&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+
 					"\n", i)
 		if i == count/2 {
-			text.WriteString("---\n") // the separator of YAML may stand anywhere
+			text.WriteString("---\n") // a YAML separator is allowed anywhere
 		}
 	}
 	text.WriteString(`{"apiVersion":"v1","kind":1,"metadata":{"name":"bad"}}` + "\n")
@@ -36,7 +36,7 @@ func TestJSONLines(t *testing.T) {
 	if len(problems) != 1 || problems[0].Line != count+2 || problems[0].Document != count+1 {
 		t.Errorf("problems are %v, want one in line %d", problems, count+2)
 	}
-	// A buffer for each line would be 64 KiB.
+	// A buffer per line would need 64 KiB.
 	if each := (after.TotalAlloc - before.TotalAlloc) / count; each > 32<<10 {
 		t.Errorf("%d bytes were allocated for each object", each)
 	}

@@ -16,40 +16,41 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// loader brings what is in files into a storage, and remembers what came from where. It is for one goroutine.
+// loader loads the content of files into a storage and records the origin of each object. It is not safe for
+// concurrent use.
 type loader struct {
 	storage *readapi.Storage
 	reader  *manifest.Reader
 
 	kinds map[schema.GroupKind]*kind
-	// claims are all objects of the storage.
+	// origins has all objects of the storage.
 	claims map[object]claim
-	// shadowed are the files that have an object beside the one that counts.
+	// shadowed has the files with another copy of an object.
 	shadowed map[object][]*manifest.File
-	// refused are the files that have objects which the type of their kind did not let in. It may change.
+	// refused has the files with objects that do not match the type of their kind. The type can change.
 	refused map[schema.GroupKind]map[string]bool
-	// pending are objects of kinds that nothing is known of yet.
+	// pending are objects of unknown kinds.
 	pending []pendingObject
-	// reread are the paths of files whose objects have to be looked at again, because types changed.
+	// reread has the paths of files to read again because types changed.
 	reread map[string]bool
-	// guesses are the kinds for which a type was made up, and of which no warning has told.
+	// guesses are the inferred types without a warning yet.
 	guesses []guess
-	used    map[schema.GroupResource]bool // the types that somebody reads
-	// live is true once the storage is served: changes must be told.
+	used    map[schema.GroupResource]bool // types that are read
+	// live is set when the storage is served and changes must be sent to watches.
 	live bool
-	// retyped is set when a type changes that no CustomResourceDefinition tells of.
+	// retyped is set when a type without a CustomResourceDefinition changes.
 	retyped bool
 }
 
-// kind is a kind that the storage has a type for.
+// kind is a kind with a type in the storage.
 type kind struct {
 	schema.GroupKind
 	typ        readapi.Type
-	definition string // the name of the CRD, or empty
+	definition string // name of the CRD, or empty
 	inferred   bool
 }
 
-// object names an object.
+// object identifies an object.
 type object struct {
 	schema.GroupKind
 	namespace, name string
@@ -62,11 +63,11 @@ func (o object) String() string {
 	return o.Kind + " " + o.namespace + "/" + o.name
 }
 
-// claim says where an object is from.
+// origin is the file and position of an object.
 type claim struct {
 	file *manifest.File
 	manifest.Place
-	read int // the value of file.Times then
+	read int // value of file.Times when it was read
 }
 
 type pendingObject struct {
@@ -76,7 +77,7 @@ type pendingObject struct {
 	namespaced bool
 }
 
-// guess is a kind for which a type was made up because of an object.
+// guess is an inferred type and the object it was inferred from.
 type guess struct {
 	*kind
 	file *manifest.File
@@ -95,7 +96,7 @@ func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader
 
 var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
 
-// add puts an entry into the storage, or holds it until its type is known.
+// add stores a document, or holds it until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	if l.addText(f, e) {
 		return
@@ -124,7 +125,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	case k == nil:
 		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
-		// What was inferred was wrong.
+		// The inferred scope was wrong.
 		l.abandon(k)
 		l.storage.RemoveType(k.typ.GroupResource())
 		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, true})
@@ -133,7 +134,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 }
 
-// addText is add for what need not be decoded, and reports whether that was possible.
+// addText is add without decoding. It reports whether that was possible.
 func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
 	if l.live || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
@@ -143,8 +144,8 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	gvk := gv.WithKind(e.Kind)
 	k, err := l.kindOf(gvk)
 	if err == nil && k == nil && e.Namespace != "" && f.Path != manifest.Stdin {
-		// Once one of them is in a namespace, so is its type. A definition may still come; standard input
-		// could not be read again then.
+		// One namespaced object makes the type namespaced. A later definition can change the type, and
+		// standard input could not be read again then.
 		first := pendingObject{f, manifest.Entry{Place: e.Place}, gvk, true}
 		if i := slices.IndexFunc(l.pending, func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
 			first = l.pending[i]
@@ -166,13 +167,13 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	return true
 }
 
-// kept is an entry that outlives the reading of it.
+// cloneEntry copies the data of an entry, which is valid only while it is read.
 func kept(e manifest.Entry) manifest.Entry {
 	e.Data = bytes.Clone(e.Data)
 	return e
 }
 
-// identify checks what every object has, and gives its kind.
+// identify validates the identity of an object and returns its kind.
 func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" {
@@ -193,7 +194,7 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	return gvk, nil
 }
 
-// kindOf returns the kind of an object, or nil when nothing is known of it.
+// kindOf returns the kind of an object, or nil if it is unknown.
 func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	k := l.kinds[gvk.GroupKind()]
 	switch {
@@ -202,7 +203,7 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	case k != nil:
 		return k, l.serveToo(k, gvk.Version)
 	case gvk.GroupKind() == apiServiceKind:
-		// The storage has this one by itself.
+		// The storage has this kind built in.
 		t, _ := systemType(l.storage, apiServiceKind)
 		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definition: "built in"}
 		return l.kinds[apiServiceKind], nil
@@ -239,8 +240,8 @@ func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	return k, nil
 }
 
-// serveToo adds a version to a type that no definition describes. How its versions differ is not known, so
-// that objects are only served in their own.
+// serveToo adds a version to a type without a definition. Its conversion is unknown, so objects are served
+// only in their own version.
 func (l *loader) serveToo(k *kind, name string) error {
 	added := k.typ.Versions[0]
 	added.Name = name
@@ -277,7 +278,7 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 	l.claims[o] = claim{f, e.Place, f.Times}
 }
 
-// refuse reports that an object does not fit the type of its kind, as that is now.
+// refuse reports an object that does not match the type of its kind.
 func (l *loader) refuse(f *manifest.File, p manifest.Place, gk schema.GroupKind, err error) {
 	if l.refused[gk] == nil {
 		l.refused[gk] = map[string]bool{}
@@ -286,14 +287,14 @@ func (l *loader) refuse(f *manifest.File, p manifest.Place, gk schema.GroupKind,
 	l.reader.Problem(f, p, false, err)
 }
 
-// reconsider has the files read again whose objects were refused, because the type of their kind changed.
+// rereadRefused marks the files of refused objects to be read again, because the type changed.
 func (l *loader) reconsider(gk schema.GroupKind) {
 	maps.Copy(l.reread, l.refused[gk])
 	delete(l.refused, gk)
 }
 
-// outdone notes when an object is there twice, and reports whether the other one counts: the last one in the
-// order of files does.
+// resolveDuplicate warns about an object that occurs twice. It reports whether the other copy wins: the last
+// in the order of files.
 func (l *loader) outdone(f *manifest.File, e manifest.Entry, o object) bool {
 	other, ok := l.claims[o]
 	if !ok || other.file == f && other.read != f.Times {
@@ -319,7 +320,7 @@ func (l *loader) outdone(f *manifest.File, e manifest.Entry, o object) bool {
 	return later
 }
 
-// settle finds types for what is pending, when everything has been read.
+// settle infers types for pending objects after all files are read.
 func (l *loader) settle() {
 	pending := l.pending
 	l.pending = nil
@@ -347,7 +348,7 @@ func (l *loader) settle() {
 	l.reportGuesses()
 }
 
-// infer makes up the type of a pending object.
+// infer creates a type from a pending object.
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
 	if _, taken := l.kindNamed(t.GroupResource()); taken {
@@ -362,7 +363,7 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	return k, nil
 }
 
-// reportGuesses warns of types that were made up, that nothing has defined since, and that somebody reads.
+// reportGuesses warns about inferred types that are read and still undefined.
 func (l *loader) reportGuesses() {
 	l.guesses = slices.DeleteFunc(l.guesses, func(g guess) (done bool) {
 		gr := g.typ.GroupResource()

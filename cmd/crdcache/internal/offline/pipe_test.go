@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestSilentPipe: reading a pipe that nobody writes to ends with the context, and so does standard input.
+// TestSilentPipe checks that reading a pipe or standard input without a writer ends with the context.
 func TestSilentPipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -37,7 +37,7 @@ func TestSilentPipe(t *testing.T) {
 			}
 		})
 	}
-	// What waits for the pipe may go now.
+	// Releases the reader of the pipe.
 	if file, err := os.OpenFile(fifo, os.O_RDWR, 0); err != nil {
 		t.Error(err)
 	} else {
@@ -45,7 +45,7 @@ func TestSilentPipe(t *testing.T) {
 	}
 }
 
-// TestPipe: what is written to a pipe is read as a file is.
+// TestPipe reads a pipe like a file.
 func TestPipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

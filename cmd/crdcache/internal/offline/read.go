@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// ReadFiles is manifest.ReadFiles for paths of which some may be snapshots. Of these it reads the types that
-// are wanted; nil: all.
+// ReadFiles is manifest.ReadFiles with support for snapshots. wanted selects the types read from snapshots.
+// Nil means all.
 func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(snapshot.Type) bool,
 	take manifest.Take) error {
 	snapshots := map[string]func() (*snapshot.File, error){}
@@ -27,7 +27,7 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 		source := &Options{In: options.In}
 		open, err := snapshotAt(ctx, path, source)
 		options.In = source.In
-		if err == nil && open != nil { // else reading it as a manifest says what is wrong
+		if err == nil && open != nil { // otherwise the manifest reader reports the error
 			snapshots[path] = open
 		}
 	}
@@ -60,8 +60,8 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 	return errors.Join(failed...)
 }
 
-// readSnapshot passes the objects of a snapshot to take, type by type. A type that was asked for when it was
-// saved, and could not be read, is an error that keeps nothing else from being read.
+// readSnapshot passes the objects of a snapshot to take. It returns an error for requested types that could
+// not be saved, and continues with the others.
 func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
 	wanted func(snapshot.Type) bool, take manifest.Take) error {
 	file, err := open()
@@ -98,11 +98,11 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 	return errors.Join(failed...)
 }
 
-// inAll are the plurals of the category "all".
+// inAll are the resources of the category "all".
 const inAll = " pods replicationcontrollers services daemonsets deployments replicasets statefulsets horizontalpodautoscalers cronjobs jobs "
 
-// knownType returns the type of a kind that every cluster has, in one version. The short names, the
-// categories and the scope of such a kind cannot be inferred from objects.
+// knownType returns the type of a built-in kind in one version. Its short names, categories and scope cannot
+// be inferred from objects.
 func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	k, ok := builtin.Find(gvk.Group, gvk.Kind, "")
 	if !ok {
@@ -121,7 +121,7 @@ func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	return t, true
 }
 
-// inferType makes a type up from a kind and where its objects are.
+// inferType returns a type for a kind without a definition.
 func inferType(gvk schema.GroupVersionKind, namespaced bool) readapi.Type {
 	plural, singular := meta.UnsafeGuessKindToResource(gvk)
 	return readapi.Type{

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// savedGizmos saves two gizmos, and two types that are missing, of which one could not be read.
+// savedGizmos saves two gizmos and two missing types, one of them because of an error.
 func savedGizmos(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "some.snapshot")
@@ -43,8 +43,7 @@ func savedGizmos(t *testing.T) (path string) {
 	return path
 }
 
-// TestReadSnapshot: objects are whole, what could not be saved is told, and what is not wanted is passed
-// over.
+// TestReadSnapshot returns complete objects of the wanted types and reports types that could not be saved.
 func TestReadSnapshot(t *testing.T) {
 	path := savedGizmos(t)
 	read := func(wanted func(snapshot.Type) bool,

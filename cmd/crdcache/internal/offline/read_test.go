@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// named reads files and gives the names of the objects, the warnings, and the error.
+// named reads files and returns the names of the objects, the warnings, and the error.
 func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
 	t.Helper()
 	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
@@ -28,7 +28,7 @@ func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string
 	return names, warnings, err
 }
 
-// TestRead: objects come as they stand in the files, without any idea of their types.
+// TestRead returns objects as they are in the files, without types.
 func TestRead(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget",
@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadEnds: an error of who takes the objects is the end.
+// TestReadEnds ends at an error of the callback.
 func TestReadEnds(t *testing.T) {
 	enough := errors.New("enough")
 	taken := 0
@@ -84,8 +84,7 @@ func TestReadEnds(t *testing.T) {
 	}
 }
 
-// TestNamedEmptyFile: of a file that is named and has nothing a warning tells; in a folder it is nothing
-// special.
+// TestNamedEmptyFile warns about an empty file only if it is named.
 func TestNamedEmptyFile(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
@@ -98,8 +97,7 @@ func TestNamedEmptyFile(t *testing.T) {
 	}
 }
 
-// TestNoFiles: a directory that is named and has nothing to read is told, as is a path that is empty, which
-// would stand for all of the current directory.
+// TestNoFiles reports a named directory without manifests, and an empty path.
 func TestNoFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	const none = ": no file of YAML or JSON is in it (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"

@@ -13,13 +13,13 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// openRecorded opens the snapshot among the paths; nil if there is none. A snapshot stands alone: what it
-// says of a cluster would not be true of other files beside it.
+// openRecorded opens the snapshot among the paths, or returns nil. A snapshot must be the only path, because
+// its information about the cluster does not apply to other files.
 func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error) {
 	for _, path := range options.Paths {
 		open, err := snapshotAt(ctx, path, options)
 		if err != nil || open == nil {
-			continue // reading it as a manifest says what is wrong
+			continue // the manifest reader reports the error
 		}
 		if len(options.Paths) > 1 {
 			return nil, fmt.Errorf("%s is a snapshot, which stands alone: leave out the other files", path)
@@ -29,8 +29,8 @@ func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error)
 	return nil, nil
 }
 
-// snapshotAt looks at the first bytes of a file, and returns what opens it if it is a snapshot. Of what is no
-// regular file that would take some away.
+// snapshotAt returns a function that opens the file if it is a snapshot. It reads only regular files, because
+// reading consumes pipes.
 func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
 	err error) {
 	if path == manifest.Stdin {
@@ -52,7 +52,7 @@ func snapshotAt(ctx context.Context, path string, options *Options) (open func()
 	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
 }
 
-// snapshotIn is snapshotAt for standard input, all of which has to be in memory.
+// snapshotIn is snapshotAt for standard input, which is read into memory.
 func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.File, error), err error) {
 	if options.In == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 	in := bufio.NewReader(stream)
 	options.In = in
 	if head, err := in.Peek(len(snapshot.Magic())); err != nil || !bytes.Equal(head, snapshot.Magic()) {
-		return nil, nil // what goes wrong goes wrong again
+		return nil, nil // the manifest reader reports the error
 	}
 	return func() (*snapshot.File, error) {
 		text, err := io.ReadAll(in)
@@ -79,7 +79,7 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 	}, nil
 }
 
-// serve serves a snapshot, and warns of what it is not.
+// serve serves a snapshot and warns about its limits.
 func (s *Source) serve(file *snapshot.File) {
 	s.recorded, s.handler = file, recorded.NewHandler(file)
 	if only := file.Contents().Namespace; only != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Refresh reads the files that have changed, come or gone since they were last read, and changes the objects
-// accordingly. Standard input is not read again. A file that cannot be read, or is empty, keeps its
-// objects and is a Problem. The error is that of ctx.
+// Refresh reads new and changed files, and updates the objects. It does not read standard input again. Files
+// that cannot be read or are empty keep their objects and are reported as Problems. It returns only the error
+// of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.turn.Lock()
 	err := s.refresh(ctx)
@@ -31,7 +31,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		// Nobody knows what is gone: keep everything.
+		// It is unknown which files are gone.
 		s.unlisted(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
 		return nil
 	}
@@ -69,8 +69,8 @@ func (s *Source) refresh(ctx context.Context) error {
 	return s.again(ctx)
 }
 
-// again reads files whose objects need another look until none does. Definitions decide about
-// kinds, and each is taken at most once in a turn, so that this ends.
+// rereadPending reads marked files until none is left. Each definition is applied at most once per round, so
+// it ends.
 func (s *Source) again(ctx context.Context) error {
 	l := s.turn.loader
 	for round := 0; len(l.reread) > 0 && round < maxRounds; round++ {
@@ -94,13 +94,13 @@ func (s *Source) again(ctx context.Context) error {
 	return nil
 }
 
-// maxRounds bounds how often types may change because of what they change.
+// maxRounds bounds the rounds of changes to types.
 const maxRounds = 8
 
 var errEmpty = errors.New(
 	"it is empty: what it had is kept until there is something in it, or until it is gone")
 
-// take reads files into the storage, definitions first, and then drops what is no longer there.
+// apply reads files into the storage, definitions first, and deletes objects that are gone.
 func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
 	l := s.turn.loader
 	type found struct {
@@ -110,7 +110,7 @@ func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*man
 	var first, rest []found
 	for _, f := range files {
 		if f.Stamp.Size == 0 {
-			// Whoever writes a file by redirection empties it first.
+			// Redirection empties a file before it is written.
 			l.reader.Problem(f, manifest.Place{}, true, errEmpty)
 			continue
 		}
@@ -138,7 +138,7 @@ func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*man
 			dropped = append(dropped, o)
 		}
 	}
-	// Objects before the definitions of their types, so that each deletion is told once.
+	// Objects are deleted before their definitions, so that each deletion is sent once.
 	slices.SortFunc(dropped, func(a, b object) int {
 		switch {
 		case (a.GroupKind == definitionKind) == (b.GroupKind == definitionKind):

@@ -36,7 +36,7 @@ func TestRefresh(t *testing.T) {
 		name     string
 		change   func()
 		colors   []string
-		problems []string // the new ones
+		problems []string // new problems
 		retyped  bool
 	}{
 		{"nothing", func() {}, []string{"web/a red", "web/b red"}, nil, false},
@@ -114,7 +114,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestInferredScope corrects a guess when more becomes known.
+// TestInferredScope corrects an inferred scope.
 func TestInferredScope(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
 		", namespace: web", "", 1)})
@@ -128,7 +128,7 @@ func TestInferredScope(t *testing.T) {
 	}
 }
 
-// TestStdinIsKept checks that what cannot be read again stays.
+// TestStdinIsKept keeps the objects of standard input, which cannot be read again.
 func TestStdinIsKept(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
@@ -160,14 +160,14 @@ func TestRefreshWithEndedContext(t *testing.T) {
 	}
 }
 
-// TestRefreshModel makes random changes to files, and compares with reading them anew.
+// TestRefreshModel compares random changes of files with reading them again.
 func TestRefreshModel(t *testing.T) {
 	dir := tree(t, map[string]string{"crd.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})
 	for step := range 40 {
 		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
 		if step%6 == 5 {
-			_ = os.Remove(path) // it may not be there
+			_ = os.Remove(path) // it may not exist
 		} else {
 			var docs []string
 			for i := range step % 4 {
@@ -186,7 +186,7 @@ func TestRefreshModel(t *testing.T) {
 		want := colors(t, open(t, Options{Paths: []string{dir}}))
 		got := colors(t, s)
 		if len(got) == 0 && len(want) == 0 {
-			continue // a type that was made up outlives its objects
+			continue // an inferred type outlives its objects
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("step %d (-anew +refreshed):\n%s", step, diff)

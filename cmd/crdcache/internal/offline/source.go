@@ -17,29 +17,27 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// Options say what to read.
 type Options struct {
-	// Paths are files, directories, and Stdin. At least one is required.
+	// Paths are files, directories and Stdin. At least one is required.
 	Paths []string
-	// In is read for Stdin.
+	// In is the content of Stdin.
 	In io.Reader
-	// Report is told about each problem when it is found, from one goroutine at a time. Default: nobody is;
-	// see Source.Problems.
+	// Report is called for each problem, from one goroutine at a time. Optional; see also Source.Problems.
 	Report func(*manifest.Problem)
-	// TypesChanged is told by Follow, from its goroutine, when types come that no CustomResourceDefinition
-	// defines: a discovery.Tracker only sees these when its Refresh is called. Default: nobody is.
+	// TypesChanged is called by Follow, in its goroutine, for new types without a CustomResourceDefinition: a
+	// discovery.Tracker finds these only after Refresh. Optional.
 	TypesChanged func()
 }
 
-// Source holds what was read, and serves it.
+// Source is the content of files, served like a cluster.
 type Source struct {
 	options Options
 	storage *readapi.Storage
 	handler http.Handler
-	// recorded is the snapshot that is served in the place of storage.
+	// recorded is the snapshot that is served instead of storage.
 	recorded *snapshot.File
 
-	// turn is held by who reads files.
+	// reading is locked while files are read.
 	turn struct {
 		sync.Mutex
 		loader *loader
@@ -49,13 +47,13 @@ type Source struct {
 	mu struct {
 		sync.Mutex
 		problems []*manifest.Problem
-		// listing is why the files could not be found, the last time.
+		// listing is the error of the latest search for files.
 		listing *manifest.Problem
 	}
 }
 
-// Open reads everything once. Where a path does not exist or cannot be opened, or when ctx ends, that is the
-// error. Documents that cannot be read are Problems, which do not keep the others from being served.
+// Open reads all files. It returns an error if a path does not exist or cannot be opened, or ctx ends.
+// Invalid documents are reported as Problems, and the others are served.
 func Open(ctx context.Context, options Options) (*Source, error) {
 	if len(options.Paths) == 0 {
 		return nil, errors.New("no files are named")
@@ -69,7 +67,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		s.serve(file)
 		return s, nil
 	}
-	// The clock stands still, so that equal files have equal objects.
+	// A constant clock makes equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s := &Source{options: options,
 		storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
@@ -90,7 +88,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		}
 	}
 	l.settle()
-	// A definition may have come after a kind that is built in; nothing else changes what has been read.
+	// A definition can follow objects of a built-in kind. Nothing else changes the objects.
 	if err := s.again(ctx); err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	return s, nil
 }
 
-// note takes a problem.
+// note records a problem.
 func (s *Source) note(p *manifest.Problem) {
 	s.mu.Lock()
 	s.mu.problems = append(s.mu.problems, p)
@@ -110,15 +108,14 @@ func (s *Source) note(p *manifest.Problem) {
 	}
 }
 
-// forget drops the problems of files that are read anew, or are gone: otherwise they would grow with every
-// change, and what has been mended would be wrong for ever.
+// forget drops the problems of files that are read again or are gone.
 func (s *Source) forget(names map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.problems = slices.DeleteFunc(s.mu.problems, func(p *manifest.Problem) bool { return names[p.File] })
 }
 
-// Problems returns what is wrong with the files as they were last read, in the order in which it was found.
+// Problems returns the current problems of the files in the order in which they were found.
 func (s *Source) Problems() []*manifest.Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +126,7 @@ func (s *Source) Problems() []*manifest.Problem {
 	return problems
 }
 
-// unlisted takes why the files could not be found; nil: they were.
+// setListing records the error of the latest search for files. Nil means success.
 func (s *Source) unlisted(p *manifest.Problem) {
 	s.mu.Lock()
 	s.mu.listing = p
@@ -139,7 +136,7 @@ func (s *Source) unlisted(p *manifest.Problem) {
 	}
 }
 
-// Err joins the problems that are no warnings, or is nil when there are none.
+// Err joins the problems that are not warnings.
 func (s *Source) Err() error {
 	var failed []error
 	for _, p := range s.Problems() {
@@ -150,7 +147,7 @@ func (s *Source) Err() error {
 	return errors.Join(failed...)
 }
 
-// Use notes that somebody reads types, and reports those of them that were made up.
+// Use records that types are read, and warns about the inferred ones among them.
 func (s *Source) Use(types ...schema.GroupResource) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -168,23 +165,23 @@ func (s *Source) Use(types ...schema.GroupResource) {
 // Config returns the config for clients of the source. It needs no network.
 func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
 
-// Handler returns what the clients talk to, to be served over a network.
+// Handler returns the API, to be served over a network.
 func (s *Source) Handler() http.Handler { return s.handler }
 
-// Snapshot is the snapshot that is served; nil where it is anything else.
+// Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.recorded }
 
-// Storage returns what holds types and objects; nil for a snapshot.
+// Storage returns the storage of types and objects, or nil for a snapshot.
 func (s *Source) Storage() *readapi.Storage { return s.storage }
 
-// dirs are the directories that have the files.
+// dirs returns the directories of the files.
 func (s *Source) dirs() []string {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	return s.turn.dirs
 }
 
-// Files returns the paths that were read, in order.
+// Files returns the sorted paths of the files.
 func (s *Source) Files() []string {
 	s.turn.Lock()
 	defer s.turn.Unlock()

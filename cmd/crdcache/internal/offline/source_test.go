@@ -92,7 +92,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestNamedFilesAreMeant makes an error of what is passed over in a directory.
+// TestNamedFilesAreMeant reports errors for named files that a directory scan would ignore.
 func TestNamedFilesAreMeant(t *testing.T) {
 	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
 	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
@@ -133,7 +133,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestKnownKinds reads a manifest of built-in kinds, and what kubectl cluster-info dump writes.
+// TestKnownKinds reads built-in kinds, and the output of kubectl cluster-info dump.
 func TestKnownKinds(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"app.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\n",
@@ -180,7 +180,6 @@ func TestKnownKinds(t *testing.T) {
 	}
 }
 
-// TestKnownKindsTable checks the table by itself.
 func TestKnownKindsTable(t *testing.T) {
 	plurals, kinds := map[schema.GroupResource]bool{}, map[schema.GroupKind]bool{}
 	for _, k := range builtin.Types {
@@ -197,7 +196,7 @@ func TestKnownKindsTable(t *testing.T) {
 	}
 }
 
-// TestTestdata reads the project's own manifests, which must be without a flaw.
+// TestTestdata reads the project's manifests without a problem.
 func TestTestdata(t *testing.T) {
 	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {

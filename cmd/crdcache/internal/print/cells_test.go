@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// printed returns the lines of a table, without the spaces at their ends.
+// printed returns the lines of a table without trailing spaces.
 func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions,
 	objects ...*unstructured.Unstructured) []string {
 	t.Helper()
@@ -36,7 +36,7 @@ func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions,
 	return lines
 }
 
-// cellOf prints one value in a column of a type, and returns the cell.
+// cellOf prints one value in a column of a type and returns the cell.
 func cellOf(t *testing.T, columnType string, value any) string {
 	t.Helper()
 	lines := printed(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
@@ -106,8 +106,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// TestHostileCells: what a cell holds can neither end its line nor steer a terminal. cli-runtime cuts at line
-// breaks and shows ESC as "^["; the other control characters are ours to replace.
+// TestHostileCells checks that cells cannot break lines or control a terminal. cli-runtime cuts at line
+// breaks and shows ESC as "^["; our code replaces the others.
 func TestHostileCells(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
 		"newline":         {"first\nsecond", "first..."},
@@ -162,8 +162,7 @@ func TestTableOptions(t *testing.T) {
 	}
 }
 
-// TestTableAlignment: also beyond the rows that cli-runtime flushes at a time, columns begin where the
-// header says.
+// TestTableAlignment aligns columns with the header beyond cli-runtime's batches of rows.
 func TestTableAlignment(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for n := range 250 {

@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// Color is an escape sequence.
+// Color is an ANSI escape sequence.
 type Color string
 
-// The colours of what is new, what is other than before, and what is gone.
+// Colors of added, modified and removed values.
 const (
 	Green     Color = "\x1b[32m"
 	Yellow    Color = "\x1b[33m"
@@ -23,7 +23,7 @@ const (
 	plainEdge       = "\x1b[0m"
 )
 
-// Paint puts text between a colour and its end; without a colour it leaves it as it is.
+// Paint colors text. It returns text unchanged if color is empty.
 func Paint(text string, color Color) string {
 	if color == "" {
 		return text
@@ -32,16 +32,16 @@ func Paint(text string, color Color) string {
 }
 
 const (
-	// maxBrief is how many characters of a value are shown.
+	// maxBrief is the number of characters shown of a value.
 	maxBrief = 100
-	// maxLines is how many lines of a value are shown below its path.
+	// maxLines is the number of lines shown of a value.
 	maxLines = 20
-	// contextBefore is how many characters are shown before the first that differs of a long text.
+	// contextBefore is the number of characters shown before the first difference of a long text.
 	contextBefore = 20
 )
 
-// ChangesText tells a person of changes, a line for each, but more for texts of many lines and for large
-// values. Nothing of an object reaches a terminal as more than text.
+// ChangesText formats changes for a person, with long texts and large values on several lines. It replaces
+// control characters of objects.
 func ChangesText(changes []Change, color bool) string {
 	if len(changes) == 0 {
 		return "  nothing but what changes with every write\n"
@@ -59,7 +59,7 @@ type painter struct {
 	color bool
 }
 
-// line adds a line, without what would steer a terminal.
+// line appends a line without control characters.
 func (p *painter) line(color Color, text string) {
 	text = Printable(text)
 	if p.color {
@@ -79,7 +79,7 @@ func (p *painter) change(c Change) {
 	}
 }
 
-// whole shows a value that is new or gone: below its path where a line is too short for it.
+// addedOrRemoved prints a value, on several lines if it is long.
 func (p *painter) whole(color Color, sign, path string, value any) {
 	if text := encodeValue(value); len([]rune(text)) <= maxBrief {
 		p.line(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
@@ -104,7 +104,7 @@ func (p *painter) whole(color Color, sign, path string, value any) {
 	p.lines(color, "      ", lines)
 }
 
-// leaves lists the values below a value as if they were new.
+// addLeaves appends the leaf values below a value as added values.
 func (d *differ) leaves(path string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -125,7 +125,7 @@ func (d *differ) leaves(path string, value any) {
 	d.changes = append(d.changes, Change{Path: path, New: value, HasNew: true})
 }
 
-// lines shows as many lines as fit.
+// lines prints up to maxLines lines.
 func (p *painter) lines(color Color, indent string, lines []string) {
 	for i, line := range lines {
 		if i == maxLines {
@@ -136,7 +136,7 @@ func (p *painter) lines(color Color, indent string, lines []string) {
 	}
 }
 
-// replaced shows a value that has taken the place of another.
+// modified prints a changed value.
 func (p *painter) replaced(c Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
@@ -155,13 +155,13 @@ func (p *painter) replaced(c Change) {
 	p.instead(c.Path, before, after)
 }
 
-// instead shows one value after another.
+// oldNew prints the old and the new value.
 func (p *painter) instead(path string, before, after any) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
 }
 
-// replacedLines shows which lines of a text differ.
+// modifiedLines prints the differing lines of a text.
 func (p *painter) replacedLines(path string, before, after []string) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s:", path))
 	for _, gap := range gaps(before, after) {
@@ -173,7 +173,7 @@ func (p *painter) replacedLines(path string, before, after []string) {
 
 func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// differingWindow leaves out what two long texts begin with alike, but for a little.
+// differingWindow cuts the common prefix of two long texts except for contextBefore characters.
 func differingWindow(before, after string) (string, string) {
 	b, a := []rune(before), []rune(after)
 	same := 0
@@ -186,7 +186,7 @@ func differingWindow(before, after string) (string, string) {
 	return Ellipsis() + string(b[same-contextBefore:]), Ellipsis() + string(a[same-contextBefore:])
 }
 
-// encodeValue gives a value as JSON on one line.
+// encodeValue returns a value as JSON on one line.
 func encodeValue(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -197,22 +197,20 @@ func encodeValue(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// briefValue is encode, cut where it is long.
+// briefValue returns encodeValue, cut to maxBrief characters.
 func briefValue(value any) string { return Cut(encodeValue(value), maxBrief) }
 
-// ColorFlag is the flag --color.
 type ColorFlag struct{ when string }
 
-// Add adds the flag.
 func (f *ColorFlag) Add(set *pflag.FlagSet) {
 	set.StringVar(&f.when, "color", "auto",
 		"Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
 }
 
-// Always reports whether colours are asked for wherever the output goes.
+// Always reports whether colors are requested for every kind of output.
 func (f *ColorFlag) Always() bool { return f.when == "always" }
 
-// Enabled reports whether what goes to out is to be coloured.
+// Enabled reports whether output to out is colored.
 func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
 	switch f.when {
 	case "always":

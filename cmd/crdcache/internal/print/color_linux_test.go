@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
-// TestColor: who gets colours. A terminal does that knows control sequences, unless NO_COLOR is set; always
-// and never need no look at it.
+// TestColor colors terminals with control sequences unless NO_COLOR is set. always and never ignore the
+// terminal.
 func TestColor(t *testing.T) {
 	terminal, err := tty.Open(40)
 	if err != nil {

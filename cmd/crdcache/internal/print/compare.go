@@ -12,18 +12,18 @@ import (
 	"github.com/crdcache/crdcache/internal/redact"
 )
 
-// Change is a field that differs: Old is missing for one that is new, New for one that is gone.
+// Change is a changed field. HasOld is false for an added field, HasNew for a removed one.
 type Change struct {
 	Path           string
 	Old, New       any
 	HasOld, HasNew bool
 }
 
-// redactor marks the values of Secrets. The marks of a process show which values differ, and not the values.
+// redactor replaces the values of Secrets by marks. Within a process, equal values have equal marks.
 var redactor = redact.New(false)
 
-// Compare lists the differing fields of two states of an object of a type, in the order of the paths. The
-// values of Secrets are redacted.
+// Compare returns the fields that differ between two states of an object, ordered by path. The values of
+// Secrets are redacted.
 func Compare(of schema.GroupResource, before, after map[string]any) []Change {
 	before, after = redactor.Pair(of, before, after)
 	var d differ
@@ -31,8 +31,7 @@ func Compare(of schema.GroupResource, before, after map[string]any) []Change {
 	return d.changes
 }
 
-// ignoredFields are fields that change with every write, or with time, and say nothing; or what other fields
-// say as well.
+// ignoredFields change with every write or over time, or repeat other fields.
 var ignoredFields = []string{
 	pathStep(PrintedField), ".metadata.resourceVersion", ".metadata.generation",
 	".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
@@ -70,7 +69,7 @@ func (d *differ) maps(path string, before, after map[string]any) {
 	}
 }
 
-// union are the keys of two maps, in order.
+// union returns the sorted keys of two maps.
 func union(a, b map[string]any) []string {
 	keys := maps.Clone(a)
 	if keys == nil {
@@ -91,11 +90,10 @@ func (d *differ) pair(path string, before any, hadIt bool, after any, hasIt bool
 	}
 }
 
-// listNames are the fields by which elements of lists are known, in Kubernetes' own types and in most others.
+// listNames are the fields that identify list elements, in Kubernetes' types and in most others.
 var listNames = []string{"name", "type", "key", "uid"}
 
-// lists compares elements that have the same name, as in most lists of objects, or else those in between what
-// both lists have.
+// lists compares elements by name if all elements have a unique name, and otherwise by position.
 func (d *differ) lists(path string, before, after []any) {
 	for _, name := range listNames {
 		b, inBefore := byName(before, name)
@@ -113,7 +111,7 @@ func (d *differ) lists(path string, before, after []any) {
 	for _, gap := range gaps(before, after) {
 		old, now := before[gap.before:gap.beforeEnd], after[gap.after:gap.afterEnd]
 		for i := range max(len(old), len(now)) {
-			// What is gone has the place that it had, all else the one that it has.
+			// The index of a removed element is its old index.
 			place := gap.after + i
 			if i >= len(now) {
 				place = gap.before + i
@@ -131,7 +129,7 @@ func elementAt(list []any, i int) any {
 	return nil
 }
 
-// byName gives the elements of a list by a field that each has, with a value of its own.
+// byName indexes the elements of a list by a field. It returns false unless every element has a unique value.
 func byName(list []any, name string) (map[string]any, bool) {
 	elements := make(map[string]any, len(list))
 	for _, element := range list {
@@ -148,7 +146,7 @@ func byName(list []any, name string) (map[string]any, bool) {
 	return elements, true
 }
 
-// pathStep is how a path goes on with a key.
+// pathStep returns the text that appends a key to a path.
 func pathStep(key string) string {
 	if strings.ContainsAny(key, ".[]'\" /") || key == "" {
 		return "['" + strings.ReplaceAll(key, "'", `\'`) + "']"
@@ -156,14 +154,14 @@ func pathStep(key string) string {
 	return "." + key
 }
 
-// gap is where two lists differ: elements of one that stand for elements of the other.
+// gap is a range of two lists in which they differ.
 type gap struct{ before, beforeEnd, after, afterEnd int }
 
-// maxTable bounds the effort for long lists: past it, what is between the first and the last difference is
-// one gap.
+// maxTable bounds the effort for long lists. Above it, everything between the first and the last difference
+// is one gap.
 const maxTable = 1 << 18
 
-// gaps returns where two lists differ, around as many elements as both have in the same order.
+// gaps returns the ranges outside the longest common subsequence of two lists.
 func gaps[T any](before, after []T) []gap {
 	same := func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) }
 	begin := 0
@@ -180,7 +178,7 @@ func gaps[T any](before, after []T) []gap {
 	if (m-begin)*(n-begin) > maxTable {
 		return []gap{{begin, m, begin, n}}
 	}
-	// common[i][j] is how many elements before[i:] and after[j:] have in common.
+	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
 	common := make([][]int, m-begin+1)
 	for i := range common {
 		common[i] = make([]int, n-begin+1)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestCompare: changes are told field by field, in lists by name where elements have one.
+// TestCompare compares field by field, and lists by element name.
 func TestCompare(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{
@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 
 func diffLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// TestText: whatever differs, a person sees what, and not much more.
+// TestText shows every difference briefly.
 func TestText(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	long := strings.Repeat("0123456789", 12)
@@ -111,7 +111,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestManyLines: a text of thousands of lines does not fill the screen.
+// TestManyLines limits the lines of a long text.
 func TestManyLines(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)},
@@ -122,7 +122,7 @@ func TestManyLines(t *testing.T) {
 	}
 }
 
-// TestColors: each line is painted by what it tells.
+// TestColors checks the color of each kind of line.
 func TestColors(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{"a": int64(1), "b": int64(1), "d": "x\ny"}
@@ -137,7 +137,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestHostileChange: nothing of an object reaches the terminal as more than text.
+// TestHostileChange checks that values cannot control the terminal.
 func TestHostileChange(t *testing.T) {
 	for name, after := range map[string]any{
 		"long": strings.Repeat("x",
@@ -153,7 +153,7 @@ func TestHostileChange(t *testing.T) {
 	}
 }
 
-// FuzzGaps: what gaps leave is common to both lists.
+// FuzzGaps checks that the rest outside the gaps is equal in both lists.
 func FuzzGaps(f *testing.F) {
 	f.Add("abcabba", "cbabac")
 	f.Add("", "x")

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestCSVOfTypes: several types share one header, under which each value stands in the column of its name.
+// TestCSVOfTypes prints several types with one header and values in the right columns.
 func TestCSVOfTypes(t *testing.T) {
 	column := func(name string) crd.Column {
 		return crd.Column{Name: name, Type: "string",

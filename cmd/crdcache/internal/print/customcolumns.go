@@ -12,23 +12,23 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// none is what kubectl shows for a column without a value.
+// none is kubectl's text for a column without a value.
 const none = "<none>"
 
-// customColumn is a header and the path below it. client-go's jsonpath is what kubectl evaluates them with.
+// customColumn is a header and a path. client-go's jsonpath evaluates the path, as in kubectl.
 type customColumn struct {
 	header string
 	path   *jsonpath.JSONPath
 }
 
-// customColumnsPrinter prints a table of columns that the caller names, as kubectl get -o custom-columns
-// does. Only the cells are kept until Flush or Close.
+// customColumnsPrinter prints the columns that the caller names, as kubectl get -o custom-columns does. It
+// buffers only the cells.
 type customColumnsPrinter struct {
 	columns []customColumn
 	cells   tabWriter
 }
 
-// newCustomColumns reads "HEADER:PATH,HEADER:PATH".
+// newCustomColumns parses "HEADER:PATH,HEADER:PATH".
 func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
 	var headers, paths []string
 	for part := range strings.SplitSeq(spec, ",") {
@@ -42,7 +42,7 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 	return newCustomColumnsPrinter(headers, paths, w, noHeaders)
 }
 
-// newCustomColumnsFile reads a file with a line of headers and a line of as many paths.
+// newCustomColumnsFile reads a file with one line of headers and one line of paths.
 func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -85,8 +85,7 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 	return p, nil
 }
 
-// relaxedPath is a JSONPath as client-go takes it, of one that may lack {} and the first dot, as kubectl lets
-// it.
+// relaxedPath adds the {} and the first dot that kubectl allows to omit.
 func relaxedPath(text string) (string, error) {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
@@ -125,7 +124,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	return err
 }
 
-// Flush implements flusher. No column becomes narrower afterwards.
+// Flush implements flusher. Columns do not become narrower afterwards.
 func (p *customColumnsPrinter) Flush() error { return p.cells.Flush() }
 
 // Close implements Printer.

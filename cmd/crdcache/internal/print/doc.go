@@ -1,5 +1,4 @@
-// Package print prints what a command has found, as kubectl get does: collections of objects in any format,
-// one object at a time, so that memory does not grow with the collection (Printer, Sections); tables whose
-// columns the CRD or the API server declares (Rows, RowLoader, Printed); and what differs between two states
-// of an object (Compare).
+// Package print prints objects as kubectl get does, one object at a time, so that memory does not grow with
+// their number (Printer, Sections). It prints tables with the columns of a CRD or of the API server
+// (RowFormatter, RowLoader, TableClient), and the differences between two states of an object (Compare).
 package print

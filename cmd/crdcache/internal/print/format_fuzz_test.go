@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// FuzzParseFormat takes any text: a format that is taken says what was written, and prints an object or an
-// error that names it; what is refused is refused with words.
+// FuzzParseFormat checks that each accepted format keeps the text, and prints an object or an error with its
+// name.
 func FuzzParseFormat(f *testing.F) {
 	for _, seed := range []string{
 		"table", "table=", "json=x", "xml", "", "=", "custom-columns", "custom-columns=", "custom-columns=A",
@@ -41,7 +41,7 @@ func FuzzParseFormat(f *testing.F) {
 		}
 		if strings.HasPrefix(text, "go-template=") && (strings.Contains(text, "%") ||
 			strings.Contains(text, "template") && strings.Count(text, "template") > 1) {
-			return // widths of any size and recursion are the caller's own doing
+			return // widths of any size and recursion are up to the caller
 		}
 		format, err := ParseFormat(text)
 		if err != nil {
@@ -64,6 +64,6 @@ func FuzzParseFormat(f *testing.F) {
 		if err := printer.Print(Decoded(object)); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without words", text)
 		}
-		_ = printer.Close() // an error of a template comes with the list
+		_ = printer.Close() // template errors occur with the list
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// listed wraps objects as kubectl get does before it prints them.
+// listed returns the list that kubectl get prints for objects.
 func listed(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""},
@@ -26,7 +26,7 @@ func listed(objects []*unstructured.Unstructured) *unstructured.UnstructuredList
 	return list
 }
 
-// compare prints objects with our printer and with cli-runtime's, and expects the same bytes.
+// compare compares our printer with cli-runtime's byte for byte.
 func compare(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var want, got bytes.Buffer
@@ -35,8 +35,7 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 		Name: &printers.NamePrinter{},
 	}[format]
 	failure := theirs.PrintObj(listed(objects), &want)
-	// The YAML library reads JSON as YAML, which is not quite true of a few control characters: there kubectl
-	// fails.
+	// The YAML library misreads a few control characters of JSON: there kubectl fails.
 	if err := printAll(format, &got, objects); err != nil {
 		t.Fatalf("%s: kubectl fails with %v, ours with %v", format, failure, err)
 	}
@@ -45,7 +44,7 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 	}
 }
 
-// compareRaw does the same with printing from JSON, of objects that came out of JSON.
+// compareRaw is compare for objects in JSON.
 func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var cached []*unstructured.Unstructured
@@ -110,7 +109,7 @@ func thing(name string, spec any) *unstructured.Unstructured {
 	}}
 }
 
-// awkward are values that printers are known to treat in ways of their own.
+// awkward are values that printers treat specially.
 var awkward = []any{
 	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9,
 	math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
@@ -179,7 +178,7 @@ func generated(r *rand.Rand, text string) *unstructured.Unstructured {
 	return thing("x", value(4))
 }
 
-// word cuts a piece out of text, or makes one of odd characters.
+// word returns a part of text, or odd characters.
 func word(r *rand.Rand, text string) string {
 	if r.IntN(2) == 0 && len(text) > 0 {
 		from := r.IntN(len(text))
@@ -204,7 +203,7 @@ func FuzzListsAreKubectls(f *testing.F) {
 		for range r.IntN(4) {
 			objects = append(objects, generated(r, text))
 		}
-		// What comes out of a cache went through JSON, so that its text is UTF-8 and its numbers are finite.
+		// Cached objects were decoded from JSON: text is UTF-8 and numbers are finite.
 		for _, obj := range objects {
 			data, err := json.Marshal(obj.Object)
 			if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hangup closes the channel that it returns when nobody can read any more what is written to a file, as when
-// the reader of a pipe has ended. Its goroutine ends then, or with quit.
+// Hangup returns a channel that is closed when the reader of a pipe closes it. It watches until then or until
+// quit is closed.
 func Hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := descriptor(file)
@@ -22,7 +22,7 @@ func Hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
 	if err != nil {
 		return gone
 	}
-	go func() { // ended by quit, which breaks the poll off
+	go func() { // ended by quit; interrupts the poll
 		<-quit
 		wake.Close()
 	}()
@@ -44,11 +44,11 @@ func descriptor(file *os.File) (fd int32, err error) {
 	return fd, raw.Control(func(n uintptr) { fd = int32(n) })
 }
 
-// readBand is POLLRDBAND, which nothing that is written to ever has. Without any event some systems do not
-// look.
+// readBand is POLLRDBAND, an event that never occurs on these files. Some systems do not poll without an
+// event.
 const readBand = 0x80
 
-// awaitHangup reports whether the reader of a file went away before the writer of waker did.
+// awaitHangup reports whether the reader of a file closed it before the writer of waker did.
 func awaitHangup(fd, waker int32) bool {
 	for {
 		polled := []unix.PollFd{{Fd: fd, Events: readBand}, {Fd: waker, Events: unix.POLLIN}}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestHangup: that nobody reads a pipe any more is told without writing to it.
+// TestHangup detects a closed pipe without writing.
 func TestHangup(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestHangupQuits: the watch of a file ends with quit, and files that are always there hang up never.
+// TestHangupQuits ends with quit. Regular files never hang up.
 func TestHangupQuits(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/file")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// checkIndented compares with decoding and json.MarshalIndent. That the document has to be decoded is fine
-// unless fast says that it must not.
+// checkIndented compares with decoding and json.MarshalIndent. With fast, AppendIndented must not need
+// decoding.
 func checkIndented(t *testing.T, raw []byte, fast bool) {
 	t.Helper()
 	var decoded map[string]any
 	if err := utiljson.Unmarshal(raw, &decoded); err != nil {
-		return // only valid documents of objects are asked for
+		return // only valid objects are supported
 	}
 	got, ok := jsontext.AppendIndented([]byte("kept"), raw, jsonInset, jsonStep)
 	if !ok {
@@ -52,7 +52,7 @@ func TestIndented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Keys of broken UTF-8, replaced, may come in another order than before.
+		// Replacing invalid UTF-8 in keys can change their order.
 		checkIndented(t, raw, !bytes.Contains(raw, []byte(`\ufffd`)))
 	}
 }
@@ -100,7 +100,7 @@ func BenchmarkIndented(b *testing.B) {
 	})
 }
 
-// certificate is an object of a usual size.
+// certificate is an object of typical size.
 func certificate() *unstructured.Unstructured {
 	u := thing("web-frontend-0042", map[string]any{
 		"secretName": "web-frontend-tls", "dnsNames": []any{"a.example.com", "b.example.com",

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// jsonPrinter prints a v1 List, or each object alone, byte for byte as kubectl get -o json does.
+// jsonPrinter prints a v1 List, or single objects, byte for byte as kubectl get -o json does.
 type jsonPrinter struct {
 	w       io.Writer
 	alone   bool
@@ -26,7 +26,6 @@ const (
 	jsonInset = jsonStep + jsonStep
 )
 
-// Print implements Printer.
 func (p *jsonPrinter) Print(o Object) error {
 	prefix := jsonInset
 	if p.alone {
@@ -63,7 +62,6 @@ func (p *jsonPrinter) separator() string {
 	return jsonHead + "\n" + jsonInset
 }
 
-// Close implements Printer.
 func (p *jsonPrinter) Close() error {
 	end := "\n" + jsonStep + jsonTail
 	switch {
@@ -79,21 +77,18 @@ func (p *jsonPrinter) Close() error {
 // describe names an object in an error.
 func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
 
-// namePrinter prints "kind.group/name" a line, as kubectl get -o name does. It reads nothing but keys and
-// kinds.
+// namePrinter prints "kind.group/name" lines, as kubectl get -o name does. It needs only keys and kinds.
 type namePrinter struct{ w io.Writer }
 
-// Print implements Printer.
 func (p namePrinter) Print(o Object) error {
 	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(o.Kind.String()),
 		o.Key[strings.LastIndexByte(o.Key, '/')+1:])
 	return err
 }
 
-// Close implements Printer.
 func (namePrinter) Close() error { return nil }
 
-// jsonLinesPrinter prints each object as compact JSON on a line of its own.
+// jsonLinesPrinter prints each object as compact JSON on one line.
 type jsonLinesPrinter struct{ encoder *json.Encoder }
 
 func newJSONLines(w io.Writer) *jsonLinesPrinter {
@@ -102,7 +97,6 @@ func newJSONLines(w io.Writer) *jsonLinesPrinter {
 	return &jsonLinesPrinter{encoder}
 }
 
-// Print implements Printer.
 func (p *jsonLinesPrinter) Print(o Object) error {
 	object, err := o.decode()
 	if err != nil {
@@ -114,5 +108,4 @@ func (p *jsonLinesPrinter) Print(o Object) error {
 	return nil
 }
 
-// Close implements Printer.
 func (p *jsonLinesPrinter) Close() error { return nil }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestUnicode: the first variable that is set decides, by its character set alone.
+// TestUnicode uses the character set of the first variable that is set.
 func TestUnicode(t *testing.T) {
 	for _, tt := range []struct {
 		all, ctype, lang string
@@ -33,7 +33,7 @@ func TestUnicode(t *testing.T) {
 	}
 }
 
-// TestCut: text is cut by characters, and the end of what was cut has its place.
+// TestCut cuts by characters and reserves space for the ellipsis.
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		text           string
@@ -56,7 +56,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestVisible: what turns the direction of text or begins lines is no text of a line.
+// TestVisible replaces bidirectional controls and line separators.
 func TestVisible(t *testing.T) {
 	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
 	for locale, want := range map[string]string{

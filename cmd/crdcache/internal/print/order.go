@@ -11,15 +11,14 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Order is that in which --sort-by puts objects, as kubectl's: by the first value of a JSONPath, those
-// without one first, numbers by size, texts that are quantities by what they amount to, and others with the
-// numbers in them by size.
+// Order is the order of --sort-by, as in kubectl: by the first value of a JSONPath. Objects without a value
+// come first. Numbers and quantities are compared by amount, other texts in natural order.
 type Order struct {
 	text string
 	path *jsonpath.JSONPath
 }
 
-// ParseOrder reads a JSONPath, with or without {} and the first dot.
+// ParseOrder parses a JSONPath, with or without {} and the first dot.
 func ParseOrder(text string) (*Order, error) {
 	expression, err := relaxedPath(text)
 	if err != nil {
@@ -32,7 +31,7 @@ func ParseOrder(text string) (*Order, error) {
 	return &Order{text, path}, nil
 }
 
-// key is what an object is put in order by; nil for one without a value. It is not safe for concurrent use.
+// key returns the value to sort an object by, or nil. It is not safe for concurrent use.
 func (o *Order) key(object map[string]any) (any, error) {
 	results, err := o.path.FindResults(object)
 	if err != nil {
@@ -50,8 +49,8 @@ func (o *Order) key(object map[string]any) (any, error) {
 	return value, nil
 }
 
-// Sorted returns items in the order of the objects that decode returns for them. It fails if no object has a
-// value, because the path is most likely wrong.
+// Sorted returns items in the order of their decoded objects. It fails if no object has a value, because the
+// path is probably wrong.
 func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructured, error)) ([]T, error) {
 	type valued struct {
 		item  T
@@ -81,7 +80,7 @@ func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructur
 	return sorted, nil
 }
 
-// compareValues compares scalars of JSON: nothing, booleans, numbers, text.
+// compareValues orders nil, booleans, numbers and texts.
 func compareValues(a, b any) int {
 	if rank := cmp.Compare(rankOf(a), rankOf(b)); rank != 0 {
 		return rank
@@ -94,7 +93,7 @@ func compareValues(a, b any) int {
 	case nil:
 		return 0
 	}
-	if a, ok := a.(int64); ok { // exactly, beyond what a float holds
+	if a, ok := a.(int64); ok { // exact beyond the precision of a float
 		if b, ok := b.(int64); ok {
 			return cmp.Compare(a, b)
 		}
@@ -137,8 +136,7 @@ func compareTexts(a, b string) int {
 	return compareNatural(a, b)
 }
 
-// compareNatural compares texts with runs of digits in them by the numbers those are: node-9 comes before
-// node-10.
+// compareNatural compares runs of digits as numbers: node-9 comes before node-10.
 func compareNatural(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
@@ -158,7 +156,7 @@ func compareNatural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits counts those at the beginning.
+// digits returns the number of leading digits.
 func digits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }

@@ -2,7 +2,7 @@ package print
 
 import "testing"
 
-// TestCompareValues: each value comes before the next.
+// TestCompareValues compares each value with the next.
 func TestCompareValues(t *testing.T) {
 	values := []any{
 		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,

@@ -21,14 +21,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// PrintedField is where objects of a Printed client have what the server printed of them. No object has a
-// field of this name.
+// RowField is the field of an object that has its table row. Kubernetes objects have no field of this name.
 const PrintedField = "crdcache.dev/printed"
 
-// Printed is a dynamic client whose lists and watches bring objects with their rows as the API server prints
-// them, in the field PrintedField: with an object's state comes the row of just that state, its deletion
-// included. It costs one list and one watch for each type, as without rows. Objects of a server that prints
-// no tables come without. It is safe for concurrent use.
+// TableClient is a dynamic client whose lists and watches request tables: each object has its printed row in
+// RowField, including deleted objects. It sends one list and one watch per type, as without rows. If a server
+// prints no tables, the objects have no rows. It is safe for concurrent use.
 type Printed struct {
 	dynamic.Interface
 	rest rest.Interface
@@ -37,7 +35,8 @@ type Printed struct {
 	columns map[schema.GroupVersionResource][]metav1.TableColumnDefinition
 }
 
-// NewPrinted returns a client for the server of client.
+// NewTableClient returns a client that sends table requests to the server of config and all others through
+// client.
 func NewPrinted(config *rest.Config, httpClient *http.Client, client dynamic.Interface) (*Printed, error) {
 	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
@@ -47,7 +46,7 @@ func NewPrinted(config *rest.Config, httpClient *http.Client, client dynamic.Int
 		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors to list before they watch: the columns come with a list.
+// IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
 func (p *Printed) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Resource implements dynamic.Interface.
@@ -56,7 +55,7 @@ func (p *Printed) Resource(gvr schema.GroupVersionResource) dynamic.Namespaceabl
 	return printedType{&printedRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
 }
 
-// Rows are those of a type that has been listed: where the server printed none they show name and age.
+// Rows returns the row formatter of a listed type. Without printed rows it has name and age.
 func (p *Printed) Rows(gvr schema.GroupVersionResource) Rows {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +73,7 @@ func (p *Printed) learn(gvr schema.GroupVersionResource, columns []metav1.TableC
 	}
 }
 
-// printedType is a type in all namespaces.
+// tableResource is a type in all namespaces.
 type printedType struct {
 	*printedRequests
 	all dynamic.NamespaceableResourceInterface
@@ -86,7 +85,7 @@ func (t printedType) Namespace(name string) dynamic.ResourceInterface {
 		namespace: name}
 }
 
-// printedRequests lists and watches a type as tables. A server that prints no tables is asked for objects.
+// tableRequests lists and watches a type as tables, or as objects if the server prints no tables.
 type printedRequests struct {
 	dynamic.ResourceInterface
 	client    *Printed
@@ -127,7 +126,7 @@ func (r *printedRequests) List(ctx context.Context,
 	for i, row := range page.Rows {
 		place := 0
 		if whole {
-			place = i + 1 // the server prints some types in an order of their own
+			place = i + 1 // the server prints some types in a special order
 		}
 		object, err := printedObject(row, place)
 		if err != nil {
@@ -138,7 +137,7 @@ func (r *printedRequests) List(ctx context.Context,
 	return list, nil
 }
 
-// printedObject is the object that a row shows, with the row.
+// objectWithRow returns the object of a row, with the row in RowField.
 func printedObject(row metav1.TableRow, place int) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(row.Object.Raw, &object.Object); err != nil {
@@ -168,16 +167,14 @@ func (r *printedRequests) Watch(ctx context.Context, options metav1.ListOptions)
 			"ClientWatchDecoding")), nil
 }
 
-// tableEvents decodes events of which each has a table with one row.
+// tableEvents decodes watch events that contain a table with one row.
 type tableEvents struct {
 	body io.ReadCloser
 	json *json.Decoder
 }
 
-// Close implements watch.Decoder.
 func (d *tableEvents) Close() { d.body.Close() }
 
-// Decode implements watch.Decoder.
 func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
 	var event struct {
 		Type   watch.EventType
@@ -194,7 +191,7 @@ func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
 	switch {
 	case err != nil:
 		return "", nil, err
-	case table == nil: // what the server could not print, as some bookmarks
+	case table == nil: // not printed, such as a bookmark
 		object := &unstructured.Unstructured{}
 		return event.Type, object, utiljson.Unmarshal(event.Object, &object.Object)
 	case len(table.Rows) != 1:
@@ -204,7 +201,7 @@ func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
 	return event.Type, object, err
 }
 
-// printedCells are the cells of the row that came with an object; without one, its name.
+// rowCells returns the cells of an object's row, or its name if it has no row.
 func printedCells(object *unstructured.Unstructured) []any {
 	cells, _, _ := unstructured.NestedFieldNoCopy(object.Object, PrintedField, "cells")
 	if cells, ok := cells.([]any); ok && len(cells) > 0 {
@@ -213,7 +210,7 @@ func printedCells(object *unstructured.Unstructured) []any {
 	return []any{object.GetName()}
 }
 
-// Place is where among others the server printed an object; 0 where that is not known.
+// RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.
 func Place(object *unstructured.Unstructured) int {
 	place, _, _ := unstructured.NestedInt64(object.Object, PrintedField, "place")
 	return int(place)

@@ -19,7 +19,7 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// table is a Table with rows of objects, as a server sends it.
+// table returns a Table of objects as a server sends it.
 func table(columns string, rows ...string) string {
 	return fmt.
 		Sprintf(
@@ -35,8 +35,7 @@ func row(name, cells string) string {
 
 const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
 
-// printedBy returns a client of a server that answers lists and watches with these texts, and what it was
-// asked.
+// printedBy returns a client of a server with these answers to lists and watches, and the received requests.
 func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
@@ -62,7 +61,7 @@ func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
 	return printed, &asked
 }
 
-// TestPrintedList: objects come with their rows, in the order of the server.
+// TestPrintedList returns objects with their rows in the server's order.
 func TestPrintedList(t *testing.T) {
 	printed, asked := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
 	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
@@ -92,7 +91,7 @@ func TestPrintedList(t *testing.T) {
 	}
 }
 
-// TestPrintedWatch: each event has the row of its own state; bookmarks and errors pass.
+// TestPrintedWatch returns the row of each event's object, bookmarks and errors.
 func TestPrintedWatch(t *testing.T) {
 	event := func(kind, object string) string {
 		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
@@ -126,7 +125,7 @@ func TestPrintedWatch(t *testing.T) {
 	}
 }
 
-// TestPrintedByNone: of a server that prints no tables come objects, which show name and age.
+// TestPrintedByNone returns objects with name and age if the server prints no tables.
 func TestPrintedByNone(t *testing.T) {
 	printed, _ := printedBy(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
@@ -149,7 +148,7 @@ func TestPrintedByNone(t *testing.T) {
 	}
 }
 
-// TestPrintedErrors: what is no table, or a torn one, is an error and no object.
+// TestPrintedErrors returns an error for an invalid or truncated table.
 func TestPrintedErrors(t *testing.T) {
 	for name, list := range map[string]string{
 		"no JSON": "<html>", "no object": table(columns,

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Object is an object to print, with its JSON or decoded.
+// Object is an object to print, as JSON or decoded.
 type Object struct {
 	// Key is "namespace/name", or "name".
 	Key  string
@@ -24,7 +24,7 @@ type Object struct {
 	Decoded *unstructured.Unstructured
 }
 
-// Decoded returns an object that is decoded already.
+// Decoded returns an Object for a decoded object.
 func Decoded(object *unstructured.Unstructured) Object {
 	return Object{Key: keyOf(object), Kind: object.GroupVersionKind().GroupKind(), Decoded: object}
 }
@@ -36,7 +36,7 @@ func keyOf(object *unstructured.Unstructured) string {
 	return object.GetName()
 }
 
-// decoder remembers the strings that objects have in common.
+// decoder shares common strings between objects.
 var decoder = jsontext.NewDecoder()
 
 // decode returns the decoded object, which is read-only.
@@ -48,26 +48,26 @@ func (o Object) decode() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// Printer prints objects in the order in which it gets them. Close ends the output, and makes it complete if
-// nothing was printed.
+// Printer prints objects. Close completes the output, which is valid without any object.
 type Printer interface {
 	Print(o Object) error
 	Close() error
 }
 
-// Form says what surrounds the printed objects.
+// Form selects the text around the printed objects.
 type Form int
 
 const (
 	// List prints all objects as one v1 List.
 	List Form = iota
-	// Single prints each object by itself. Templates see the object, and end with a line break.
+	// Single prints each object separately. Templates are evaluated on each object, followed by a line break.
 	Single
-	// One prints the only object, which was requested by its name. Templates end without a line break.
+	// One prints a single named object. Templates are not followed by a line break.
 	One
 )
 
-// New returns the printer of a format other than a table. An invalid argument of the format is an error.
+// New returns the printer of a format other than a table. It returns an error for an invalid argument of the
+// format.
 func New(format Format, w io.Writer, form Form, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
@@ -86,8 +86,8 @@ func New(format Format, w io.Writer, form Form, noHeaders bool) (Printer, error)
 	return newTemplate(format, w, form)
 }
 
-// SortKeys orders keys ("namespace/name", or "name") as the API server lists objects: by the bytes of the
-// whole key, which is not by namespace first ("a-b/x" comes before "a/x").
+// SortKeys sorts keys in the order of the API server's lists: by the bytes of the whole key. So "a-b/x" comes
+// before "a/x".
 func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 
 // Writer prints the objects of one section.
@@ -98,7 +98,7 @@ type Writer struct {
 	printer Printer
 }
 
-// Sort puts keys in the order in which the API server prints them.
+// Sort sorts keys in the order in which the API server prints them.
 func (w *Writer) Sort(keys []string) {
 	if w.rows == nil {
 		SortKeys(keys)
@@ -107,13 +107,13 @@ func (w *Writer) Sort(keys []string) {
 	w.rows.Sort(keys)
 }
 
-// KeysOnly reports whether keys are all that is printed of objects.
+// KeysOnly reports whether the format needs only keys.
 func (w *Writer) KeysOnly() bool { return w.Format.Name == Name }
 
-// Err returns the error of the context of the command.
+// Err returns the error of the command's context.
 func (w *Writer) Err() error { return w.ctx.Err() }
 
-// Print prints an object. It fails once the context of the command has ended.
+// Print prints an object. It fails after the command's context has ended.
 func (w *Writer) Print(o Object) error {
 	if err := w.Err(); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (w *Writer) Print(o Object) error {
 	return w.printer.Print(o)
 }
 
-// Keys prints objects by their keys alone.
+// Keys prints objects that are needed only by key.
 func (w *Writer) Keys(keys []string) error {
 	for _, key := range keys {
 		if err := w.Print(Object{Key: key}); err != nil {
@@ -146,8 +146,8 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
-// Reload replaces rows that came with the printed objects by those that the server prints now, if the columns
-// are the same. The objects that follow have no rows of their own.
+// Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. The objects
+// that follow have no rows of their own.
 func (w *Writer) Reload() {
 	came, ok := w.rows.(printedRows)
 	if !ok {

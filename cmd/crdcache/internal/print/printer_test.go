@@ -53,8 +53,7 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// TestTemplates: jsonpath and Go templates see the list that kubectl makes, and custom columns look as
-// kubectl's.
+// TestTemplates evaluates templates on kubectl's list, and compares custom columns with kubectl's.
 func TestTemplates(t *testing.T) {
 	objects := []*unstructured.Unstructured{thing("a",
 		map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
@@ -67,7 +66,7 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// a hole, which takes no room on the disk
+	// a sparse file
 	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// fullWriter is a writer that takes some writes and then fails.
+// fullWriter fails after some writes.
 type fullWriter struct{ room int }
 
 var errFull = errors.New("no space left")
@@ -147,7 +146,7 @@ func (f *fullWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWriteErrors: whichever write fails, one of the calls says so.
+// TestWriteErrors checks that each failed write is returned.
 func TestWriteErrors(t *testing.T) {
 	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
 	format := func(name string) func(io.Writer) Printer {

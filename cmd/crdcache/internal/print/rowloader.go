@@ -28,10 +28,10 @@ import (
 // Definitions returns the CRD of a type.
 type Definitions func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error)
 
-// definitionRows returns the rows that a CRD declares; nil for a type without a CRD.
+// definitionRows returns the columns of a type's CRD, or nil if the type has no CRD.
 func (l *RowLoader) definitionRows(ctx context.Context, r discovery.Resource) (Rows, error) {
 	if !strings.Contains(r.GVR.Group, ".") {
-		return nil, nil // the group of a CRD has a dot
+		return nil, nil // CRD groups contain a dot
 	}
 	definition, err := l.definitions(ctx, r.GVR.GroupResource())
 	switch {
@@ -45,24 +45,23 @@ func (l *RowLoader) definitionRows(ctx context.Context, r discovery.Resource) (R
 }
 
 const (
-	// timeout bounds the wait for all columns. It comes on top of --timeout, which may have been used up by
-	// another type than those that are printed.
+	// timeout bounds the wait for all columns. It is independent of --timeout, which can be used up by then.
 	timeout = 30 * time.Second
-	// parallel bounds the requests at a time.
+	// parallel bounds the concurrent requests.
 	parallel = 10
 )
 
-// RowLoader gets the rows of types.
+// RowLoader loads the row formatters of types.
 type RowLoader struct {
 	definitions Definitions
-	rest        rest.Interface // nil when the server is not asked to print
+	rest        rest.Interface // nil if the server is not asked for rows
 	namespace   string
 	selectors   metav1.ListOptions
 	errOut      io.Writer
 	names       map[schema.GroupVersionResource][]string
 }
 
-// Only says that of a type no other objects than those of these names will be shown.
+// Only limits the objects of a type that will be printed to these names.
 func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
 	if l.names == nil {
 		l.names = map[schema.GroupVersionResource][]string{}
@@ -70,8 +69,8 @@ func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
 	l.names[gvr] = names
 }
 
-// NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects
-// that will be shown; warnings go to errOut.
+// NewRowLoader returns a loader for a server. namespace (empty means all) and selectors select the objects
+// that will be printed. Warnings go to errOut.
 func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Definitions, namespace string,
 	selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
 	plain, err := NewPlainClient(config, httpClient)
@@ -82,13 +81,13 @@ func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Defi
 		errOut: errOut}, nil
 }
 
-// NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is
-// not asked to print.
+// NewDefinitionLoader returns a loader that knows only the columns of CRDs.
 func NewDefinitionLoader(definitions Definitions, errOut io.Writer) *RowLoader {
 	return &RowLoader{definitions: definitions, errOut: errOut}
 }
 
-// Load returns the rows of each type. A type whose columns cannot be had shows name and age, which is said.
+// Load returns the row formatter of each type. If the columns of a type cannot be read, it warns and returns
+// name and age.
 func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -96,7 +95,7 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
 	for i, r := range types {
-		// Each goroutine writes to its own place and ends with its requests, which end with ctx.
+		// Each goroutine writes to its own element and ends with its requests, which end with ctx.
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -117,14 +116,14 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	return rows
 }
 
-// selection is objects that are asked for together: those that selectors select, or one by its name.
+// selection is a request for objects: by selectors, or one object by name.
 type selection struct {
 	metav1.ListOptions
 	name string
 }
 
-// selections are what is asked for of the objects of a type that will be shown. Named ones are got where it
-// is known in which namespace they are, because who may get them may not always list them.
+// selections returns the requests for the printed objects of a type. Named objects are read with get if their
+// namespace is known, because the user can lack permission to list.
 func (l *RowLoader) selections(r discovery.Resource) []selection {
 	names, ok := l.names[r.GVR]
 	if !ok {
@@ -141,8 +140,8 @@ func (l *RowLoader) selections(r discovery.Resource) []selection {
 	return selections
 }
 
-// Defined returns the rows that the CRD of a type declares; nil where the server has to print the objects, as
-// those of a type without a CRD, or whose CRD may not be read.
+// Defined returns the columns of a type's CRD. It returns nil if the type has no CRD or the user cannot read
+// it.
 func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -158,8 +157,7 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
 		return rows, err
 	}
-	// Also for a type of a CRD that may not be read, as the tenants of a cluster may not: they get the cells,
-	// if not the paths behind them.
+	// Users without permission to read the CRD also get the server's rows, without the paths of the columns.
 	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selections(r))
 	if printed == nil || failed != nil {
 		return nil, errors.Join(err, failed)
@@ -168,14 +166,13 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error
 }
 
 const (
-	// acceptTable asks for a table, and takes what a server that makes none has to say.
+	// acceptTable requests a table and accepts other JSON from servers without tables.
 	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-	// pageSize bounds what is in memory of an answer at once.
+	// pageSize bounds the size of an answer.
 	pageSize = 500
 )
 
-// printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when
-// it cannot.
+// printedRowsOf requests the rows of the selected objects, or returns nil if the server prints no tables.
 func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
 	selections []selection) (Rows, error) {
 	var printed []ServerRow
@@ -185,7 +182,7 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 		for first := true; first || next != ""; first = false {
 			page, err := printedPage(ctx, client, r, namespace, selected, next)
 			if apierrors.IsNotFound(err) && selected.name != "" {
-				break // it is not shown
+				break // it is not printed
 			}
 			if err != nil {
 				return nil, err
@@ -209,7 +206,7 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 	return NewServerRows(definitions, printed), nil
 }
 
-// printedPage asks the server to print a page of objects, or one by its name; nil when it cannot.
+// printedPage requests a page of rows, or nil if the server prints no tables.
 func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
 	of selection, next string) (*metav1.Table, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
@@ -229,7 +226,7 @@ func printedPage(ctx context.Context, client rest.Interface, r discovery.Resourc
 	return readTable(body)
 }
 
-// bodyOf is what the server answered. Where it refused, Error reads its words, and Raw does not.
+// bodyOf returns the body of an answer. Only Error decodes the status of a refused request.
 func bodyOf(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -237,10 +234,10 @@ func bodyOf(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
-// readTable reads what a server printed; nil when it sent something else.
+// readTable decodes a table, or returns nil for other kinds.
 func readTable(body []byte) (*metav1.Table, error) {
 	table := &metav1.Table{}
-	// Unlike that of Go, this package keeps integers in cells.
+	// Unlike encoding/json, this package keeps integers in cells.
 	if err := utiljson.Unmarshal(body, table); err != nil {
 		return nil, fmt.Errorf("the server's table is no JSON: %w", err)
 	}
@@ -250,7 +247,7 @@ func readTable(body []byte) (*metav1.Table, error) {
 	return table, nil
 }
 
-// tableRequest requests the objects of a type in a namespace, or in all, as a table.
+// tableRequest requests a type as a table. An empty namespace means all.
 func tableRequest(client rest.Interface, of schema.GroupVersionResource, namespace string) *rest.Request {
 	path := "/apis/" + of.Group + "/" + of.Version
 	if of.Group == "" {
@@ -263,7 +260,7 @@ func tableRequest(client rest.Interface, of schema.GroupVersionResource, namespa
 	return request.Resource(of.Resource)
 }
 
-// namespaceOf returns the namespace to read a type in; empty for all.
+// namespaceOf returns the namespace to read a type in, or "" for all.
 func namespaceOf(r discovery.Resource, namespace string) string {
 	if r.Scope != discovery.Namespaced {
 		return ""
@@ -271,7 +268,7 @@ func namespaceOf(r discovery.Resource, namespace string) string {
 	return namespace
 }
 
-// rowKey returns the key of the object that a row shows.
+// rowKey returns the key of a row's object.
 func rowKey(row metav1.TableRow) (string, error) {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
@@ -283,11 +280,11 @@ func rowKey(row metav1.TableRow) (string, error) {
 	return object.Namespace + "/" + object.Name, nil
 }
 
-// columnPath is how the API server describes a column of a CRD that says nothing of itself.
+// columnPath starts the API server's description of a CRD column without a description.
 const columnPath = "Custom resource definition column (in JSONPath format): "
 
-// ServerColumns are the columns of a type of a CRD in the tables of the server, as far as those tell what
-// they show: the server describes by its path a column that has no description of its own.
+// ServerColumns returns the columns of a type from the server's table. It includes only columns whose
+// description contains their path.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
 	namespace string) ([]crd.Column, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit",
@@ -310,12 +307,12 @@ func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resou
 	return columns, nil
 }
 
-// NewPlainClient returns a client for any path, which reads what the server refuses with.
+// NewPlainClient returns a client for any path that can decode a Status.
 func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath = "/"
 	scheme := runtime.NewScheme()
-	// so that refusals are read, which are a Status
+	// to decode refusals
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)

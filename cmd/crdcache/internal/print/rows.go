@@ -14,29 +14,27 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// Rows say what the columns of a type are, and what an object shows in them.
+// RowFormatter defines the columns of a type and returns the cells of objects.
 type Rows interface {
-	// Definitions are the columns, of which the first is the name.
+	// Definitions returns the columns, starting with the name.
 	Definitions() []metav1.TableColumnDefinition
-	// Cells are those of one object, one for each column but for missing ones at the end; nil is an empty
-	// cell.
+	// Cells returns the cells of an object. Trailing cells can be missing. A nil cell is empty.
 	Cells(obj *unstructured.Unstructured) []any
-	// Values are Cells with dates as timestamps rather than ages, where those are known.
+	// Values returns Cells with timestamps instead of ages, if they are known.
 	Values(obj *unstructured.Unstructured) []any
-	// Sort puts keys in the order of the rows.
+	// Sort sorts keys in the order of the rows.
 	Sort(keys []string)
 }
 
-// nameColumn is the first of every table.
+// nameColumn is the first column of every table.
 var nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"}
 
-// crdRows has the columns of a CRD.
+// crdRows formats the columns of a CRD.
 type crdRows struct{ columns []column }
 
-// NewRows returns the rows of these columns of a CRD, or of the age alone when there are none.
+// NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
 func NewRows(columns []crd.Column) Rows { return crdRows{newColumns(columns)} }
 
-// Definitions implements Rows.
 func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 	definitions := []metav1.TableColumnDefinition{nameColumn}
 	for _, c := range r.columns {
@@ -46,7 +44,6 @@ func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-// Cells implements Rows.
 func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := make([]any, 0, 1+len(r.columns))
 	cells = append(cells, safe(obj.GetName()))
@@ -56,7 +53,6 @@ func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// Values implements Rows.
 func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	values := make([]any, 0, 1+len(r.columns))
 	values = append(values, safe(obj.GetName()))
@@ -66,25 +62,23 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	return values
 }
 
-// Sort implements Rows: the order is that of the API server's lists.
 func (r crdRows) Sort(keys []string) { SortKeys(keys) }
 
-// ServerRow is a row that an API server printed, with the key of its object ("namespace/name", or "name").
+// ServerRow is a row that an API server printed, with the key of its object.
 type ServerRow struct {
 	Key   string
 	Cells []any
 }
 
-// serverRows are what the API server printed.
+// serverRows are rows that the API server printed.
 type serverRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       map[string][]any
 	places      map[string]int
 }
 
-// NewServerRows returns the rows that an API server printed, in its order: of some types it prints rows in
-// another order than it lists objects. An object that it did not print, for it is newer, comes last and shows
-// its name alone.
+// NewServerRows returns the formatter for rows that the API server printed, in the server's order. Newer
+// objects without a row come last and show only their name.
 func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) Rows {
 	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
 	for i, row := range printed {
@@ -96,7 +90,6 @@ func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerR
 	return r
 }
 
-// Sort implements Rows.
 func (r serverRows) Sort(keys []string) {
 	place := func(key string) int {
 		if i, ok := r.places[key]; ok {
@@ -107,13 +100,11 @@ func (r serverRows) Sort(keys []string) {
 	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(place(a)-place(b), strings.Compare(a, b)) })
 }
 
-// Definitions implements Rows.
 func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
 
-// Cells implements Rows.
 func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	if cells, ok := r.cells[keyOf(obj)]; ok {
-		return cells // some types have fewer than there are columns
+		return cells // some types have fewer cells than columns
 	}
 	cells := make([]any, len(r.definitions))
 	if len(cells) > 0 {
@@ -122,25 +113,23 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// Values implements Rows: the server prints ages only.
+// Values implements RowFormatter. The server prints ages only.
 func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
 
-// printedRows are rows that came with the objects.
+// printedRows formats rows that came with the objects.
 type printedRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       func(*unstructured.Unstructured) []any
 }
 
-// NewPrintedRows returns rows whose cells come from somebody who printed each object.
+// NewPrintedRows returns the formatter for rows that come with the objects.
 func NewPrintedRows(definitions []metav1.TableColumnDefinition,
 	cells func(*unstructured.Unstructured) []any) Rows {
 	return printedRows{definitions, cells}
 }
 
-// Definitions implements Rows.
 func (r printedRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
 
-// Cells implements Rows.
 func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := slices.Clone(r.cells(obj))
 	for i, cell := range cells {
@@ -149,20 +138,19 @@ func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// Values implements Rows: ages are all that is there.
+// Values implements RowFormatter. Only ages are known.
 func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
 
-// Sort implements Rows.
 func (r printedRows) Sort(keys []string) { SortKeys(keys) }
 
-// labelled are rows with columns for labels after those of the type.
+// labelled adds columns for labels.
 type labelled struct {
 	Rows
 	columns []string
-	all     bool // another column, with all labels
+	all     bool // a column with all labels
 }
 
-// Rows adds to the columns of a type those for labels.
+// Rows adds the label columns to rows.
 func (s Style) Rows(rows Rows) Rows {
 	if len(s.LabelColumns) == 0 && !s.ShowLabels {
 		return rows
@@ -170,8 +158,8 @@ func (s Style) Rows(rows Rows) Rows {
 	return labelled{rows, s.LabelColumns, s.ShowLabels}
 }
 
-// Definitions implements output.Rows. Headers are the last parts of the names of labels, as kubectl get has
-// them.
+// Definitions implements RowFormatter. As in kubectl, the header is the part of the label's name after the
+// slash.
 func (l labelled) Definitions() []metav1.TableColumnDefinition {
 	definitions := append([]metav1.TableColumnDefinition(nil), l.Rows.Definitions()...)
 	for _, name := range l.columns {
@@ -185,13 +173,10 @@ func (l labelled) Definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-// Cells implements output.Rows.
 func (l labelled) Cells(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Cells(obj), obj) }
 
-// Values implements output.Rows.
 func (l labelled) Values(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Values(obj), obj) }
 
-// add appends the labels of an object to its cells.
 func (l labelled) add(cells []any, obj *unstructured.Unstructured) []any {
 	cells = append([]any(nil), cells...)
 	for len(cells) < len(l.Rows.Definitions()) {
@@ -207,10 +192,9 @@ func (l labelled) add(cells []any, obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// column is a printer column whose cells are safe to show on a terminal.
+// column is a printer column whose cells are safe for a terminal.
 type column struct{ printcolumn.Column }
 
-// newColumns parses the paths.
 func newColumns(declared []crd.Column) []column {
 	definitions := make([]printcolumn.Definition, len(declared))
 	for i, c := range declared {
@@ -223,10 +207,10 @@ func newColumns(declared []crd.Column) []column {
 	return columns
 }
 
-// cell is what the API server puts into the column for obj, nil where there is nothing.
+// cell returns the cell that the API server prints for obj, or nil.
 func (c column) cell(obj *unstructured.Unstructured) any { return safe(c.Cell(obj.Object)) }
 
-// value is cell, with dates as the object has them.
+// value returns the cell with dates instead of ages.
 func (c column) value(obj *unstructured.Unstructured) any { return safe(c.Value(obj.Object)) }
 
 func safe(cell any) any {
@@ -236,9 +220,8 @@ func safe(cell any) any {
 	return printcolumn.Decoded(cell)
 }
 
-// printable replaces the control characters that the table printer lets through to the terminal: among
-// them is one that starts escape sequences as ESC does. The printer itself shows ESC, cuts at line breaks and
-// takes tabs for the ends of cells, as kubectl does.
+// printable replaces the control characters that the table printer does not handle, such as CSI. The printer
+// itself shows ESC as text, cuts at line breaks and ends cells at tabs, as in kubectl.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\x1b\n\r\f\v\t", r) {

@@ -11,36 +11,35 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// bufferSize is large enough that writing is no part of the cost.
+// bufferSize makes the cost of write calls negligible.
 const bufferSize = 1 << 16
 
 // Section is the objects of one type.
 type Section struct {
 	Resource discovery.Resource
-	// Empty says that there are no objects, where that is known before they are read.
+	// Empty is set if it is known that there are no objects.
 	Empty bool
-	// Rows are what a table shows; nil: what the Loader finds.
+	// Rows formats the rows of a table. Nil means the loader's.
 	Rows Rows
-	// Each passes the objects to the writer, in the order of Writer.Sort where it has no order of its own.
+	// Each passes the objects to the writer. Without an order of its own it uses Writer.Sort.
 	Each func(w *Writer) error
 }
 
-// SectionOptions say how sections are printed.
+// SectionOptions configure the output of sections.
 type SectionOptions struct {
 	genericiooptions.IOStreams
 	Style
-	// Namespace is the requested namespace; empty for all.
+	// Namespace is the requested namespace. Empty means all.
 	Namespace string
-	// Loader finds the columns of tables.
+	// Loader loads the columns of tables.
 	Loader *RowLoader
-	// One says that there is one object, which was requested by its name.
+	// SingleObject is set for a single named object.
 	One bool
-	// Silent suppresses the notice that there are no objects.
+	// OmitEmptyMessage suppresses "No resources found".
 	Silent bool
 }
 
-// Sections writes all sections to stdout. Without objects it writes a notice to stderr, unless a list shows
-// that.
+// Sections writes all sections to stdout. For tables without objects it writes a message to stderr.
 func Sections(ctx context.Context, sections []Section, options SectionOptions) error {
 	p := &sectionPrinter{SectionOptions: options, ctx: ctx, out: bufio.NewWriterSize(options.Out, bufferSize)}
 	var err error
@@ -49,7 +48,7 @@ func Sections(ctx context.Context, sections []Section, options SectionOptions) e
 	} else {
 		err = p.list(sections)
 	}
-	// Also before an error: no line shall end in the middle.
+	// Also after an error, so that the last line is complete.
 	if flushed := p.flush(); err == nil {
 		err = flushed
 	}
@@ -93,8 +92,8 @@ func (p *sectionPrinter) section(s Section, rows Rows, printer Printer) error {
 	return s.Each(&Writer{sectionPrinter: p, of: s.Resource, rows: rows, printer: printer})
 }
 
-// tables writes a table for each type that has objects, with an empty line between two that have headers. CSV
-// is one table of all types, because its readers expect one header.
+// tables writes a table for each type with objects, separated by empty lines if the tables have headers. CSV
+// is one table for all types, because readers expect one header.
 func (p *sectionPrinter) tables(sections []Section) error {
 	filled := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
 	rows, newTable := p.load(filled), p.newTable
@@ -119,7 +118,7 @@ func (p *sectionPrinter) tables(sections []Section) error {
 	return nil
 }
 
-// load returns the rows of each section.
+// load returns the row formatters of the sections.
 func (p *sectionPrinter) load(sections []Section) []Rows {
 	var missing []discovery.Resource
 	for _, s := range sections {
@@ -140,7 +139,7 @@ func (p *sectionPrinter) newTable(r discovery.Resource, rows Rows, withKind bool
 	return NewTypeTable(p.out, rows, p.Table(r, p.Namespace, withKind))
 }
 
-// newCSV returns the func that makes the printers of types with a common header.
+// newCSV returns a constructor of printers that share one header.
 func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) func(discovery.Resource, Rows,
 	bool) Printer {
 	types := make([]csvType, len(sections))
@@ -155,7 +154,7 @@ func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) 
 	}
 }
 
-// sayEmpty writes to stderr, as kubectl does, that there are no objects.
+// printEmpty writes kubectl's message for no objects to stderr.
 func (p *sectionPrinter) sayEmpty(sections []Section) {
 	for _, s := range sections {
 		if p.Namespace != "" && s.Resource.Scope == discovery.Namespaced {

@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestPrintEndsLines: what was printed before an error is written to the end of its line.
+// TestPrintEndsLines completes the last line before an error.
 func TestPrintEndsLines(t *testing.T) {
-	const objects = 1000 // more than the buffer takes
+	const objects = 1000 // more than the buffer
 	broken := errors.New("interrupted")
 	for _, name := range []string{"name", "jsonl"} {
 		format, err := ParseFormat(name)
@@ -44,7 +44,7 @@ func TestPrintEndsLines(t *testing.T) {
 	}
 }
 
-// TestNamesNeedKeysOnly prints names without any JSON.
+// TestNamesNeedKeysOnly prints names without JSON.
 func TestNamesNeedKeysOnly(t *testing.T) {
 	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com",
 		Kind: "Gizmo"}}, Each: func(w *Writer) error {

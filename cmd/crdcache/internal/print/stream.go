@@ -10,21 +10,19 @@ import (
 	"github.com/moby/term"
 )
 
-// Stream is an output of the program. It remembers the first error, for callers that cannot return it. If a
-// person sees what is written, what would steer the terminal is replaced, but for line breaks and tabs:
-// objects may hold anything. It may be used by several goroutines.
+// Stream is stdout or stderr. It keeps the first error for callers that cannot return it. On a terminal it
+// replaces control characters except line breaks and tabs. It is safe for concurrent use.
 type Stream struct {
 	w        io.Writer
 	terminal bool
 
 	mu     sync.Mutex
 	err    error
-	held   []byte // the beginning of a character, whose rest is yet to come
+	held   []byte // the start of a character that is not complete yet
 	buffer []byte
-	status bool // a line is shown that goes away with the next text
+	status bool // a status line is shown
 }
 
-// NewStream returns a stream to w.
 func NewStream(w io.Writer) *Stream {
 	file, ok := w.(*os.File)
 	return &Stream{w: w, terminal: ok && term.IsTerminal(file.Fd())}
@@ -40,7 +38,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 	if s.status {
 		s.status = false
-		_ = s.write([]byte(clearLine)) // what comes now fails the same way
+		_ = s.write([]byte(clearLine)) // the next write fails with the same error
 	}
 	if err := s.write(safe); err != nil {
 		return 0, err
@@ -48,14 +46,14 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Err is the first error of writing.
+// Err returns the first write error.
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// write passes p on; it is called with mu held.
+// write writes p. The caller must hold mu.
 func (s *Stream) write(p []byte) error {
 	_, err := s.w.Write(p)
 	if s.err == nil {
@@ -64,8 +62,8 @@ func (s *Stream) write(p []byte) error {
 	return err
 }
 
-// visible replaces control characters and what is no character; it is called with mu held. Its result holds
-// until the next call.
+// visible replaces control characters and invalid UTF-8. The caller must hold mu. The result is valid until
+// the next call.
 func (s *Stream) visible(p []byte) []byte {
 	rest := append(s.held, p...)
 	out := s.buffer[:0]
@@ -80,7 +78,7 @@ func (s *Stream) visible(p []byte) []byte {
 	return out
 }
 
-// WriteControl writes text with control characters of our own.
+// WriteControl writes text with our control sequences.
 func WriteControl(w io.Writer, text string) error {
 	s, ok := w.(*Stream)
 	if !ok {
@@ -92,12 +90,11 @@ func WriteControl(w io.Writer, text string) error {
 	return s.write([]byte(text))
 }
 
-// clearLine goes back to the beginning of the line and empties it.
+// clearLine clears the current line.
 const clearLine = "\r\x1b[K"
 
-// WriteStatus shows one line, cut to the width of the terminal, which the next one replaces, and any other
-// text: so that a warning does not come to stand behind it. An empty text takes it away. Where control
-// characters mean nothing it does nothing.
+// WriteStatus shows one line, cut to the width of the terminal. The next status or any other text replaces
+// it, and an empty text removes it. It does nothing without a terminal with control sequences.
 func WriteStatus(w io.Writer, text string) {
 	s, ok := w.(*Stream)
 	if !ok || !Controllable(s) {
@@ -107,7 +104,7 @@ func WriteStatus(w io.Writer, text string) {
 	defer s.mu.Unlock()
 	switch {
 	case text != "":
-		// Of the last column terminals have different ideas.
+		// Terminals differ in their treatment of the last column.
 		_ = s.write([]byte(clearLine + Cut(Printable(text), s.width()-1)))
 	case s.status:
 		_ = s.write([]byte(clearLine))
@@ -115,10 +112,10 @@ func WriteStatus(w io.Writer, text string) {
 	s.status = text != ""
 }
 
-// defaultWidth is that of a terminal that does not tell.
+// defaultWidth is used for a terminal of unknown width.
 const defaultWidth = 80
 
-// width is how many columns the terminal has at this moment.
+// width returns the current number of columns.
 func (s *Stream) width() int {
 	if file, ok := s.w.(*os.File); ok {
 		if size, err := term.GetWinsize(file.Fd()); err == nil && size.Width > 0 {
@@ -128,19 +125,19 @@ func (s *Stream) width() int {
 	return defaultWidth
 }
 
-// Controllable reports whether w is a terminal that takes control sequences.
+// Controllable reports whether w is a terminal with control sequences.
 func Controllable(w io.Writer) bool {
 	kind := os.Getenv("TERM")
 	return IsTerminal(w) && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
 }
 
-// IsTerminal reports whether a person sees what is written.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	s, ok := w.(*Stream)
 	return ok && s.terminal
 }
 
-// IsPipe reports whether another program reads what is written, while it is written.
+// IsPipe reports whether w is a pipe or socket to another program.
 func IsPipe(w io.Writer) bool {
 	file := File(w)
 	if file == nil {
@@ -150,7 +147,7 @@ func IsPipe(w io.Writer) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// File is the file that w writes to; nil where it is none.
+// File returns the file that w writes to, or nil.
 func File(w io.Writer) *os.File {
 	s, ok := w.(*Stream)
 	if !ok {

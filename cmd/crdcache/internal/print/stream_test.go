@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStreamOnTerminal: nothing but text reaches a terminal, in whatever pieces it is written.
+// TestStreamOnTerminal replaces control characters, however the text is split.
 func TestStreamOnTerminal(t *testing.T) {
 	const hostile = "a\x1b[2J\tb\u009b31mé→█\x07\xff\r\x7fc\n"
 	const want = "a\ufffd[2J\tb\ufffd31mé→█\ufffd\ufffd\ufffd\ufffdc\n"
@@ -25,7 +25,7 @@ func TestStreamOnTerminal(t *testing.T) {
 	}
 }
 
-// TestStreamToFile: what nobody looks at is written as it is, and so is what we put there ourselves.
+// TestStreamToFile writes text and our control sequences unchanged.
 func TestStreamToFile(t *testing.T) {
 	var out bytes.Buffer
 	file := NewStream(&out)

@@ -15,24 +15,23 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Style is in which format objects are printed, and what tables show besides the columns of the type.
+// Style is the output format and the additional columns of tables.
 type Style struct {
 	Format     Format
 	NoHeaders  bool
 	ShowKind   bool
 	ShowLabels bool
-	// LabelColumns are labels that have columns of their own.
+	// LabelColumns are labels with their own columns.
 	LabelColumns []string
 }
 
-// StyleFlags are the flags that say so. Those that kubectl get has too are called the same.
+// StyleFlags are kubectl get's flags for the output.
 type StyleFlags struct {
 	output            string
 	style             Style
 	showManagedFields bool
 }
 
-// Add adds the flags.
 func (f *StyleFlags) Add(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", Table, "Output format: "+FormatList()+".")
 	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
@@ -45,15 +44,15 @@ func (f *StyleFlags) Add(set *pflag.FlagSet) {
 		"Keep metadata.managedFields in json and yaml output.")
 }
 
-// Output is the format as it was given.
+// Output returns the value of --output.
 func (f *StyleFlags) Output() string { return f.output }
 
-// Complete makes the shell complete the flags.
+// Complete registers shell completion of the flags.
 func (f *StyleFlags) Complete(cmd *cobra.Command) {
 	CompleteWords(cmd, "output", Formats())
 }
 
-// Style checks the flags.
+// Style validates the flags.
 func (f *StyleFlags) Style() (Style, error) {
 	style := f.style
 	var err error
@@ -77,7 +76,7 @@ func (f *StyleFlags) Style() (Style, error) {
 	return style, exit.Usagef("--%s goes with tables: leave out --output, or give wide", name)
 }
 
-// Cached is how objects have to be cached to be printed.
+// Cached returns the informer options that the output needs.
 func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
 	if f.showManagedFields {
 		return dynamicinformer.ResourceOptions{}
@@ -85,8 +84,8 @@ func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
 	return dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}
 }
 
-// Table says how to print the objects of a type that are in one namespace, or in all if that is empty;
-// withKind is for types that are shown with others.
+// Table returns the table options of a type. An empty namespace means all. withKind is set if several types
+// are printed.
 func (s Style) Table(r discovery.Resource, namespace string, withKind bool) printers.PrintOptions {
 	return printers.PrintOptions{
 		NoHeaders:     s.NoHeaders,
@@ -97,7 +96,7 @@ func (s Style) Table(r discovery.Resource, namespace string, withKind bool) prin
 	}
 }
 
-// The formats. Those from CustomColumns on take an argument after "=", as with kubectl.
+// Output formats. The formats from CustomColumns on have an argument after "=", as in kubectl.
 const (
 	Table             = "table"
 	Wide              = "wide"
@@ -123,7 +122,7 @@ var (
 	}
 )
 
-// aliases are names that kubectl has, too.
+// aliases are kubectl's alternative names.
 var aliases = map[string]string{"template": GoTemplate, "templatefile": GoTemplateFile}
 
 // Format is a format with its argument.
@@ -132,7 +131,7 @@ type Format struct {
 	Argument string
 }
 
-// ParseFormat reads the value of --output, and checks the argument as well.
+// ParseFormat parses and validates the value of --output.
 func ParseFormat(text string) (Format, error) {
 	name, argument, has := strings.Cut(text, "=")
 	if meant, ok := aliases[name]; ok {
@@ -157,7 +156,7 @@ func ParseFormat(text string) (Format, error) {
 	return Format{}, fmt.Errorf("there is no output format %q; use one of %s", text, FormatList())
 }
 
-// Formats are all formats, those with an argument with "=...".
+// Formats returns all formats. The formats with an argument end in "=...".
 func Formats() []string {
 	all := slices.Clone(plainFormats)
 	for _, name := range argumentFormats {
@@ -166,10 +165,10 @@ func Formats() []string {
 	return all
 }
 
-// FormatList names all formats in one line, for help.
+// FormatList returns all formats in one line, for help.
 func FormatList() string { return strings.Join(Formats(), ", ") }
 
-// exampleOf shows how to give an argument.
+// exampleOf returns an example of a format with an argument.
 func exampleOf(name string) string {
 	switch name {
 	case CustomColumns:
@@ -182,11 +181,10 @@ func exampleOf(name string) string {
 	return name + "='{.items[*].metadata.name}'"
 }
 
-// IsTable reports whether rows with columns of the type are printed.
+// IsTable reports whether the format prints the columns of the type.
 func (f Format) IsTable() bool { return f.Name == Table || f.Name == Wide || f.Name == CSV }
 
-// Flows reports whether objects can be printed as they come. The others make one document of all of them,
-// which is whole or wrong.
+// Streams reports whether objects can be printed before all are read. The other formats are one document.
 func (f Format) Flows() bool {
 	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
 }

@@ -13,14 +13,14 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// tabWriter is what the table printer of cli-runtime writes to.
+// tabWriter is the writer that cli-runtime's table printer needs.
 type tabWriter interface {
 	io.Writer
 	Flush() error
 }
 
-// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Flush or Close,
-// because the widths of the columns depend on all of them.
+// TypeTable prints a table of one type, as kubectl get does. It buffers only the cells, because the column
+// widths depend on all of them.
 type TypeTable struct {
 	columns tabWriter
 	options printers.PrintOptions
@@ -28,7 +28,6 @@ type TypeTable struct {
 	table   metav1.Table
 }
 
-// NewTypeTable returns a table with these rows.
 func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTable {
 	t := &TypeTable{columns: printers.GetNewTabWriter(w), options: options, rows: rows}
 	t.table.ColumnDefinitions = rows.Definitions()
@@ -47,7 +46,7 @@ func (t *TypeTable) Print(o Object) error {
 	return nil
 }
 
-// identity is the part of an object that the table printer looks at.
+// identity returns the part of an object that the table printer reads.
 func (t *TypeTable) identity(obj *unstructured.Unstructured) runtime.Object {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetName(obj.GetName())
@@ -55,12 +54,12 @@ func (t *TypeTable) identity(obj *unstructured.Unstructured) runtime.Object {
 	return m
 }
 
-// Flush implements flusher. No column becomes narrower afterwards, as in kubectl get --watch.
+// Flush implements flusher. Columns do not become narrower afterwards, as in kubectl get --watch.
 func (t *TypeTable) Flush() error {
 	if len(t.table.Rows) == 0 {
 		return nil
 	}
-	part := t.table // printing adds columns to it
+	part := t.table // printing appends columns to it
 	if err := printers.NewTablePrinter(t.options).PrintObj(&part, t.columns); err != nil {
 		return err
 	}
@@ -68,29 +67,28 @@ func (t *TypeTable) Flush() error {
 	return t.columns.Flush()
 }
 
-// Close implements Printer: it writes the table, or nothing when it has no rows.
+// Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
-// csvType is a type of which objects are printed as comma-separated values.
+// csvType is a type that is printed as CSV.
 type csvType struct {
 	Rows Rows
-	// Kind is what the column of kinds shows.
+	// Kind is the value of the kind column.
 	Kind string
 }
 
-// csvTable prints the columns of types, those of wide tables included, as comma-separated values. Dates are
-// timestamps rather than ages, and what is missing is empty. Several types share one header, which has each
-// of their columns once.
+// csvTable prints all columns of the types, including those of wide tables, as CSV. Dates are timestamps and
+// missing values are empty. Several types share one header with each distinct column once.
 type csvTable struct {
 	w                       *csv.Writer
 	withNamespace, withKind bool
 	header                  []string
-	// headed says that the header is written, or not wanted.
+	// headed is set if the header is written or suppressed.
 	headed bool
-	names  []string // of the columns of the types
+	names  []string // of the columns of all types
 }
 
-// newCSV returns the table of all objects of types. Without any object there is no header either.
+// newCSV returns a table of the objects of types. Without objects it prints no header.
 func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders bool) *csvTable {
 	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind, headed: noHeaders}
 	for _, one := range types {
@@ -106,13 +104,13 @@ func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders boo
 	return t
 }
 
-// of returns the printer of the objects of one of the types.
+// of returns the printer of the objects of one type.
 func (t *csvTable) of(one csvType) Printer {
 	return &csvRows{csvTable: t, csvType: one, places: t.places(one.Rows)}
 }
 
-// places tells for each column of a type which of the table it is, and adds those that the table does not
-// have. A type may have two columns of one name.
+// columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
+// with one name.
 func (t *csvTable) places(rows Rows) []int {
 	var places []int
 	for _, definition := range rows.Definitions() {
@@ -133,10 +131,9 @@ func (t *csvTable) places(rows Rows) []int {
 type csvRows struct {
 	*csvTable
 	csvType
-	places []int // of its columns among those of the table
+	places []int // in the table's columns
 }
 
-// Print implements Printer.
 func (p *csvRows) Print(o Object) error {
 	obj, err := o.decode()
 	if err != nil {
@@ -164,11 +161,9 @@ func (p *csvRows) Print(o Object) error {
 	return p.w.Write(append(row, cells...))
 }
 
-// Flush implements flusher.
 func (p *csvRows) Flush() error {
 	p.w.Flush()
 	return p.w.Error()
 }
 
-// Close implements Printer.
 func (p *csvRows) Close() error { return p.Flush() }

@@ -10,14 +10,14 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// templatePrinter evaluates a jsonpath or a Go template, or another printer of cli-runtime's, on the v1 List
-// of all objects, as kubectl does. It has to keep all objects for that, unlike the other printers.
+// templatePrinter evaluates a JSONPath, a Go template or another cli-runtime printer on the v1 List of all
+// objects, as kubectl does. Unlike the other printers it holds all objects in memory.
 type templatePrinter struct {
 	w       io.Writer
 	printer printers.ResourcePrinter
 	list    unstructured.UnstructuredList
-	single  bool // evaluate on each object instead, and end the line
-	open    bool // do not end it, as kubectl does of one object
+	single  bool // evaluates each object instead and ends the line
+	open    bool // does not end the line, as kubectl for one object
 }
 
 func newTemplate(format Format, w io.Writer, form Form) (*templatePrinter, error) {
@@ -25,7 +25,7 @@ func newTemplate(format Format, w io.Writer, form Form) (*templatePrinter, error
 	if err != nil {
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
-	// A KYAML document has its own end.
+	// A KYAML document ends its last line.
 	p := &templatePrinter{w: w, printer: printer, single: form != List, open: form == One ||
 		format.Name == KYAML}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1",
@@ -33,7 +33,7 @@ func newTemplate(format Format, w io.Writer, form Form) (*templatePrinter, error
 	return p, nil
 }
 
-// parseTemplate returns the printer of KYAML, a jsonpath or a Go template. Missing keys are no error.
+// parseTemplate returns the printer of a format. Missing keys are not errors.
 func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 	if format.Name == KYAML {
 		return &kyamlPrinter{}, nil
@@ -62,7 +62,7 @@ func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 	return printer, nil
 }
 
-// maxTemplate bounds a file with a template, so that one without an end does no harm.
+// maxTemplate bounds the size of a template file.
 const maxTemplate = 1 << 20
 
 func readTemplate(name string) (string, error) {
@@ -109,8 +109,7 @@ func (p *templatePrinter) Close() error {
 	return nil
 }
 
-// evaluate prints an object, or the list. Some templates make the library panic, as {range .absent}{[*]}
-// does.
+// evaluate prints an object or the list. Some templates, such as {range .absent}{[*]}, panic in the library.
 func (p *templatePrinter) evaluate(obj runtime.Object) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

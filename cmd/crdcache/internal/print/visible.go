@@ -11,10 +11,10 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// Printable replaces everything in text that a terminal would act on, line breaks included.
+// Printable replaces all characters that control a terminal, including line breaks.
 func Printable(text string) string { return strings.Map(Visible, text) }
 
-// Visible replaces a character that a terminal would act on.
+// Visible replaces a character that controls a terminal.
 func Visible(r rune) rune {
 	if steers(r) {
 		return replacement()
@@ -22,9 +22,8 @@ func Visible(r rune) rune {
 	return r
 }
 
-// steers reports whether a terminal does something else with r than to show it. Besides control characters
-// these are the ones that begin and end another line, or that turn the direction of all that follows: with
-// them a name shows as another one, and the columns of a table change places.
+// isControl reports whether r is a control character, a Unicode line separator, or a bidirectional control.
+// With the last a name can look like another name, and columns can change places.
 func steers(r rune) bool {
 	switch {
 	case unicode.IsControl(r):
@@ -35,7 +34,7 @@ func steers(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// replacement is shown in place of a character that is not.
+// replacement returns the character that replaces control characters.
 func replacement() rune {
 	if Unicode() {
 		return unicode.ReplacementChar
@@ -43,15 +42,15 @@ func replacement() rune {
 	return '?'
 }
 
-// MaxLine bounds a line in runes: what a server or a file says may be a whole web page.
+// MaxLine is the maximum length of a line in runes. Servers and files can return whole web pages.
 const MaxLine = 2000
 
-// Line makes text a part of a line that is safe to show on a terminal, and not too long.
+// Line returns text as one line of limited length without control characters.
 func Line(text string) string {
 	return Cut(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
 }
 
-// Cut shortens text to so many characters, of which the last ones then tell that there was more.
+// Cut shortens text to most characters. Cut text ends with an ellipsis.
 func Cut(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text
@@ -67,11 +66,10 @@ func Cut(text string, most int) string {
 	return text
 }
 
-// Unicode reports whether the locale says that characters beyond ASCII can be shown. Without any locale they
-// are taken to be fine: few terminals are left where they are not, and many containers set none. It is for
-// characters of our own; data is passed on as it is.
+// Unicode reports whether the locale supports UTF-8. Without a locale it returns true, because many
+// containers set none. It applies to our own symbols, not to data.
 func Unicode() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first that is set counts
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first set variable decides
 		if locale := os.Getenv(name); locale != "" {
 			charset := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(locale))
 			return strings.Contains(charset, "utf8")
@@ -80,7 +78,7 @@ func Unicode() bool {
 	return true
 }
 
-// Symbol is a character of our own: this one, or what stands for it where the locale has ASCII alone.
+// Symbol returns a symbol, or its ASCII replacement if the locale requires it.
 func Symbol(unicode, ascii string) string {
 	if Unicode() {
 		return unicode
@@ -88,10 +86,10 @@ func Symbol(unicode, ascii string) string {
 	return ascii
 }
 
-// Ellipsis stands for what was left out.
+// Ellipsis marks omitted text.
 func Ellipsis() string { return Symbol("…", "...") }
 
-// OneOf checks a flag that takes one of a few words.
+// OneOf validates a flag with a fixed set of values.
 func OneOf(what, given string, words []string) error {
 	for _, word := range words {
 		if word == given {
@@ -101,8 +99,7 @@ func OneOf(what, given string, words []string) error {
 	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
 }
 
-// CompleteWords makes the shell complete a flag that takes one of a few words; of those that end with "=..."
-// an argument is to follow.
+// CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.
 func CompleteWords(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag,
 		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {

@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// ErrHungUp is the end of a command whose output nobody reads any more.
+// ErrHungUp is the cause of a context that ends because the reader closed the output.
 var ErrHungUp = errors.New("the reader of the output is gone")
 
-// WriteHungUp ends a command whose output nobody reads any more as any writing to a closed pipe does: in
-// silence, by a signal, where there are such.
+// WriteHungUp writes to the closed pipe, so that the process ends silently by SIGPIPE where that exists.
 func WriteHungUp(w io.Writer) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
@@ -19,8 +18,7 @@ func WriteHungUp(w io.Writer) error {
 	return nil
 }
 
-// WhileRead returns a context that ends with ctx, with the returned func, and as soon as nobody can read any
-// more what is written to w. The cause is ErrHungUp then.
+// WhileRead returns a context that also ends, with the cause ErrHungUp, when the reader closes the output.
 func WhileRead(ctx context.Context, w io.Writer) (context.Context, context.CancelFunc) {
 	reading, end := context.WithCancelCause(ctx)
 	file := File(w)

@@ -31,7 +31,6 @@ const (
 	yamlNext  = "---\n"
 )
 
-// Print implements Printer.
 func (p *yamlPrinter) Print(o Object) error {
 	text, ok := append(p.buffer[:0], p.separator()...), false
 	if !p.alone {
@@ -53,8 +52,8 @@ func (p *yamlPrinter) Print(o Object) error {
 	return err
 }
 
-// marshal returns an object as a document or as an item of a list. In a sequence of one it has the line
-// breaks that it has in the list.
+// marshal returns an object as a document or as a list item. A sequence of one item has the line breaks of a
+// list.
 func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
 	if p.alone {
 		return MarshalYAML(object)
@@ -73,7 +72,6 @@ func (p *yamlPrinter) separator() string {
 	return yamlHead
 }
 
-// Close implements Printer.
 func (p *yamlPrinter) Close() error {
 	end := yamlTail
 	switch {
@@ -86,10 +84,9 @@ func (p *yamlPrinter) Close() error {
 	return err
 }
 
-// MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has
-// some characters mean something, or nothing, that are letters to JSON. Those come out as escapes then. Nor
-// does YAML read keys of more than 1024 characters where JSON has them; with those, the object is written
-// without a detour over JSON.
+// MarshalYAML is yaml.Marshal for all objects. yaml.Marshal parses JSON as YAML and fails for some characters
+// and for keys of more than 1024 characters. MarshalYAML escapes these characters and does not convert long
+// keys through JSON.
 func MarshalYAML(value any) ([]byte, error) {
 	text, err := yaml.Marshal(value)
 	if err == nil {
@@ -109,7 +106,7 @@ func MarshalYAML(value any) ([]byte, error) {
 	return goyaml.Marshal(decoded)
 }
 
-// escapeUnprintable escapes characters of JSON that YAML reads in another way. In JSON they only stand in
+// escapeUnprintable escapes characters that YAML reads differently from JSON. In JSON they occur only in
 // strings.
 func escapeUnprintable(text []byte) []byte {
 	var out []byte
@@ -123,11 +120,9 @@ func escapeUnprintable(text []byte) []byte {
 	return out
 }
 
-// kyamlPrinter is cli-runtime's printer of KYAML, which fails as its YAML does for some of what objects can
-// hold. Those characters come out as escapes.
+// kyamlPrinter is cli-runtime's KYAML printer with the same workaround.
 type kyamlPrinter struct{ printers.KYAMLPrinter }
 
-// PrintObj implements printers.ResourcePrinter.
 func (p *kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
 	var text bytes.Buffer
 	if err := p.KYAMLPrinter.PrintObj(object, &text); err != nil {

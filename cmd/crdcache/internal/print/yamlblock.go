@@ -10,27 +10,26 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// yamlWriter writes a JSON document, known to be valid, as sigs.k8s.io/yaml writes what decoding it gives. It
-// does so without decoding where that is simple: keys in an order that JSON and YAML agree on, none twice,
-// integers, and text that fits on a line or folds at its spaces. For a string that may need quotes it asks
-// the library.
+// yamlWriter writes a valid JSON document as sigs.k8s.io/yaml would, without decoding it. It supports keys
+// that JSON and YAML sort equally, integers, and plain text. For strings that can need quotes it calls the
+// library.
 type yamlWriter struct {
 	raw    []byte
 	at     int
 	out    []byte
-	line   int // where the line at hand begins in out
+	line   int // offset in out at which the current line starts
 	broken bool
 	quotes quotes
 }
 
-// quotes remembers how the library wrote strings, most of which come again and again.
+// quotes caches the library's output for strings.
 type quotes map[string]string
 
-// maxQuotes bounds the memory for that.
+// maxQuotes bounds the cache.
 const maxQuotes = 4096
 
-// appendYAMLItem appends raw as an item of a list at the margin, or returns false (and dst as it was) when it
-// has to be decoded for that.
+// appendYAMLItem appends raw as a list item without indentation. It returns false, and dst unchanged, if raw
+// must be decoded.
 func appendYAMLItem(dst, raw []byte, known quotes) ([]byte, bool) {
 	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: known}
 	w.write("- ")
@@ -70,11 +69,11 @@ func (w *yamlWriter) take(c byte) bool {
 	return true
 }
 
-// maxDepth is far beyond what API servers accept, and keeps the recursion small.
+// maxDepth bounds the recursion far above the API server's limit.
 const maxDepth = 1000
 
-// node writes what is at hand as the content of an item, whose dash is written: indent is the column of its
-// content. The line is ended.
+// node writes the next value as the content of a list item after its dash. indent is the column of the
+// content. It ends the line.
 func (w *yamlWriter) node(indent int, inItem bool) {
 	if w.broken || indent > 2*maxDepth {
 		w.broken = true
@@ -91,7 +90,7 @@ func (w *yamlWriter) node(indent int, inItem bool) {
 	}
 }
 
-// mapping writes a map; its first key goes on the line at hand when that is the line of an item's dash.
+// mapping writes a map. In a list item the first key follows the dash.
 func (w *yamlWriter) mapping(indent int, inItem bool) {
 	w.at++
 	if w.take('}') {
@@ -123,10 +122,10 @@ func (w *yamlWriter) mapping(indent int, inItem bool) {
 	w.broken = w.broken || !w.take('}')
 }
 
-// maxSimpleKey keeps away from the length at which keys are written in another way.
+// maxSimpleKey is below the length from which YAML writes keys differently.
 const maxSimpleKey = 100
 
-// value writes the value of a key in a map at indent.
+// value writes the value of a map key at indent.
 func (w *yamlWriter) value(indent int) {
 	switch w.space() {
 	case '{', '[':
@@ -148,13 +147,13 @@ func (w *yamlWriter) value(indent int) {
 	}
 }
 
-// emptyAhead reports whether the map or list at hand is empty.
+// emptyAhead reports whether the next map or list is empty.
 func (w *yamlWriter) emptyAhead() bool {
 	next := jsontext.Space(w.raw, w.at+1)
 	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
 
-// sequence writes a list whose dashes are at indent.
+// sequence writes a list with the dashes at indent.
 func (w *yamlWriter) sequence(indent int, inItem bool) {
 	w.at++
 	if w.take(']') {
@@ -175,7 +174,7 @@ func (w *yamlWriter) sequence(indent int, inItem bool) {
 	w.broken = w.broken || !w.take(']')
 }
 
-// scalar writes what is neither map nor list. Text that is too long continues at indent.
+// scalar writes a string, number or word. Long text continues at indent.
 func (w *yamlWriter) scalar(indent int) {
 	start := w.at
 	if w.at < len(w.raw) && w.raw[w.at] == '"' {
@@ -205,10 +204,10 @@ func (w *yamlWriter) scalar(indent int) {
 	w.out, w.at = append(w.out, w.raw[start:end]...), end
 }
 
-// safeDigits is how many characters a number may have to be an int64 for sure, which is written as it is.
+// safeDigits is the number of characters up to which an integer fits int64.
 const safeDigits = 18
 
-// text reads a string, and refuses what is not plain ASCII without escapes.
+// text reads a string of plain ASCII without escapes, or returns false.
 func (w *yamlWriter) text() ([]byte, bool) {
 	if w.space() != '"' {
 		return nil, false
@@ -226,8 +225,7 @@ func (w *yamlWriter) text() ([]byte, bool) {
 // deleteCharacter is a control character that JSON does not escape.
 const deleteCharacter = 0x7f
 
-// plain reports whether text needs no quotes for sure: it begins with a letter, is none of YAML's words, and
-// has no character that means anything.
+// plain reports whether text certainly needs no quotes.
 func plain(text []byte) bool {
 	if len(text) < minPlain || !letter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
 		return false
@@ -245,15 +243,15 @@ func plain(text []byte) bool {
 }
 
 const (
-	// minPlain leaves y, n and other short words to the library.
+	// minPlain leaves short words such as y and n to the library.
 	minPlain = 2
-	// maxWord is the length of the longest word that means something in YAML.
+	// maxWord is the length of the longest YAML keyword.
 	maxWord = len("false")
 )
 
 func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// yamlWord reports whether text is read as a boolean or as null.
+// yamlWord reports whether YAML reads text as a boolean or null.
 func yamlWord(text []byte) bool {
 	switch strings.ToLower(string(text)) {
 	case "yes", "no", "on", "off", "true", "false", "null", "y", "n":
@@ -262,10 +260,10 @@ func yamlWord(text []byte) bool {
 	return false
 }
 
-// bestWidth is the column after which plain text goes on at the next line.
+// bestWidth is the column after which plain text is folded.
 const bestWidth = 80
 
-// folded writes plain text, with a new line in place of a space where the line is too long.
+// folded writes plain text and replaces a space by a line break in long lines.
 func (w *yamlWriter) folded(text []byte, indent int) {
 	if len(w.out)-w.line+len(text) <= bestWidth {
 		w.out = append(w.out, text...)
@@ -281,7 +279,7 @@ func (w *yamlWriter) folded(text []byte, indent int) {
 	}
 }
 
-// string writes a key, or a value that the library may put in quotes.
+// string writes a key, or a value that can need quotes.
 func (w *yamlWriter) string(text []byte) {
 	switch {
 	case plain(text):
@@ -293,7 +291,7 @@ func (w *yamlWriter) string(text []byte) {
 		w.out = append(w.out, '"')
 		return
 	case len(w.out)-w.line+2*len(text) > bestWidth && bytes.IndexByte(text, ' ') >= 0:
-		w.broken = true // it may be folded, in a way that depends on the quotes
+		w.broken = true // its folding depends on the quotes
 		return
 	}
 	if quoted, ok := w.quoted(text); ok {
@@ -303,7 +301,7 @@ func (w *yamlWriter) string(text []byte) {
 	w.broken = true
 }
 
-// quoted asks the library how it writes a string, and refuses what takes several lines.
+// quoted returns the library's output for a string, or false if it has several lines.
 func (w *yamlWriter) quoted(text []byte) (string, bool) {
 	if known, ok := w.quotes[string(text)]; ok {
 		return known, true
@@ -319,7 +317,7 @@ func (w *yamlWriter) quoted(text []byte) (string, bool) {
 	return quoted, true
 }
 
-// timestamp reports whether text is a time as Kubernetes writes it, which the library puts in quotes.
+// timestamp reports whether text is a Kubernetes timestamp, which the library quotes.
 func timestamp(text []byte) bool {
 	const form = "0000-00-00T00:00:00Z"
 	if len(text) != len(form) {
@@ -330,11 +328,12 @@ func timestamp(text []byte) bool {
 			return false
 		}
 	}
-	_, err := time.Parse(time.RFC3339, string(text)) // the library knows that there is no month 62
+	_, err := time.Parse(time.RFC3339, string(text)) // rejects invalid dates, as the library does
 	return err == nil
 }
 
-// inOrder reports whether a key comes after another in JSON and in YAML, which compares numbers within keys.
+// inOrder reports whether key a sorts before b in both JSON and YAML. YAML compares digits within keys as
+// numbers.
 func inOrder(a, b []byte) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {

@@ -16,7 +16,7 @@ func checkYAML(t *testing.T, raw []byte) bool {
 	t.Helper()
 	var decoded map[string]any
 	if err := utiljson.Unmarshal(raw, &decoded); err != nil || decoded == nil {
-		return false // only valid documents of objects are asked for
+		return false // only valid objects are supported
 	}
 	before := []byte("apiVersion: v1\nitems:\n")
 	got, ok := appendYAMLItem(before, raw, quotes{})
@@ -58,7 +58,7 @@ func TestYAMLItems(t *testing.T) {
 	}
 }
 
-// TestUsualYAMLItems: usual documents need no decoding, which is what the writer is for.
+// TestUsualYAMLItems checks that typical documents are not decoded.
 func TestUsualYAMLItems(t *testing.T) {
 	usual := certificate()
 	usual.Object["metadata"] = map[string]any{

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestMarshalYAMLAnyCharacter: each character comes back from YAML, in a key as in a value.
+// TestMarshalYAMLAnyCharacter reads each character back from YAML, in keys and values.
 func TestMarshalYAMLAnyCharacter(t *testing.T) {
-	all := map[string]any{"": "\x7f"} // which yaml.Marshal fails for
+	all := map[string]any{"": "\x7f"} // yaml.Marshal fails for it
 	for r := rune(0); r < 0x10000; r++ {
-		if r >= 0x300 && r < 0x2000 || r >= 0x3000 && r < 0xe000 { // letters, and what is no character
+		if r >= 0x300 && r < 0x2000 || r >= 0x3000 && r < 0xe000 { // letters, and unassigned characters
 			continue
 		}
 		all[fmt.Sprintf("%04x", r)] = map[string]any{"k" + string(r) + "k": "v" + string(r) + "v"}
@@ -33,7 +33,7 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	}
 }
 
-// TestYAMLHostileObject: an object that holds them does not keep the others from being printed.
+// TestYAMLHostileObject prints such an object and the others.
 func TestYAMLHostileObject(t *testing.T) {
 	var out strings.Builder
 	printer, err := New(Format{Name: YAML}, &out, List, false)
@@ -50,7 +50,7 @@ func TestYAMLHostileObject(t *testing.T) {
 	}
 }
 
-// TestYAMLLongKey: a key that is too long for YAML to read it out of JSON is printed, and comes back.
+// TestYAMLLongKey prints keys that are too long for YAML's conversion from JSON.
 func TestYAMLLongKey(t *testing.T) {
 	object := map[string]any{"data": map[string]any{strings.Repeat("k", 2000): int64(1 << 60)}, "kind": "A"}
 	text, err := MarshalYAML(object)

@@ -1,6 +1,6 @@
-// Package recorded serves a snapshot as the API server did that it was saved from: types, tables and
-// discovery included. What the server refused when it was saved is refused with the same words; types that
-// were not saved are forbidden, so that nobody takes them for types without objects.
+// Package recorded serves a snapshot like the API server from which it was saved, including types, tables and
+// discovery. It repeats the errors of types that the server refused. Types that were not saved are forbidden,
+// so that they do not look empty.
 package recorded
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// backend is a file as a readapi.Backend.
+// backend serves a snapshot as a readapi.Backend.
 type backend struct {
 	file        *snapshot.File
 	types       []readapi.Type
@@ -31,7 +31,7 @@ func newBackend(file *snapshot.File) *backend {
 	return b
 }
 
-// ServedTypes implements readapi.Backend. These types are without what only their definitions tell.
+// ServedTypes implements readapi.Backend. These types lack the details of their CRDs.
 func (b *backend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
 
 // Collection implements readapi.Backend.
@@ -42,7 +42,7 @@ func (b *backend) Collection(gr schema.GroupResource) readapi.Collection {
 	return nil
 }
 
-// typeOf is a type as discovery tells of it.
+// typeOf returns a type with the details of discovery.
 func typeOf(t snapshot.Type) readapi.Type {
 	served := readapi.Type{
 		Group: t.Group, Namespaced: t.Namespaced,
@@ -60,7 +60,7 @@ func typeOf(t snapshot.Type) readapi.Type {
 	return served
 }
 
-// defined is the type as its CustomResourceDefinition defines it; false where the file has none.
+// defined returns a type with the details of its CRD, or false if the file has none.
 func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
 	definitions := b.file.Objects(crd.GVR.GroupResource())
 	if definitions == nil || !strings.Contains(t.Group, ".") {
@@ -79,7 +79,7 @@ func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
 	return served, err == nil
 }
 
-// NewHandler returns a handler that serves a file.
+// NewHandler returns a handler that serves a snapshot.
 func NewHandler(file *snapshot.File) http.Handler {
 	served := readapi.NewBackendHandler(newBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
 	server := file.Contents().Server
@@ -96,10 +96,10 @@ func NewHandler(file *snapshot.File) http.Handler {
 	})
 }
 
-// aggregatedMedia is the type of discovery documents as they are recorded.
+// aggregatedMedia is the media type of the saved discovery documents.
 const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 func write(w http.ResponseWriter, media string, text []byte) {
 	w.Header().Set("Content-Type", media)
-	_, _ = w.Write(text) // the client has gone: nobody is left to tell
+	_, _ = w.Write(text) // the client can be gone
 }

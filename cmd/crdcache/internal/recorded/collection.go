@@ -18,13 +18,13 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// collection is the objects of a type, which never change.
+// collection is the immutable objects of a type.
 type collection struct {
 	of      *snapshot.Objects
 	saved   snapshot.Saved
 	version uint64
 	typ     func() readapi.Type
-	never   chan struct{} // is not closed
+	never   chan struct{} // is never closed
 	pages   []page
 	recent  recent
 	damage  atomic.Pointer[error] // why objects could not be read
@@ -43,7 +43,7 @@ func newCollection(b *backend, of *snapshot.Objects) *collection {
 		}
 		return typeOf(c.saved.Type)
 	})
-	// Of a server that has versions in another form any number will do, since there is only one state.
+	// A snapshot has one state, so any number will do for servers with other resource versions.
 	c.version, _ = strconv.ParseUint(c.saved.ResourceVersion, 10, 64)
 	c.version = max(c.version, 1)
 	c.pages = make([]page, of.Blocks())
@@ -53,16 +53,13 @@ func newCollection(b *backend, of *snapshot.Objects) *collection {
 	return c
 }
 
-// Type implements readapi.Collection.
 func (c *collection) Type() readapi.Type { return c.typ() }
 
-// Ended implements readapi.Collection.
 func (c *collection) Ended() <-chan struct{} { return c.never }
 
-// ResourceVersion implements readapi.Collection.
 func (c *collection) ResourceVersion() uint64 { return c.version }
 
-// Since implements readapi.Collection: nothing happens.
+// Since implements readapi.Collection. There are no changes.
 func (c *collection) Since(uint64) readapi.Changes {
 	return readapi.Changes{ResourceVersion: c.version, Next: c.never}
 }
@@ -86,17 +83,15 @@ func (c *collection) Refused(version string) error {
 	return nil
 }
 
-// fail cuts the answer that is being written, so that nobody takes what came for all. The next request is
-// told why.
+// fail aborts the current answer, so that it does not look complete. The next request gets the error.
 func (c *collection) fail(err error) {
 	c.damage.Store(&err)
 	panic(http.ErrAbortHandler)
 }
 
-// TableColumns implements readapi.Printing.
 func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
 
-// Arrange implements readapi.Printing: the server prints some types in an order of their own.
+// Arrange implements readapi.Printing. The server prints some types in a special order.
 func (c *collection) Arrange(objects []readapi.Object) {
 	if !c.of.Ordered() {
 		slices.SortStableFunc(objects,
@@ -104,7 +99,6 @@ func (c *collection) Arrange(objects []readapi.Object) {
 	}
 }
 
-// Cells implements readapi.Printing.
 func (c *collection) Cells(o readapi.Object) ([]any, error) {
 	record := o.(*object).record()
 	var cells []any

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// page is a block of objects, which is in memory while somebody reads it.
+// page is a block of objects that is in memory while it is used.
 type page struct {
 	collection *collection
 	block      int
@@ -22,8 +22,7 @@ type page struct {
 	records weak.Pointer[[]snapshot.Record]
 }
 
-// recent keeps what was read last in memory: whoever reads an object is likely to read the one beside it
-// next.
+// recent holds the latest pages in memory, because the next read is likely nearby.
 type recent struct {
 	mu    sync.Mutex
 	pages [2]*[]snapshot.Record
@@ -53,11 +52,10 @@ func (p *page) read() *[]snapshot.Record {
 	return &records
 }
 
-// object is an object in a file.
 type object struct {
 	key   string
-	page  *page // nil: it is whole
-	at    int   // in the page
+	page  *page // nil if whole is set
+	at    int   // index in the page
 	place int
 	whole *snapshot.Record
 	from  *collection
@@ -70,26 +68,22 @@ func (o *object) record() snapshot.Record {
 	return (*o.page.read())[o.at]
 }
 
-// Key implements readapi.Object.
 func (o *object) Key() string { return o.key }
 
-// Version implements readapi.Object.
 func (o *object) Version() string { return o.from.saved.Version }
 
-// JSON implements readapi.Object.
 func (o *object) JSON() ([]byte, error) { return o.record().JSON, nil }
 
-// AppendJSON implements readapi.Object.
 func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 	return o.record().AppendWith(dst, apiVersion)
 }
 
 var labelsPath = jsonpath.FromSegments("metadata", "labels")
 
-// Labels implements readapi.Object. They are read when somebody looks.
+// Labels implements readapi.Object. The labels are decoded on first use.
 func (o *object) Labels() labels.Labels { return &labelsOf{object: o} }
 
-// labelsOf are the labels of an object.
+// labelsOf decodes the labels of an object on first use.
 type labelsOf struct {
 	*object
 	read bool
@@ -100,19 +94,16 @@ func (l *labelsOf) set() labels.Set {
 	if !l.read {
 		l.read = true
 		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
-			_ = json.Unmarshal(value.Raw(), &l.Set) // what are no labels are none
+			_ = json.Unmarshal(value.Raw(), &l.Set) // invalid labels are ignored
 		}
 	}
 	return l.Set
 }
 
-// Has implements labels.Labels.
 func (l *labelsOf) Has(key string) bool { return l.set().Has(key) }
 
-// Get implements labels.Labels.
 func (l *labelsOf) Get(key string) string { return l.set().Get(key) }
 
-// Lookup implements labels.Labels.
 func (l *labelsOf) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
 
 // Get implements readapi.Collection.
@@ -131,13 +122,11 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	return state{c}
 }
 
-// state is the one that a collection is in.
+// state is the only state of a collection.
 type state struct{ *collection }
 
-// Range implements readapi.Snapshot.
 func (s state) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
-// Count implements readapi.Snapshot.
 func (s state) Count(from, to string) int {
 	n := 0
 	for range s.objects(from, to) {
@@ -146,7 +135,7 @@ func (s state) Count(from, to string) int {
 	return n
 }
 
-// objects are those whose keys are at least from and below to.
+// objects returns the objects with keys in [from, to). An empty to means no limit.
 func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
 	within := func(key string) bool { return key >= from && (to == "" || key < to) }
 	if !c.of.Ordered() {

@@ -21,7 +21,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestEveryVerb: each verb has a description, an example where it takes arguments, and its flags.
+// TestEveryVerb checks that each verb has a description and examples.
 func TestEveryVerb(t *testing.T) {
 	page := string(markdown(cli.Command()))
 	for _, cmd := range cli.Command().Commands() {
@@ -40,7 +40,7 @@ func TestEveryVerb(t *testing.T) {
 	}
 }
 
-// TestManPages: man pages keep text that looks like an HTML tag.
+// TestManPages keeps text in angle brackets in man pages.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := run("", dir); err != nil {

@@ -20,38 +20,35 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Caches are the informers of one command.
 type Caches struct {
-	// All are the types in the order in which they were asked for.
+	// All are the types in the requested order.
 	All []Cache
-	// Synced are the types whose informers are synced, after Sync.
+	// Synced are the types with synced informers. Sync sets it.
 	Synced []Cache
 
 	factory  *dynamicinformer.Factory
 	refusals Refusals
 }
 
-// Cache is a type and its informer.
 type Cache struct {
 	Resource discovery.Resource
 	Informer *dynamicinformer.Informer
 }
 
-// CacheOptions say what is cached.
 type CacheOptions struct {
-	// Namespace limits namespaced types; empty means all.
+	// Namespace limits namespaced types. Empty means all namespaces.
 	Namespace string
-	// Defaults are for every type.
+	// Defaults apply to every type.
 	Defaults dynamicinformer.ResourceOptions
-	// Resources are for single types.
+	// Resources apply to single types.
 	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
-	// Types tells which types there are, for commands that follow them. Default: all that are asked for.
+	// Types is the source of types for commands that follow them. Default: the requested types.
 	Types typesource.Source
-	// Listener is told how the types are doing.
+	// Listener is called for changes of status.
 	Listener dynamicinformer.Listener
 }
 
-// NewCaches makes an informer for each type, which Sync will run.
+// NewCaches creates an informer for each type. Sync starts them.
 func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 	options CacheOptions) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
@@ -82,9 +79,8 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 	return c, nil
 }
 
-// Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong,
-// or ctx ends. Its error joins those of the types whose objects have not all been read. The informers run
-// until Shutdown.
+// Sync starts the informers and waits until every type is settled or rejected with status 400, or until ctx
+// ends. The returned error joins the errors of the types that did not sync. The informers run until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -102,9 +98,8 @@ func (c *Caches) Sync(ctx context.Context) error {
 	return c.withoutRead(err)
 }
 
-// withoutRead drops the types from a *dynamicinformer.NotSyncedError whose objects have all been read and
-// whose watch the server then refused, as it does that of componentstatuses. Whether such a type still is
-// synced when it is looked at depends on how soon the refusal comes.
+// withoutRead removes from a *dynamicinformer.NotSyncedError the types that were listed and cannot be
+// watched, such as componentstatuses. The refusal of the watch can arrive before or after the check.
 func (c *Caches) withoutRead(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if !errors.As(err, &unsynced) {
@@ -121,7 +116,7 @@ func (c *Caches) withoutRead(err error) error {
 	return err
 }
 
-// Progress counts the types that are synced.
+// Progress returns the number of synced types.
 func (c *Caches) Progress() (done, all int) {
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
@@ -131,10 +126,10 @@ func (c *Caches) Progress() (done, all int) {
 	return done, len(c.All)
 }
 
-// Shutdown stops the informers. Nothing but list and watch requests can be under way, which end at once.
+// Shutdown stops the informers. Only list and watch requests can be in flight, and they end immediately.
 func (c *Caches) Shutdown() { _ = c.factory.Shutdown(context.Background()) }
 
-// Selectors are those of the objects that are cached, as the server takes them.
+// Selectors returns the label and field selector of cached in the API server's form.
 func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
 	var options metav1.ListOptions
 	if cached.LabelSelector != nil {
@@ -146,8 +141,8 @@ func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
 	return options
 }
 
-// Section is the objects that are cached at this moment, in an order, or in that of the API server if it is
-// nil. It has only the objects with keys after one; empty: all.
+// Section returns the cached objects with keys greater than after, in the given order. A nil order means the
+// API server's order.
 func (c Cache) Section(order *print.Order, after string) print.Section {
 	snapshot := c.Informer.Snapshot()
 	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0,
@@ -162,7 +157,7 @@ func (c Cache) Section(order *print.Order, after string) print.Section {
 				return w.Keys(keys)
 			}
 			for _, key := range keys {
-				item, _ := snapshot.Stored(key) // the snapshot does not change
+				item, _ := snapshot.Stored(key) // the snapshot is immutable
 				if err := c.print(w, key, item); err != nil {
 					return err
 				}
@@ -171,7 +166,6 @@ func (c Cache) Section(order *print.Order, after string) print.Section {
 		}}
 }
 
-// sorted returns the keys in the order of their objects.
 func (c Cache) sorted(w *print.Writer, snapshot *dynamicinformer.Snapshot, keys []string,
 	order *print.Order) ([]string, error) {
 	print.SortKeys(keys)
@@ -189,7 +183,6 @@ func (c Cache) explain(key string, err error) error {
 	return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
 }
 
-// print prints an object as the snapshot holds it.
 func (c Cache) print(w *print.Writer, key string, item any) error {
 	if err := w.Err(); err != nil {
 		return err
@@ -209,7 +202,7 @@ func (c Cache) print(w *print.Writer, key string, item any) error {
 	return nil
 }
 
-// Decoded is the object that a snapshot holds, which has given it as Stored.
+// Decoded returns a snapshot's stored object, decoded if necessary.
 func Decoded(item any) (*unstructured.Unstructured, error) {
 	switch object := item.(type) {
 	case *unstructured.Unstructured:
@@ -220,7 +213,7 @@ func Decoded(item any) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("the cache holds a %T", item)
 }
 
-// ResultSection is the objects that a query found, in their order.
+// ResultSection returns the objects of a query result in the order of the result.
 func ResultSection(of discovery.Resource, result *query.Result) print.Section {
 	return print.Section{Resource: of, Empty: result.Len() == 0, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
@@ -233,9 +226,8 @@ func ResultSection(of discovery.Resource, result *query.Result) print.Section {
 	}}
 }
 
-// IndexStats says what indexes meet in the objects that are cached at this moment, each looked at once, in
-// the order of their keys. What the informer's own functions counted is not that: they see an object each
-// time it changes.
+// IndexStats computes the statistics of the indexes over the cached objects. It reads each object once, in
+// the order of the keys. The informer's own statistics count an object again for each change.
 func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]indexers.Stats, error) {
 	functions := indexers.CompileIndexes(indexes...)
 	snapshot := c.Informer.Snapshot()
@@ -246,7 +238,7 @@ func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]ind
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		item, _ := snapshot.Stored(key) // the snapshot does not change
+		item, _ := snapshot.Stored(key) // the snapshot is immutable
 		object, ok := item.(dynamicinformer.PackedObject)
 		if !ok {
 			functions.Keys(item)

@@ -13,8 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWatchRefused: a type that can be listed and not watched has been read, whether or not the refusal of
-// its watch is known by the time that somebody looks at it.
+// TestWatchRefused treats a type that can be listed but not watched as read, whenever the refusal arrives.
 func TestWatchRefused(t *testing.T) {
 	statuses, others := schema.GroupVersionResource{Version: "v1",
 		Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}
@@ -26,7 +25,7 @@ func TestWatchRefused(t *testing.T) {
 	const path = "/api/v1/componentstatuses"
 	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed},
 		apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
-	// The other type, which is waited for first, is not listed until the watch of this one has been refused.
+	// The other type is awaited first and listed after the watch of this one was refused.
 	server.Break(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
 	refused := func(_, after status.Status) {
 		if after.GVR == statuses && after.State == status.Degraded {

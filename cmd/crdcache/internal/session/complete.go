@@ -22,12 +22,12 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// completionTimeout bounds how long a person waits for a list of words.
+// completionTimeout bounds the time of one completion.
 const completionTimeout = 3 * time.Second
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Complete makes the shell complete the values of the flags.
+// Complete registers shell completion for the values of the flags.
 func (f *ServerFlags) Complete(cmd *cobra.Command) {
 	completeFlag(cmd, "namespace",
 		func(ctx context.Context, _ string) []string { return f.namespaceNames(ctx) })
@@ -53,13 +53,12 @@ func completeFlag(cmd *cobra.Command, flag string, words func(ctx context.Contex
 	})
 }
 
-// beginWith keeps the words that begin with what was typed.
 func beginWith(words []string, begun string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
 }
 
-// CompleteTypes completes arguments that are types, several if many is set, also with commas between them;
-// first are names that come before those of the server.
+// CompleteTypes completes arguments that are types. With many it completes several arguments and
+// comma-separated lists. The words of first come before the server's types.
 func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !many {
@@ -78,7 +77,7 @@ func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.Comp
 	}
 }
 
-// CompleteDefinedTypes is CompleteTypes for verbs that work on types of CRDs.
+// CompleteDefinedTypes is CompleteTypes limited to types with a CRD.
 func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
@@ -87,7 +86,8 @@ func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 	}
 }
 
-// definedTypeNames are those of typeNames that CRDs define. Who may not read CRDs gets all that may be such.
+// definedTypeNames returns the types with a CRD. Without permission to list CRDs it returns all types whose
+// group contains a dot.
 func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	names := slices.DeleteFunc(f.typeNames(ctx),
 		func(name string) bool { return strings.Count(name, ".") < 2 })
@@ -102,8 +102,7 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
-// beginListWith keeps the words that begin with what was typed after the last comma and are not in the list
-// before that, and gives each with that list.
+// beginListWith completes the last word of a comma-separated list, without words that the list already has.
 func beginListWith(words []string, begun string) []string {
 	comma := strings.LastIndexByte(begun, ',') + 1
 	there, begun := begun[:comma], begun[comma:]
@@ -116,7 +115,7 @@ func beginListWith(words []string, begun string) []string {
 	return words
 }
 
-// quietTarget is the target without a word to stderr; nil when there is none.
+// quietTarget returns the target without warnings, or nil if it is not available.
 func (f *ServerFlags) quietTarget(ctx context.Context) *Target {
 	on, err := f.Target(ctx, genericiooptions.NewTestIOStreamsDiscard())
 	if err != nil {
@@ -125,7 +124,7 @@ func (f *ServerFlags) quietTarget(ctx context.Context) *Target {
 	return on
 }
 
-// typeNames are the types of the server: with their group where there is one.
+// typeNames returns the server's types as RESOURCE.GROUP.
 func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	on := f.quietTarget(ctx)
 	if on == nil {
@@ -157,7 +156,7 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	return names
 }
 
-// configured returns what the kubeconfig has names for.
+// configured returns sorted names from the kubeconfig.
 func (f *ServerFlags) configured(names func(clientcmdapi.Config) iter.Seq[string]) []string {
 	config, err := f.config.loader().RawConfig()
 	if err != nil {
@@ -166,7 +165,7 @@ func (f *ServerFlags) configured(names func(clientcmdapi.Config) iter.Seq[string
 	return slices.Sorted(names(config))
 }
 
-// ResourceNames are the names of the resources of the configs; none when a config cannot be read.
+// ResourceNames returns the names of the resources of the configs, or nil if a config cannot be read.
 func (f *ConfigFlags) ResourceNames() []string {
 	config, err := f.Load(func(string) {})
 	if err != nil {
@@ -175,8 +174,8 @@ func (f *ConfigFlags) ResourceNames() []string {
 	return config.Names()
 }
 
-// Complete makes the shell complete the values of these flags with names of indexes, of the type that is the
-// argument if that is a resource of a config; suffix is what comes after a name.
+// Complete completes the values of the flags with index names, each followed by suffix. If the argument is a
+// resource of a config, it completes only the indexes of that resource.
 func (f *ConfigFlags) Complete(cmd *cobra.Command, suffix string, flags ...string) {
 	f.complete(cmd, suffix, func(*indexers.Index) bool { return true }, flags)
 }
@@ -222,11 +221,10 @@ func (f *ConfigFlags) indexNames(args []string, begun, suffix string,
 	return names
 }
 
-// acceptNames asks for no more of objects than their metadata.
+// acceptNames requests only the metadata of objects.
 const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
-// completeNames completes TYPE NAME and TYPE/NAME, several if many is set, and types where no object has such
-// a name.
+// completeNames completes TYPE NAME and TYPE/NAME. It completes types if no object matches.
 func (f *ReadFlags) completeNames(many bool, types cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
@@ -253,7 +251,7 @@ func (f *ReadFlags) completeNames(many bool, types cobra.CompletionFunc) cobra.C
 	}
 }
 
-// objectNames returns the names of the objects of a type; none where the name stands for several types.
+// objectNames returns the names of the objects of a type, or nil if the name matches several types.
 func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
 	on := f.target.quietTarget(ctx)
 	config, err := f.configs.Load(func(string) {})
@@ -271,12 +269,12 @@ func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
 	if types[0].Scope != discovery.Namespaced {
 		namespace = ""
 	}
-	names, _ := on.objectNames(ctx, types[0].GVR, namespace) // those that came in time are better than none
+	names, _ := on.objectNames(ctx, types[0].GVR, namespace) // an incomplete list is better than none
 	return names
 }
 
-// objectNames reads the names of the objects of a type, once each. An empty namespace stands for all. An
-// error comes together with the names that were read before.
+// objectNames lists the distinct names of the objects of a type. An empty namespace means all. With an error
+// it returns the names read before the error.
 func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource,
 	namespace string) ([]string, error) {
 	client, err := t.PlainClient()

@@ -14,20 +14,18 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// ConfigFlags are the flags that name configs.
 type ConfigFlags struct {
 	configs []string
 	set     *pflag.FlagSet
 }
 
-// Add adds --config.
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	f.set = set
 	set.StringSliceVar(&f.configs, "config", nil,
 		"Index config; the names of its resources may be used as types. May be repeated.")
 }
 
-// Load reads the configs; it returns a Config without resources when none was named. Warnings go to warn.
+// Load reads the configs and passes warnings to warn. Without --config it returns a Config without resources.
 func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	if len(f.configs) == 0 && f.set.Changed("config") {
 		return nil, exit.Usagef("--config names no file: is it a variable that is not set?")
@@ -46,7 +44,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	return &Config{resources: loaded.Resources, Given: true, digest: digest(files)}, nil
 }
 
-// unique returns the files of a flag once each: the shell's completion reads flags twice.
+// unique removes duplicates: shell completion parses flags twice.
 func unique(files []string) []string {
 	var once []string
 	for _, file := range files {
@@ -57,24 +55,24 @@ func unique(files []string) []string {
 	return once
 }
 
-// Config is what the configs of a command declare together.
+// Config is the merged content of the index configs of a command.
 type Config struct {
-	// Given is false when no config was named.
+	// Given is false without --config.
 	Given     bool
 	resources []*indexers.Resource
 	digest    string
 }
 
-// Digest tells configs apart by the text of their files; empty where that is not known.
+// Digest returns a hash of the config files. It is empty if a file cannot be read again.
 func (c *Config) Digest() string { return c.digest }
 
-// digest is that of files, in any order.
+// digest does not depend on the order of the files.
 func digest(files []string) string {
 	var sums []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "" // a folder, or standard input, which has been read
+			return "" // a directory, or standard input, which is consumed
 		}
 		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(text)))
 	}
@@ -82,8 +80,8 @@ func digest(files []string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
-// TypeName gives the name that discovery knows for a name of a resource of the config, and any other name as
-// it is.
+// TypeName translates the name of a config resource into a type name for discovery. It returns other names
+// unchanged.
 func (c *Config) TypeName(name string) (string, error) {
 	for _, r := range c.resources {
 		if r.Name != name {
@@ -107,7 +105,7 @@ func (c *Config) TypeName(name string) (string, error) {
 	return name, nil
 }
 
-// TypeNames splits arguments into names of types, as target.SplitTypes does, and gives the TypeName of each.
+// TypeNames splits arguments as SplitTypes does and translates each name with TypeName.
 func (c *Config) TypeNames(args []string) ([]string, error) {
 	names, err := SplitTypes(args)
 	if err != nil {
@@ -121,25 +119,24 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// Indexes are those that apply to a type. Where several resources of the config have indexes of one name that
-// are not the same, each is called after its resource, too: certs/issuer.
+// Indexes returns the indexes of a type. If several resources declare different indexes with one name, each
+// index gets its resource as a prefix: certs/issuer.
 func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
 	return c.declared().IndexesOf(r.GVR, r.GVK.Kind)
 }
 
-// References are those that the objects of a type make by the config.
+// References returns the references that the config declares for a type.
 func (c *Config) References(r discovery.Resource) []*indexers.Reference {
 	return c.declared().ReferencesOf(r.GVR, r.GVK.Kind)
 }
 
 func (c *Config) declared() *indexers.Config { return &indexers.Config{Resources: c.resources} }
 
-// Refers reports whether the config declares any reference.
 func (c *Config) Refers() bool {
 	return slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
 }
 
-// Names are the names of the resources of the config.
+// Names returns the names of the config's resources.
 func (c *Config) Names() []string {
 	names := make([]string, len(c.resources))
 	for i, r := range c.resources {
@@ -148,7 +145,7 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// ForType names the indexes that apply to a type in any of its served versions, each after its resource.
+// ForType returns RESOURCE/INDEX for each index that applies to any served version of a type.
 func (c *Config) ForType(t discovery.Type) []string {
 	names := []string{}
 	for _, r := range c.resources {

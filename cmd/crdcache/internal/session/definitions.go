@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// DefinitionsFromFiles reads all definitions of files, which may be snapshots, and of the YAML and JSON files
-// below directories, as --from reads them. Files without any definition are fine as long as one has some.
-// What can be read comes together with the joined errors.
+// DefinitionsFromFiles reads all CRDs from files, snapshots, and the YAML and JSON files below directories.
+// Files without a CRD are ignored if another file has one. It returns the valid CRDs together with the joined
+// errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var all []*crd.Definition
 	wanted := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
@@ -44,8 +44,8 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 	return all, err
 }
 
-// isPatch recognises what kustomize merges into a definition, as kubebuilder lays it beside them: it has the
-// kind and the name of one, and nothing that says what it defines.
+// isPatch recognizes a kustomize patch for a CRD, as kubebuilder generates it next to the CRDs: it has the
+// kind and the name, and no definition.
 func isPatch(object map[string]any) bool {
 	spec, _ := object["spec"].(map[string]any)
 	return spec["group"] == nil && spec["names"] == nil && spec["versions"] == nil
@@ -53,11 +53,10 @@ func isPatch(object map[string]any) bool {
 
 const definitionKind = "CustomResourceDefinition"
 
-// pageSize bounds how many definitions are in memory at once as the server sends them: one can be 1 MB.
+// pageSize bounds the number of decoded CRDs in memory. A CRD can have 1 MB.
 const pageSize = 20
 
-// DefinitionsFromCluster reads the definitions of a cluster that belong to one of the groups; every group
-// where wanted returns true.
+// DefinitionsFromCluster lists the CRDs of the groups for which wanted returns true.
 func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
 	wanted func(group string) bool) ([]*crd.Definition, error) {
 	var all []*crd.Definition

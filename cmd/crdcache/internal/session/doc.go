@@ -1,4 +1,4 @@
-// Package session is what the verbs that read have in common: the flags that say which objects are read and
-// where (ServerFlags, ReadFlags, ConfigFlags), the server or the files behind them (Target), what names of
-// types stand for there, and the caches that hold the objects (Reader, Caches).
+// Package session provides the parts that all reading verbs share: flags for the selection and source of
+// objects (ServerFlags, ReadFlags, ConfigFlags), the API server or files behind them (Target), the resolution
+// of type names, and caches of the objects (Reader, Caches).
 package session

@@ -28,7 +28,7 @@ users:
 - {name: bob, user: {username: bob, password: word, as: root, as-groups: [admins], as-uid: "7", as-user-extra: {scopes: [a]}}}
 `
 
-// shown is what can be compared of a client's config.
+// shown returns the comparable parts of a client config.
 func shown(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
 	t.Helper()
 	if err != nil {
@@ -57,7 +57,7 @@ func shown(t *testing.T, config *rest.Config, err error, loader clientcmd.Client
 	return string(text)
 }
 
-// TestKubectlsFlags compares the flags, and what they make of a kubeconfig, with those of kubectl.
+// TestKubectlsFlags compares the flags and the resulting config with kubectl's.
 func TestKubectlsFlags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(twoContexts), 0o600); err != nil {
@@ -105,8 +105,7 @@ func TestKubectlsFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsAreKubectls: the same names, short names, types and defaults, but for the directory of a cache
-// that we have no use for.
+// TestFlagsAreKubectls compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
 func TestFlagsAreKubectls(t *testing.T) {
 	list := func(add func(*pflag.FlagSet)) map[string][3]string {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -20,19 +20,18 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// Local is the server that keeps the type of a command.
+// LocalServer is a local cache server that caches the type of a command.
 type Local struct {
 	*local.Client
 	local.Kept
-	// Types print objects of the type by what the server knows.
+	// Types prints objects of the type with the server's definitions.
 	Types *Types
 
-	config string // the digest of the server's index configs
+	config string // digest of the server's index configs
 }
 
-// Local looks for a server that answers queries about the type of the command as its own caches would: it
-// keeps the type, with the same indexes, and is in contact with the cluster. The error says why there is
-// none.
+// LocalServer returns the local cache server if its answers to queries equal those of the command's own
+// caches: it caches the type with the same indexes and its watch is live. The error states why not.
 func (r *Reader) Local(ctx context.Context) (*Local, error) {
 	l, err := r.Keeping(ctx)
 	switch {
@@ -46,7 +45,7 @@ func (r *Reader) Local(ctx context.Context) (*Local, error) {
 	return l, nil
 }
 
-// Keeping is Local for what needs no indexes.
+// ReadServer is LocalServer for requests that need no indexes.
 func (r *Reader) Keeping(ctx context.Context) (*Local, error) {
 	switch {
 	case r.server == nil:
@@ -79,7 +78,7 @@ func (r *Reader) Keeping(ctx context.Context) (*Local, error) {
 	return &Local{r.server, kept, types, answer.Config}, err
 }
 
-// LocalNamespace is the namespace that objects of a type are read of; empty for all.
+// LocalNamespace returns the namespace to read a type in, or "" for all.
 func (r *Reader) LocalNamespace(of discovery.Resource) string {
 	if of.Scope == discovery.Namespaced {
 		return r.Target.Namespace
@@ -87,8 +86,8 @@ func (r *Reader) LocalNamespace(of discovery.Resource) string {
 	return ""
 }
 
-// Query sends a query for the objects in a namespace, or in all, and waits for the beginning of the answer,
-// which the caller has to close.
+// Query sends a query and waits for the start of the answer. An empty namespace means all. The caller must
+// close the answer.
 func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
 	reading, cancel := context.WithCancel(ctx)
 	waiting, done := l.Types.reader.Target.Limit(ctx)
@@ -109,7 +108,7 @@ func (l *Local) Query(ctx context.Context, namespace string, parameters url.Valu
 	return a, nil
 }
 
-// Answer is an answer of the server, whose objects or rows are read while they are printed.
+// Answer is a query result of the local cache server. Its objects or rows are read while they are printed.
 type Answer struct {
 	*live.AnswerReader
 	body   io.Closer
@@ -117,13 +116,13 @@ type Answer struct {
 	of     discovery.Resource
 }
 
-// Close ends the request.
+// Close cancels the request.
 func (a *Answer) Close() {
 	a.cancel()
 	_ = a.body.Close()
 }
 
-// Section is the objects of the answer, without managed fields if strip is set.
+// Section returns the objects of the answer. With strip it removes their managed fields.
 func (a *Answer) Section(strip bool) print.Section {
 	return print.Section{Resource: a.of, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
@@ -140,7 +139,7 @@ func (a *Answer) Section(strip bool) print.Section {
 	}}
 }
 
-// each calls take with the JSON of each object or row.
+// each calls visit with the JSON of each object or row.
 func (a *Answer) each(take func(text []byte) error) error {
 	var failed error
 	err := a.Each(func(text []byte) error { failed = take(text); return failed })
@@ -150,10 +149,10 @@ func (a *Answer) each(take func(text []byte) error) error {
 	return err
 }
 
-// RowSection is the rows of the answer, in its order, or sorted as the objects of a list are. A row has no
-// more of its object than a table needs.
+// RowSection returns the rows of the answer, optionally sorted like a list of objects. A row has only the
+// metadata that a table needs.
 func (a *Answer) RowSection(sorted bool) print.Section {
-	var row live.Row // that is printed
+	var row live.Row // the current row
 	rows := print.NewPrintedRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
 	show := func(w *print.Writer, next live.Row) error {
 		row = next

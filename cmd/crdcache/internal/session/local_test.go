@@ -21,7 +21,7 @@ var gizmos = discovery.Resource{
 	GVK: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gizmo"},
 }
 
-// printAnswer prints the objects of an answer as json.
+// printAnswer prints the objects of an answer as JSON.
 func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, error) {
 	t.Helper()
 	reader, err := live.ReadAnswer(body)
@@ -40,7 +40,7 @@ const twoGizmos = `{"kind":"QueryAnswer","resourceVersion":"7","items":[` +
 	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"managedFields":[{"manager":"kubectl"}],"name":"a"}},` +
 	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"b"}}]}`
 
-// TestAnswerIsPrinted prints the objects without managed fields.
+// TestAnswerIsPrinted prints objects without managed fields.
 func TestAnswerIsPrinted(t *testing.T) {
 	text, err := printAnswer(t, t.Context(), strings.NewReader(twoGizmos))
 	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) ||
@@ -49,7 +49,7 @@ func TestAnswerIsPrinted(t *testing.T) {
 	}
 }
 
-// TestAnswerEndsEarly prints the objects that came, and fails, when the server ends or the user interrupts.
+// TestAnswerEndsEarly prints the received objects and fails if the server or the user ends the answer.
 func TestAnswerEndsEarly(t *testing.T) {
 	half := twoGizmos[:len(twoGizmos)-20]
 	reset := errors.New("connection reset")

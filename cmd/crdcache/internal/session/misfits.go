@@ -20,25 +20,24 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// definitionTimeout bounds the wait for the CRD of a type whose query is compared with it.
+// definitionTimeout bounds the wait for the CRD that a query is compared with.
 const definitionTimeout = 5 * time.Second
 
-// Columns are paths that a flag names.
+// Columns are the paths in the value of a flag.
 type Columns struct {
 	Flag  string
 	Paths []string
 }
 
-// WarnOfMisfits warns of conditions in a query, and of paths, that do not fit the schema of the type, because
-// a misspelt field finds nothing without an error. It is a help and no more: a type without a CRD, and a CRD
-// that cannot be read, are passed over.
+// WarnOfMismatches warns about conditions and paths that do not match the schema of the type, because a
+// misspelled field matches nothing and causes no error. It ignores types without a readable CRD.
 func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource,
 	q query.Query, columns ...Columns) {
 	paths := 0
 	for _, c := range columns {
 		paths += len(c.Paths)
 	}
-	// The group of a CRD has a dot.
+	// CRD groups contain a dot.
 	if !query.LooksIntoObjects(q) && paths == 0 || !strings.Contains(r.GVR.Group, ".") {
 		return
 	}
@@ -61,13 +60,12 @@ func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r 
 	}
 }
 
-// definition is a CRD, or why there is none.
 type definition struct {
 	*crd.Definition
 	err error
 }
 
-// Definitions fetches each CRD once for a command.
+// Definitions returns a function that fetches each CRD at most once.
 func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 	return func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
 		if found, ok := t.fetched.Load(of); ok {
@@ -81,9 +79,9 @@ func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 	}
 }
 
-// Definition gets the CRD of a type. Who may not read CRDs, as most tenants of a cluster may not, gets what
-// the server publishes of it for everybody: the schema and the selectable fields from /openapi/v3, and the
-// columns of its tables, as far as those tell their paths. A type without a CRD is not found.
+// Definition returns the CRD of a type, or a NotFound error. Without permission to read CRDs, it assembles
+// the definition from /openapi/v3 (schema, selectable fields) and the server's table columns that describe
+// their path.
 func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 	r discovery.Resource) (*crd.Definition, error) {
 	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
@@ -109,7 +107,7 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 	}, nil
 }
 
-// published reads the version of a type from the OpenAPI document of its group.
+// publishedVersion reads the version of a type from the OpenAPI document of its group.
 func published(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
 	version := crd.Version{Name: r.GVR.Version, Served: true}
 	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept",
@@ -140,7 +138,7 @@ func published(ctx context.Context, client rest.Interface, r discovery.Resource)
 		if err := json.Unmarshal(text, version.Schema); err != nil {
 			return version, fmt.Errorf("the OpenAPI schema of %s is not understood: %w", r.GVK, err)
 		}
-		// It refers to that of ObjectMeta, which a CRD leaves open.
+		// It references the schema of ObjectMeta, which a CRD leaves open.
 		if version.Schema.Properties != nil {
 			version.Schema.Properties["metadata"] = &crd.Schema{Type: "object"}
 		}

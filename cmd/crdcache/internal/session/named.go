@@ -20,17 +20,17 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// Named are objects of a type that a command line names.
+// ObjectArg is a type and names of its objects on the command line.
 type Named struct {
 	Type  string
 	Names []string
-	// Anywhere looks in all namespaces where all of them are read, and may find several objects of a name.
+	// AllNamespaces searches all namespaces if no namespace is selected. Several objects can have the name.
 	Anywhere bool
 }
 
-// SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as
-// that shows without asking a server, TYPE NAME. It gives none where the arguments are types. Behind the type
-// of CustomResourceDefinitions, what could be the name of one is that, rather than its type.
+// ParseObjectArgs parses TYPE/NAME... or TYPE NAME... arguments. It returns nil if the arguments are types,
+// or if only a server can decide. After the CustomResourceDefinition type, arguments that could be CRD names
+// are names.
 func SplitNamed(args []string) ([]Named, error) {
 	if !slices.ContainsFunc(args, isNamed) {
 		if len(args) > 1 && isDefinitions(args[0]) && !slices.ContainsFunc(args[1:], isNoDefinition) {
@@ -70,8 +70,8 @@ func SplitNamed(args []string) ([]Named, error) {
 
 func isNamed(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
 
-// isDefinitions reports whether an argument is the type of CustomResourceDefinitions, whose names are those
-// of types.
+// isCRDType reports whether an argument names the type CustomResourceDefinition, whose object names look like
+// types.
 func isDefinitions(arg string) bool {
 	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")
 	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"},
@@ -79,12 +79,12 @@ func isDefinitions(arg string) bool {
 		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
 }
 
-// isNoDefinition reports whether an argument cannot be the name of a CustomResourceDefinition: PLURAL.GROUP.
+// couldBeCRDName reports whether an argument has the form PLURAL.GROUP.
 func isNoDefinition(arg string) bool {
 	return !strings.Contains(arg, ".") || len(validation.IsDNS1123Subdomain(arg)) > 0
 }
 
-// Got are objects of a type that were got by their names.
+// GetResult is the result of getting the objects of one ObjectArg.
 type Got struct {
 	Resource discovery.Resource
 	Names    []string
@@ -92,7 +92,7 @@ type Got struct {
 	anywhere bool
 }
 
-// Get gets objects by their names. What there is comes together with the joined errors of the others.
+// Get reads objects by name. It returns the found objects together with the joined errors for the others.
 func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) {
 	types := make([]discovery.Resource, len(named))
 	for i, n := range named {
@@ -146,8 +146,7 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	return got, errors.Join(errs...)
 }
 
-// find looks objects up in all namespaces, as in files, which are read without a namespace unless one is
-// given.
+// findInAllNamespaces looks up names in all namespaces.
 func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
 	var errs []error
 	for _, name := range got.Names {
@@ -170,7 +169,7 @@ func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (G
 	return got, errors.Join(errs...)
 }
 
-// transform leaves out what is not to be printed.
+// transform removes the fields that are not printed.
 func (r *Reader) transform(object *unstructured.Unstructured) error {
 	if r.cached.Transform == nil {
 		return nil
@@ -179,7 +178,7 @@ func (r *Reader) transform(object *unstructured.Unstructured) error {
 	return err
 }
 
-// explainGet says why an object was not got. What the server answered is clear as it is.
+// explainGet adds the cause to an error, unless the error is an answer of the server.
 func (r *Reader) explainGet(ctx context.Context, err error, of discovery.Resource, name string) error {
 	var status apierrors.APIStatus
 	switch {

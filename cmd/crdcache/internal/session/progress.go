@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// patience is how long a sync may take before anything is shown.
+	// progressDelay is the time before the first progress line.
 	patience = time.Second
-	// interval is the time between two updates.
+	// progressInterval is the time between two updates.
 	interval = 200 * time.Millisecond
 )
 
-// Traffic counts what comes from a server: bytes, and the objects of lists and watches.
+// Traffic counts the bytes received from a server.
 type Traffic struct {
 	received, objects atomic.Int64
 	// counting says that somebody looks at objects, which takes a look at every byte.
@@ -34,7 +34,7 @@ type Traffic struct {
 	}
 }
 
-// Wrap counts what a transport receives.
+// Wrap counts the bytes that a transport receives.
 func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -83,7 +83,6 @@ func (t *Traffic) expected() int64 {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 type countedBody struct {
@@ -92,7 +91,6 @@ type countedBody struct {
 	items   *itemCounter // nil where objects are not counted
 }
 
-// Read implements io.Reader.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.traffic.received.Add(int64(n))
@@ -102,8 +100,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ShowProgress updates one line on w until the returned func is called, which takes the line away again.
-// Where w is no terminal, or a dumb one, it does nothing.
+// ShowProgress updates one line on w until the returned function is called, which removes the line. It does
+// nothing if w is not a terminal with control sequences.
 func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) (stop func()) {
 	if !print.Controllable(w) {
 		return func() {}
@@ -136,7 +134,7 @@ func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), 
 	}
 }
 
-// progressLine is short enough for narrow terminals.
+// progressLine fits narrow terminals.
 func progressLine(done, all int, objects, expected, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
 	text := ""

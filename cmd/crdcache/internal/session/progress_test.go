@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestTraffic: what a server sends is counted, however it is cut into pieces, and arrives unchanged.
+// TestTraffic counts the received bytes and does not change them.
 func TestTraffic(t *testing.T) {
 	item := `{"metadata":{"name":"a\\\"{[","labels":{"b":"]"}},"spec":{"list":[{},{}]}}`
 	pages := map[string]string{
@@ -62,7 +62,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestProgressLine: the line says what a person wants to know, and fits into narrow terminals.
+// TestProgressLine checks the texts and that they fit narrow terminals.
 func TestProgressLine(t *testing.T) {
 	const mebibyte = 1 << 20
 	for want, got := range map[string]string{
@@ -80,7 +80,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestShowNoTerminal: nothing is written to files and pipes, and nobody looks at what comes.
+// TestShowNoTerminal writes nothing to files and pipes.
 func TestShowNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	var traffic Traffic

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// QueryFlags are the conditions of a query.
+// QueryFlags are the flags for the conditions of a query.
 type QueryFlags struct {
 	indexes []string
 	not     []string
@@ -21,9 +21,8 @@ type QueryFlags struct {
 	or      bool
 }
 
-// Add adds the flags.
 func (f *QueryFlags) Add(set *pflag.FlagSet) {
-	// Values may hold commas, so that these are no lists of words.
+	// Conditions can contain commas, so these flags do not split their values.
 	set.StringArrayVar(&f.indexes, "index", nil,
 		"Condition on indexes, as in 'issuer=letsencrypt'; 'issuer!=letsencrypt' also holds for objects without an issuer. May be repeated.")
 	set.StringArrayVar(&f.not, "not", nil, "Condition like --index that must not hold. May be repeated.")
@@ -34,12 +33,12 @@ func (f *QueryFlags) Add(set *pflag.FlagSet) {
 	set.BoolVar(&f.or, "or", false, "One of the conditions is enough.")
 }
 
-// Given reports whether there is any condition.
+// Given reports whether there is a condition.
 func (f *QueryFlags) Given() bool {
 	return len(f.indexes)+len(f.not)+len(f.missing)+len(f.where) > 0
 }
 
-// Query joins the conditions; without any it is query.All.
+// Query combines the conditions. Without conditions it returns query.All().
 func (f *QueryFlags) Query() (query.Query, error) {
 	var all []query.Query
 	for _, text := range f.indexes {
@@ -85,7 +84,7 @@ func parseQuery(flag, text string) (query.Query, error) {
 	return q, nil
 }
 
-// ExplainQuery makes a usage error of what is wrong with a query as such, and leaves other errors alone.
+// ExplainQuery converts errors about the query itself into usage errors. It returns other errors unchanged.
 func ExplainQuery(err error) error {
 	var wrong *query.Error
 	if errors.As(err, &wrong) {

@@ -32,7 +32,7 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// shelf is a querier of gizmos with a text and a sorted index, one gizmo for each color.
+// shelf is a querier of gizmos with a text index and a sorted index.
 func shelf(f testing.TB, colors ...string) *query.Querier {
 	f.Helper()
 	loaded, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(shelfConfig)})
@@ -52,8 +52,8 @@ func shelf(f testing.TB, colors ...string) *query.Querier {
 	return query.New(query.ForIndexer(store), indexes...)
 }
 
-// FuzzConditions takes any text for --index, --not and --where: what is wrong with it is a mistake of usage
-// that shows the place, and no object is found by both --index and --not.
+// FuzzConditions checks that invalid conditions are usage errors with the position, and that no object
+// matches both --index and --not.
 func FuzzConditions(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"color=red", ".spec"}, {"color in (red, 'b l')", "@.spec.size > 1"}, {"color in (",
@@ -95,8 +95,7 @@ func FuzzConditions(f *testing.F) {
 	})
 }
 
-// FuzzIn asks for values that are quoted: 'in (…)' finds what is equal to one of them, as two conditions with
-// --or do.
+// FuzzIn compares 'in (...)' with two conditions joined by --or.
 func FuzzIn(f *testing.F) {
 	for _, seed := range [][2]string{{"red", "blue"}, {"a, b", ")"}, {`"`, `\`}, {"", " "}, {"in", "||"},
 		{"é\u2028", "'"}, {"\x00", "\n"}} {
@@ -104,17 +103,17 @@ func FuzzIn(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {
 		if !utf8.ValidString(one) || !utf8.ValidString(other) {
-			return // no value of JSON
+			return // not a JSON value
 		}
 		if one == indexers.Null || other == indexers.Null {
-			return // which stands for null, and is no value of a text
+			return // means null, which is not a text
 		}
 		if len(one) > indexers.DefaultMaxValueBytes || len(other) > indexers.DefaultMaxValueBytes {
-			return // an index leaves it out, and a query warns of that
+			return // indexes omit it and queries warn about it
 		}
 		querier := shelf(t, one, "third", other)
 		a, b := query.Eq("color", one), query.Eq("color", other)
-		// The text that a condition has is that of --index.
+		// The text form of a condition is valid for --index.
 		in := "color in (" + strings.TrimPrefix(a.String(), "color=") + ", " + strings.TrimPrefix(b.String(),
 			"color=") + ")"
 		find := func(flags QueryFlags) []string {
@@ -137,8 +136,7 @@ func FuzzIn(f *testing.F) {
 	})
 }
 
-// FuzzContinue goes on with any token: it is refused, or leads to objects that are behind a place in the
-// order.
+// FuzzContinue checks that any token is rejected or continues at a position in the order.
 func FuzzContinue(f *testing.F) {
 	querier := shelf(f, "red", "blue", "green", "red", "blue")
 	for _, options := range []query.Options{{Limit: 2}, {Limit: 1, SortBy: "size"},

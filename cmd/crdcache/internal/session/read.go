@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// gotAtMost is how many objects of a type are got one by one; of more, all of the type are listed.
+	// maxGets is the number of objects up to which objects are read one by one. Above it the type is listed.
 	gotAtMost = 100
-	// parallelGets bounds the requests at a time.
+	// parallelGets bounds the concurrent requests.
 	parallelGets = 10
 )
 
-// Read reads the objects of a type that have these keys, and calls take with each that is there, one at a
-// time. Namespace (empty: all) has all of them. Who may not get them, or where there are many, gets them from
-// a list, page by page.
+// Read calls visit with each existing object among keys, one call at a time. It lists the type in pages if
+// there are many keys or if get is forbidden. An empty namespace means all.
 func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace string, keys []string,
 	take func(key string, object *unstructured.Unstructured)) error {
 	ctx, cancel := t.reader.Target.Limit(ctx)
@@ -45,7 +44,7 @@ func (t *Types) explained(ctx context.Context, err error) error {
 	return t.reader.Target.Explain(ctx, err)
 }
 
-// getAll gets objects one by one. The error is the first one.
+// getAll reads objects one by one. It returns the first error.
 func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string,
 	take func(string, *unstructured.Unstructured)) error {
 	ctx, fail := context.WithCancelCause(ctx)
@@ -55,7 +54,7 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 	var getting sync.WaitGroup
 	for _, key := range keys {
 		slots <- struct{}{}
-		getting.Go(func() { // ended by its request, which fail ends
+		getting.Go(func() { // ended by the request, which fail cancels
 			defer func() { <-slots }()
 			var from dynamic.ResourceInterface = t.Client.Resource(of.GVR)
 			name := key
@@ -78,7 +77,7 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 	return context.Cause(ctx)
 }
 
-// pick lists the objects of a type.
+// listMatching lists the type and visits the objects with the keys.
 func (t *Types) pick(ctx context.Context, of discovery.Resource, namespace string, keys []string,
 	take func(string, *unstructured.Unstructured)) error {
 	wanted := make(map[string]bool, len(keys))

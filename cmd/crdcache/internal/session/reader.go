@@ -19,27 +19,27 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Reader is what flags and arguments amount to.
+// Reader is the result of parsing the flags and arguments of a reading verb.
 type Reader struct {
 	genericiooptions.IOStreams
-	// Target is where objects are read from.
+	// Target is the source of the objects.
 	Target *Target
-	// Config has the indexes.
+	// Config has the indexes and references.
 	Config *Config
 
-	types  []string // as discovery takes them
+	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
 
-	// server keeps types, and Target asks it for them; nil where there is none, which noServer explains.
+	// server is the local cache server that Target uses, or nil for the reason in noServer.
 	server   *local.Client
 	noServer error
 	verbose  bool
 }
 
-// TypeNames are the names of types that were given, as discovery takes them.
+// TypeNames returns the requested type names in discovery's form.
 func (r *Reader) TypeNames() []string { return r.types }
 
-// UseTypesOfConfig makes the types those that the config declares.
+// UseTypesOfConfig sets the types to the resources of the config.
 func (r *Reader) UseTypesOfConfig() (err error) {
 	if r.types, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.types) == 0 {
 		err = exit.Usagef("the config declares no types: name those to keep")
@@ -47,10 +47,10 @@ func (r *Reader) UseTypesOfConfig() (err error) {
 	return err
 }
 
-// Cached says how objects are cached, but for namespaces.
+// Cached returns the informer options from the flags, without namespaces.
 func (r *Reader) Cached() dynamicinformer.ResourceOptions { return r.cached }
 
-// Types are the types that were found, and how to read them.
+// Types are resolved types with clients to read them.
 type Types struct {
 	Resources []discovery.Resource
 	Client    dynamic.Interface
@@ -59,8 +59,8 @@ type Types struct {
 	httpClient *http.Client
 }
 
-// Find finds the types on the server. It gives what it finds together with the joined errors of the rest, and
-// no Types when there are none.
+// Find resolves the types. It returns the resolved types together with the joined errors of the others, and
+// nil if there are none.
 func (r *Reader) Find(ctx context.Context) (*Types, error) {
 	resources, unresolved := r.Target.Resolve(ctx, r.types)
 	if len(resources) == 0 {
@@ -70,7 +70,6 @@ func (r *Reader) Find(ctx context.Context) (*Types, error) {
 	return types, errors.Join(unresolved, err)
 }
 
-// typesOf makes the clients that read types.
 func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
 	httpClient, err := r.Target.HTTPClient()
 	if err != nil {
@@ -83,7 +82,7 @@ func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
 	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
 }
 
-// Indexes are those of the config, of each type that has any.
+// Indexes returns the config's indexes of each type that has any.
 func (t *Types) Indexes() Indexes {
 	found := Indexes{}
 	for _, resource := range t.Resources {
@@ -94,8 +93,7 @@ func (t *Types) Indexes() Indexes {
 	return found
 }
 
-// Caches makes an informer for each type, with these indexes. Of the options all but what the flags say is
-// for the caller.
+// Caches creates an informer with indexes for each type. It overwrites the options that the flags determine.
 func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 	options.Namespace, options.Defaults = t.reader.Target.Namespace, t.reader.cached
 	options.Resources = map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
@@ -106,7 +104,7 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 	return NewCaches(t.Client, t.Resources, options)
 }
 
-// Show says how to print the objects.
+// SectionOptions returns the options to print objects of the types.
 func (t *Types) Show(style print.Style) (print.SectionOptions, error) {
 	r := t.reader
 	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client),
@@ -115,22 +113,21 @@ func (t *Types) Show(style print.Style) (print.SectionOptions, error) {
 		Loader: loader}, err
 }
 
-// Indexes are those of the types that have any.
+// Indexes maps types to their indexes.
 type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
-// Steps are what a verb does with types of which it reads all objects once.
+// Steps are the callbacks of Sync.
 type Steps struct {
-	// Check, if set, looks at the types that were found before anything of them is read.
+	// Check, if set, validates the command after the types are resolved and before objects are read.
 	Check func(types *Types, indexes Indexes) error
-	// Instead, if set, is told what was found, and may do all that there is to do.
+	// Shortcut, if set, can complete the command without a sync. It returns done if it did.
 	Instead func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
-	// Use works on the caches that are synced, which may be none.
+	// Use processes the synced caches, possibly none.
 	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
 
-// Sync finds the types, reads all of their objects while it shows on a terminal how far that is, and takes
-// the steps. Its error joins theirs with those of the types that failed, which do not keep the others from
-// being used.
+// Sync resolves the types, syncs their caches with a progress line, and calls the steps. The returned error
+// joins the errors of the steps and of the types that failed. Failed types do not prevent Use.
 func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 	waiting, cancel := r.Target.Limit(ctx)
 	defer cancel()
@@ -157,8 +154,7 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 	return errors.Join(unresolved, err)
 }
 
-// Sync reads all objects of the types, for as long as waiting lasts, and calls use with the caches that are
-// synced.
+// Sync syncs the types until waiting ends, then calls use with the synced caches.
 func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(synced []Cache) error) error {
 	cached, err := t.Caches(indexes, CacheOptions{})
 	if err != nil {
@@ -174,21 +170,19 @@ func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(syn
 	return errors.Join(unsynced, use(cached.Synced))
 }
 
-// chunkSize is how many objects are asked for at a time, as kubectl does.
+// chunkSize is the number of objects per page, as in kubectl.
 const chunkSize = 500
 
-// page is a part of a list.
 type page struct {
 	objects []unstructured.Unstructured
-	next    string // the token of what comes after it; empty after the last
+	next    string // continue token; empty after the last page
 	err     error
 }
 
-// Pages lists the objects of the first type in pages, in the order of the server, all as they were at one
-// moment. While one page is used the next one is read, and no more, so that a slow reader holds back the
-// server. The first page may take as long as waiting lasts, any other one --timeout. After an error there is
-// nothing; the requests end with ctx, and with the loop. Where ctx ends them before the last page, its cause
-// is the error: what came is never taken for all.
+// Pages lists the first type in pages at one resource version, in the server's order. It prefetches one page,
+// so a slow reader slows down the server. The deadline of waiting applies to the first page, --timeout to
+// each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
+// error, so a partial list never looks complete.
 func (t *Types) Pages(ctx, waiting context.Context,
 	client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
 	from := t.reader.inNamespace(client, t.Resources[0])
@@ -218,11 +212,10 @@ func (t *Types) Pages(ctx, waiting context.Context,
 				return
 			}
 		}
-		yield(nil, context.Cause(ctx)) // ctx has ended, and the goroutine chose to notice that
+		yield(nil, context.Cause(ctx)) // ctx ended and the goroutine returned without a page
 	}
 }
 
-// page lists one page.
 func (r *Reader) page(ctx context.Context, from dynamic.ResourceInterface, next string) page {
 	options := Selectors(r.cached)
 	options.Limit, options.Continue = chunkSize, next
@@ -238,7 +231,7 @@ func (r *Reader) page(ctx context.Context, from dynamic.ResourceInterface, next 
 	return page{objects: list.Items, next: list.GetContinue()}
 }
 
-// inNamespace reads a type in the namespace that was asked for, if it has namespaces.
+// inNamespace returns the client for a type in the requested namespace.
 func (r *Reader) inNamespace(client dynamic.Interface, of discovery.Resource) dynamic.ResourceInterface {
 	if r.Target.Namespace != "" && of.Scope == discovery.Namespaced {
 		return client.Resource(of.GVR).Namespace(r.Target.Namespace)
@@ -246,7 +239,7 @@ func (r *Reader) inNamespace(client dynamic.Interface, of discovery.Resource) dy
 	return client.Resource(of.GVR)
 }
 
-// Printed returns a client whose lists bring objects with their rows as the server prints them.
+// TableClient returns a client whose lists contain the server's table rows.
 func (t *Types) Printed() (*print.Printed, error) {
 	return print.NewPrinted(t.reader.Target.Config, t.httpClient, t.Client)
 }

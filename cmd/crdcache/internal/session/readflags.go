@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// ReadFlags say which objects are read, from where, and which indexes they get.
+// ReadFlags select the objects to read, their source and their indexes.
 type ReadFlags struct {
 	target    *ServerFlags
 	selectors SelectorFlags
@@ -29,7 +29,6 @@ type ReadFlags struct {
 // NewReadFlags returns flags with kubectl's defaults.
 func NewReadFlags() *ReadFlags { return &ReadFlags{target: NewServerFlags()} }
 
-// Add adds the flags.
 func (f *ReadFlags) Add(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
@@ -37,31 +36,30 @@ func (f *ReadFlags) Add(set *pflag.FlagSet) {
 	f.configs.Add(set)
 }
 
-// AddNamed is Add for verbs that take an object by its name, which no selector finds.
+// AddNamed adds the flags for verbs that take object names, which exclude selectors.
 func (f *ReadFlags) AddNamed(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
 	f.configs.Add(set)
 }
 
-// AddCache adds the flags that say whether a server that keeps types may take the place of the cluster.
+// AddCache adds the flags that control the use of the local cache server.
 func (f *ReadFlags) AddCache(set *pflag.FlagSet) { f.cache.add(set) }
 
-// Complete makes the shell complete the flags, and arguments that are types: several if many is set.
+// Complete registers completion for the flags and for type arguments. With many it completes several types.
 func (f *ReadFlags) Complete(cmd *cobra.Command, many bool) {
 	f.target.Complete(cmd)
 	f.cache.complete(cmd)
 	cmd.ValidArgsFunction = f.target.CompleteTypes(many, f.configs.ResourceNames)
 }
 
-// CompleteNamed is Complete for verbs whose arguments may name objects behind their type.
+// CompleteNamed is Complete for verbs that accept object names after their type.
 func (f *ReadFlags) CompleteNamed(cmd *cobra.Command, many bool) {
 	f.Complete(cmd, many)
 	cmd.ValidArgsFunction = f.completeNames(many, f.target.CompleteTypes(many, f.configs.ResourceNames))
 }
 
-// CompleteIndexes makes the shell complete the values of flags with names of indexes; suffix is what comes
-// after one.
+// CompleteIndexes completes flag values with index names, each followed by suffix.
 func (f *ReadFlags) CompleteIndexes(cmd *cobra.Command, suffix string, flags ...string) {
 	f.configs.Complete(cmd, suffix, flags...)
 }
@@ -71,7 +69,7 @@ func (f *ReadFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
 	f.configs.CompleteSorted(cmd, flags...)
 }
 
-// NeedTypes is the check of the arguments of a verb that takes types.
+// NeedTypes rejects a command line without arguments.
 func NeedTypes(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'",
@@ -80,13 +78,13 @@ func NeedTypes(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Streams are those of a verb, without what --quiet suppresses.
+// Streams returns the streams without the output that --quiet suppresses.
 func (f *ReadFlags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	return f.target.Streams(streams)
 }
 
-// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it
-// asks no API server. Objects are cached as cached says, with the selectors of the flags.
+// Reader validates the flags and type arguments, and reads configs, kubeconfig and files. It sends no request
+// to the API server. Objects are cached with the given options and the selectors of the flags.
 func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) (*Reader, error) {
 	r := &Reader{IOStreams: f.Streams(streams), cached: cached}
@@ -109,20 +107,20 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinf
 	return r, f.cache.apply(ctx, r)
 }
 
-// Warn tells a person on stderr something that is no error.
+// Warn writes a warning to stderr.
 func (r *Reader) Warn(text string) { fmt.Fprintf(r.ErrOut, "warning: %s\n", text) }
 
-// Values of --cache, besides the path of a socket.
+// Values of --cache other than a socket path.
 const (
 	cacheAuto = "auto"
 	cacheNone = "none"
 )
 
-// CacheFlags say whether a server that keeps types may take the place of the cluster.
+// CacheFlags control the use of the local cache server.
 type CacheFlags struct {
 	cache   string
 	verbose bool
-	set     *pflag.FlagSet // nil where there are no such flags
+	set     *pflag.FlagSet // nil if the verb does not have these flags
 }
 
 func (f *CacheFlags) add(set *pflag.FlagSet) {
@@ -139,7 +137,6 @@ func (f *CacheFlags) complete(cmd *cobra.Command) {
 	}
 }
 
-// validate refuses what is neither a word nor a path, and a server beside files.
 func (f *CacheFlags) validate(offline bool) error {
 	if f.set == nil {
 		return nil
@@ -158,7 +155,7 @@ func (f *CacheFlags) validate(offline bool) error {
 	return nil
 }
 
-// apply has the reader ask the server for what it keeps. Where there is none, nothing changes.
+// apply redirects the reader's requests to the local cache server, if there is one.
 func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 	r.verbose = f.verbose
 	if f.set == nil || r.Target.Offline() {
@@ -172,7 +169,7 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 		return nil
 	case cacheAuto:
 		if r.server, r.noServer = local.NewClient(ctx, r.Target.Config); r.noServer == nil {
-			_, r.noServer = r.server.Info(ctx) // one that does not answer is not waited for again and again
+			_, r.noServer = r.server.Info(ctx) // avoids waiting repeatedly for a server that does not respond
 		}
 		if r.noServer != nil {
 			r.server = nil
@@ -189,20 +186,19 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 	return err
 }
 
-// HasServer reports whether there is a server that keeps types.
+// HasServer reports whether a local cache server is used.
 func (r *Reader) HasServer() bool { return r.server != nil }
 
-// Say tells a person who asks for it (-v) what is read.
+// Notef writes a note to stderr if --verbose is set.
 func (r *Reader) Say(format string, args ...any) {
 	if r.verbose {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 	}
 }
 
-// SelectorFlags are the flags that limit which objects the server sends.
+// SelectorFlags are kubectl's selector flags.
 type SelectorFlags struct{ label, field string }
 
-// Add adds them under kubectl's names.
 func (f *SelectorFlags) Add(set *pflag.FlagSet) {
 	set.StringVarP(&f.label, "selector", "l", "",
 		"Read only objects whose labels match, as in 'app=web,tier!=cache' or 'env in (prod,stage)'; the server applies it.")

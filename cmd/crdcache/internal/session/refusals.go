@@ -12,18 +12,17 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// errRefused ends a wait for requests that will not be answered better next time.
+// errRefused ends a wait for a request that will fail again.
 var errRefused = errors.New("the server calls the request wrong")
 
-// Refusals keeps commands from waiting for types of which the server calls the requests wrong. Informers go
-// on asking after a 400, as they do after any failure that may pass; but here it is the person's selector
-// that is wrong. The zero value is ready; its methods are safe for concurrent use.
+// Refusals ends waits for types whose requests fail with status 400. Informers retry these requests, but here
+// the cause is the user's selector. The zero value is ready to use. Its methods are safe for concurrent use.
 type Refusals struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]chan struct{} // closed when the type is refused
 }
 
-// Heed returns a listener that looks at what happens to types before next does.
+// Listener returns a listener that records refusals and then calls next.
 func (r *Refusals) Heed(next dynamicinformer.Listener) dynamicinformer.Listener {
 	tell := next.StateChanged
 	next.StateChanged = func(before, after status.Status) {
@@ -48,7 +47,7 @@ func (r *Refusals) refuse(gvr schema.GroupVersionResource) {
 	}
 }
 
-// of returns the channel of a type, under the lock.
+// of returns the channel of a type. The caller must hold mu.
 func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
 	if r.types == nil {
 		r.types = map[schema.GroupVersionResource]chan struct{}{}
@@ -59,7 +58,7 @@ func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
 	return r.types[gvr]
 }
 
-// WaitForSync waits until each of the types is settled or refused, or ctx ends. Types that are not synced are
+// WaitForSync waits until each type is settled or refused, or ctx ends. If types are not synced it returns
 // one *dynamicinformer.NotSyncedError.
 func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory,
 	gvrs ...schema.GroupVersionResource) error {
@@ -70,7 +69,7 @@ func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Fac
 		switch {
 		case errors.As(err, &unsynced):
 			all.Missing = append(all.Missing, unsynced.Missing...)
-			// otherwise the status says why
+			// the status has the refusal
 			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) {
 				all.Cause = unsynced.Cause
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// Catalog asks which types there are, once; a server that does not tell is explained.
+// Catalog discovers the server's types with one request, and explains errors.
 func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
 	client, err := t.discovery()
 	if err != nil {
@@ -35,9 +35,8 @@ func (t *Target) discovery() (*discovery.Client, error) {
 	return discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
 }
 
-// Resolve looks up the types that names stand for, each once however many names it was given by. What it
-// finds comes together with the joined errors of the names that it does not; what a name leaves open is said
-// on stderr.
+// Resolve resolves type names without duplicates. It returns the resolved types together with the joined
+// errors of the others, and warns about ambiguous names.
 func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
 	client, err := t.discovery()
 	if err != nil {
@@ -45,7 +44,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	}
 	lookup := client.Resolve
 	if len(names) > 1 {
-		// One look at what there is does for all names; alone, each that is not found would look again.
+		// One catalog serves all names. Separate lookups would refresh discovery for each missing name.
 		catalog, err := t.Catalog(ctx)
 		if err != nil {
 			return nil, err
@@ -78,12 +77,12 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 			}
 		}
 	}
-	// What could not be read of files may hold what was asked for.
+	// An unreadable file can contain the requested type.
 	return resources, errors.Join(append(errs, t.Err())...)
 }
 
-// explainAbsent says what may help where nothing that is there looks like the name. Behind a type that is
-// there it may be meant as with kubectl, for an object.
+// explainAbsent adds a remedy if there are no suggestions. After an existing type, the name can be meant as
+// an object name, as in kubectl.
 func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) error {
 	switch {
 	case len(none.Suggestions) > 0:
@@ -98,7 +97,7 @@ func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) er
 	return none
 }
 
-// Explain says of a server that did not answer where it was looked for, why it did not, and what may help.
+// Explain adds the server, the cause and a remedy to an error of a request.
 func (t *Target) Explain(ctx context.Context, err error) error {
 	var noMatch *discovery.NoMatchError
 	var request *url.Error
@@ -128,14 +127,14 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 				"the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
 				t.Config.Host, status)
 	case errors.As(err, &status) && apierrors.IsForbidden(status):
-		return err // it says who may not do what
+		return err // the status states the user and the permission
 	}
-	// One of the two documents is enough to show what is wrong.
+	// One of the two discovery errors is enough.
 	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w",
 		t.Config.Host, exit.Split(err)[0])
 }
 
-// explainThrottled names the answer 429 and its remedies, once for all requests that were answered so.
+// explainThrottled returns one error for all requests with status 429.
 func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
@@ -151,7 +150,7 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	return busy
 }
 
-// hint tells of a missing kubeconfig, which otherwise shows as a server that nobody named.
+// hint suggests a kubeconfig if the default server was used.
 func (t *Target) hint() string {
 	if t.Config.Host != defaultHost {
 		return ""
@@ -159,13 +158,13 @@ func (t *Target) hint() string {
 	return "; is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"
 }
 
-// defaultHost is the server when no kubeconfig names one, as with kubectl.
+// defaultHost is kubectl's default server without a kubeconfig.
 const defaultHost = "http://localhost:8080"
 
-// maxAlternatives is how many other meanings of a name are told.
+// maxAlternatives bounds the number of alternatives in a warning.
 const maxAlternatives = 5
 
-// mention tells on stderr what a resolution left open.
+// warnAmbiguous warns about alternatives and types that could not be discovered.
 func (t *Target) mention(name string, r discovery.Resolution) {
 	for _, failed := range r.Unknown {
 		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
@@ -189,8 +188,7 @@ func (t *Target) mention(name string, r discovery.Resolution) {
 	}
 }
 
-// SplitTypes takes types as separate arguments and with commas between them, without repetition, and checks
-// that they can be names of types.
+// SplitTypes splits arguments at commas, removes duplicates and validates the names.
 func SplitTypes(args []string) ([]string, error) {
 	var types []string
 	for _, arg := range args {
@@ -218,12 +216,10 @@ func SplitTypes(args []string) ([]string, error) {
 	return types, nil
 }
 
-// throttle remembers whether the server's last answer was 429. client-go repeats such requests by itself, and
-// its error does not mention the 429 when the time is up. The zero value is ready; its methods are safe for
-// concurrent use.
+// throttle records whether the last answer was 429: client-go retries such requests, and its timeout error
+// does not mention the cause. The zero value is ready to use. Its methods are safe for concurrent use.
 type throttle struct{ last atomic.Bool }
 
-// wrap records the answers that a transport receives.
 func (t *throttle) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)

@@ -15,10 +15,10 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// defaultTimeout is how long verbs wait for types to be found and synced.
+// defaultTimeout is the default of --timeout.
 const defaultTimeout = 2 * time.Minute
 
-// ServerFlags are the flags of every verb that talks to an API server.
+// ServerFlags are the flags of every verb that reads from an API server.
 type ServerFlags struct {
 	config        kubeconfigFlags
 	allNamespaces bool
@@ -31,7 +31,7 @@ type ServerFlags struct {
 // NewServerFlags returns flags with kubectl's defaults.
 func NewServerFlags() *ServerFlags { return &ServerFlags{} }
 
-// Add adds the flags that say which server to use, and how long to wait for it.
+// Add adds the flags for the server, the timeout and the output to stderr.
 func (f *ServerFlags) Add(set *pflag.FlagSet) {
 	f.config.add(set)
 	f.set = set
@@ -49,7 +49,7 @@ func (f *ServerFlags) AddAllNamespaces(set *pflag.FlagSet) {
 		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
 }
 
-// Streams are those of a verb, without what --quiet suppresses. Errors take another way.
+// Streams returns the streams of a verb. With --quiet it discards stderr; errors are printed elsewhere.
 func (f *ServerFlags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if f.quiet {
 		streams.ErrOut = io.Discard
@@ -57,7 +57,7 @@ func (f *ServerFlags) Streams(streams genericiooptions.IOStreams) genericiooptio
 	return streams
 }
 
-// Target validates the flags and reads the kubeconfig, or the files of --from. It asks no server.
+// Target validates the flags and reads the kubeconfig, or the files of --from. It sends no request.
 func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStreams) (*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if t.Context, err = f.config.context(loader); err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
+	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
 	t.Config.QPS = -1
 	t.Config.Wrap(t.throttle.wrap)
 	t.warnAs(streams.ErrOut)
@@ -88,7 +88,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	return t, nil
 }
 
-// clusterFlags say which cluster to use, and as whom.
+// clusterFlags select the cluster and the user.
 var clusterFlags = []string{
 	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid",
 	"as-user-extra", "client-certificate", "client-key",
@@ -96,7 +96,7 @@ var clusterFlags = []string{
 	"disable-compression", "request-timeout",
 }
 
-// RefuseAll refuses flags that name a place to read from, which has no meaning for a reason.
+// RefuseAll rejects flags that select a server or files, for the given reason.
 func (f *ServerFlags) RefuseAll(because string) error {
 	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
 		if f.set.Changed(name) {
@@ -128,9 +128,8 @@ func (f *ServerFlags) validate() error {
 	return nil
 }
 
-// kubeconfigFlags are the flags that say which server to use, and as whom. They are kubectl's, bound by
-// clientcmd: the ConfigFlags of cli-runtime link every type of k8s.io/api, OpenAPI and kustomize beside them,
-// which makes for most of the time of a build and two thirds of the program.
+// kubeconfigFlags are kubectl's flags for the server and the user, bound by clientcmd. cli-runtime's
+// ConfigFlags would also link k8s.io/api, OpenAPI and kustomize: two thirds of the binary.
 type kubeconfigFlags struct {
 	path      string
 	namespace string
@@ -138,14 +137,14 @@ type kubeconfigFlags struct {
 	overrides clientcmd.ConfigOverrides
 }
 
-// add adds the flags with kubectl's names and defaults.
 func (k *kubeconfigFlags) add(set *pflag.FlagSet) {
 	k.overrides.ClusterDefaults = clientcmd.ClusterDefaults
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
-	names.AuthOverrideFlags.Username.LongName = "" // basic authentication, which servers know no more
+	// basic authentication, which API servers no longer support
+	names.AuthOverrideFlags.Username.LongName = ""
 	names.AuthOverrideFlags.Password.LongName = ""
-	names.ContextOverrideFlags.Namespace.LongName = "" // clientcmd's takes namespace/NAME as well
+	names.ContextOverrideFlags.Namespace.LongName = "" // clientcmd's flag also accepts namespace/NAME
 	clientcmd.BindOverrideFlags(&k.overrides, set, names)
 	set.StringVar(&k.path, clientcmd.RecommendedConfigPathFlag, "",
 		"Path to the kubeconfig file to use for CLI requests.")
@@ -155,7 +154,6 @@ func (k *kubeconfigFlags) add(set *pflag.FlagSet) {
 		"User extras to impersonate for the operation, as key=value; this flag can be repeated to specify multiple values for the same key.")
 }
 
-// validate refuses values that cannot be.
 func (k *kubeconfigFlags) validate() error {
 	for _, extra := range k.userExtra {
 		if key, _, ok := strings.Cut(extra, "="); !ok || key == "" {
@@ -169,7 +167,7 @@ func (k *kubeconfigFlags) validate() error {
 	return nil
 }
 
-// loader reads the kubeconfig that the flags name, with what they say in place of it.
+// loader returns the kubeconfig with the overrides of the flags.
 func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
@@ -187,8 +185,7 @@ func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
 }
 
-// context names the context that tells which server to use; empty where there is none, or the flags name a
-// server.
+// context returns the name of the kubeconfig context. It is empty if no context is used.
 func (k *kubeconfigFlags) context(loader clientcmd.ClientConfig) (string, error) {
 	if k.overrides.ClusterInfo.Server != "" {
 		return "", nil

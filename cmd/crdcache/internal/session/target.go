@@ -21,41 +21,41 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Target is an API server and how to read from it.
+// Target is an API server, or files served like one.
 type Target struct {
-	// Config is how to reach the server, without a client-side rate limit.
+	// Config connects to the server without a client-side rate limit.
 	Config *rest.Config
-	// Context is that of the kubeconfig; empty where the server does not come from one.
+	// Context is the kubeconfig context. It is empty if the server is not from a kubeconfig.
 	Context string
-	// Namespace is the one to read; empty for all.
+	// Namespace is the namespace to read. Empty means all.
 	Namespace string
-	// Timeout bounds the wait for types to be found and synced; 0 waits without end.
+	// Timeout bounds the wait for types to be found and synced. 0 means no limit.
 	Timeout time.Duration
 
 	errOut   io.Writer
 	traffic  Traffic
 	throttle throttle
-	// fetched has the definition of each CRD that was fetched, by its schema.GroupResource.
+	// fetched maps a schema.GroupResource to its fetched CRD.
 	fetched sync.Map
 	source  *offline.Source // nil for a cluster
-	// following is set once the files are followed: until then Err has what is wrong with them, and
-	// afterwards nobody asks.
+	// following is set when the files are followed. Before that, Err returns the problems; after that, they
+	// are printed.
 	following bool
 	paths     []string // of the files
-	// typesChanged, if set, is called when Follow finds types that no CRD defines.
+	// typesChanged, if set, is called when Follow finds types without a CRD.
 	typesChanged func()
 }
 
 const gcPercentOffline = 50
 
-// gcPercentSnapshot is that for a snapshot, whose objects are in memory only once, and come faster than the
-// collector takes the blocks that they come in.
+// gcPercentSnapshot applies to snapshots: their objects are in memory once, and their compressed blocks are
+// released faster than the collector runs.
 const gcPercentSnapshot = 25
 
-// open reads files in place of a cluster.
+// open reads files instead of a cluster.
 func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
-	// Nearly all of the heap are texts that hold no pointers, and stay: collecting it more often costs a
-	// tenth more time and saves a quarter of the memory.
+	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
+	// of the memory.
 	debug.SetGCPercent(gcPercentOffline)
 	t.paths = paths
 	var err error
@@ -86,15 +86,15 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	return nil
 }
 
-// warnAs writes what the server warns of, as of deprecated versions.
+// warnAs prints the server's warnings, such as those about deprecated versions.
 func (t *Target) warnAs(out io.Writer) {
 	t.Config.WarningHandler = rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true})
 }
 
-// Offline reports whether files take the place of a cluster.
+// Offline reports whether the target is files.
 func (t *Target) Offline() bool { return t.source != nil }
 
-// Taken returns when the served snapshot was saved. It is zero for manifests, which have no time.
+// Taken returns the time of the served snapshot. It is zero for manifests.
 func (t *Target) Taken() time.Time {
 	if file := t.source.Snapshot(); file != nil {
 		return file.Contents().Created
@@ -102,7 +102,7 @@ func (t *Target) Taken() time.Time {
 	return time.Time{}
 }
 
-// FilesNotice says which files are read, and of when what they have is.
+// FilesNotice describes the files and the time of their content.
 func (t *Target) FilesNotice() string {
 	paths := strings.Join(t.paths, ", ")
 	if file := t.source.Snapshot(); file != nil {
@@ -121,7 +121,7 @@ func (t *Target) FilesNotice() string {
 			"Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
 }
 
-// FilesTitle names the files in a word.
+// FilesTitle returns a short name of the files.
 func (t *Target) FilesTitle() string {
 	title := filepath.Base(t.paths[0])
 	if len(t.paths) > 1 {
@@ -130,7 +130,7 @@ func (t *Target) FilesTitle() string {
 	return title
 }
 
-// Err is what could not be read of the files; nil for a cluster.
+// Err returns the problems of the files, or nil for a cluster.
 func (t *Target) Err() error {
 	if t.source == nil {
 		return nil
@@ -138,15 +138,15 @@ func (t *Target) Err() error {
 	return t.source.Err()
 }
 
-// Use warns of types of files that were made up, because somebody reads them.
+// Use records that types are read, and warns about those whose definition was inferred from files.
 func (t *Target) Use(types ...schema.GroupResource) {
 	if t.source != nil {
 		t.source.Use(types...)
 	}
 }
 
-// Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come
-// that no CRD defines, typesChanged is called. What is wrong with a file that changes is written to stderr.
+// Follow watches the files for changes until ctx ends, and prints problems to stderr. It calls typesChanged
+// for new types without a CRD. For a cluster it does nothing.
 func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	if t.source == nil {
 		return
@@ -155,16 +155,16 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	t.source.Follow(ctx)
 }
 
-// Tracker follows which types there are.
+// Tracker returns a tracker of the target's types.
 func (t *Target) Tracker() (*discovery.Tracker, error) {
 	options := discovery.TrackerOptions{}
 	if t.Offline() {
-		options.DiscoveryLag = -1 // what files lack is gone, and what they have is there
+		options.DiscoveryLag = -1 // files need no grace period for deleted types
 	}
 	return discovery.NewTracker(t.Config, options)
 }
 
-// HTTPClient returns the client that everything of a command shares.
+// HTTPClient returns a client with the command's transport.
 func (t *Target) HTTPClient() (*http.Client, error) {
 	config := rest.CopyConfig(t.Config)
 	config.Wrap(t.traffic.Wrap)
@@ -175,7 +175,7 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 	return client, nil
 }
 
-// PlainClient returns a client that gives answers as the server sent them.
+// PlainClient returns a client that returns answers as the server sent them.
 func (t *Target) PlainClient() (rest.Interface, error) {
 	httpClient, err := t.HTTPClient()
 	if err != nil {
@@ -184,12 +184,12 @@ func (t *Target) PlainClient() (rest.Interface, error) {
 	return print.NewPlainClient(t.Config, httpClient)
 }
 
-// Progress shows on a terminal how far a sync is, until the returned func is called.
+// Progress shows the progress of a sync until the returned function is called.
 func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
 	return ShowProgress(t.errOut, &t.traffic, synced)
 }
 
-// Limit ends the context when the time for waiting is up.
+// Limit bounds ctx by Timeout.
 func (t *Target) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if t.Timeout == 0 {
 		return context.WithCancel(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-// FuzzSplitTypes takes any two arguments: a type that is taken is one that was written, stands there once,
-// and is taken again by itself; what is refused is a mistake of usage that shows what was written.
+// FuzzSplitTypes checks that each accepted type occurs in the arguments once and is accepted again, and that
+// errors quote the argument.
 func FuzzSplitTypes(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"certs", "cert,issuers"}, {"*.cert-manager.io", "*"}, {"certificates.v1.cert-manager.io",

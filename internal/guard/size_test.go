@@ -42,7 +42,7 @@ var rooms = []room{
 	{"readapi", 7880},
 	{"readapi/live", 2554},
 	{"web", 3919},
-	{"cmd", 18682},
+	{"cmd", 18428},
 	{"controllerruntime", 5308},
 	{"metrics", 481},
 	{"server", 2895},

@@ -118,9 +118,9 @@ history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTO
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
-load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcached and by the API server, and write what that costs into docs/serving.md (5 minutes)
+load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcached and by the API server, and write what that costs into docs/crdcached.md (5 minutes)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
-	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/serving.md
+	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/crdcached.md
 
 attack: sandbox ## Do to crdcached what somebody might who is up to no good, with 10,000 watches of which half read nothing
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024

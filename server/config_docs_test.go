@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFieldsAreDocumented: docs/serving.md has each field of a config file, and says its default.
+// TestFieldsAreDocumented: docs/crdcached.md has each field of a config file, and says its default.
 func TestFieldsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/serving.md")
+	page, err := os.ReadFile("../docs/crdcached.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,31 +10,33 @@ import (
 	"gotest.tools/gotestsum/testjson"
 )
 
-// section is what came of a run in which nothing failed: how much passed, and what was left out for which
-// reason.
+// section returns the numbers of tests that passed and that were skipped in a run without failures, and the
+// skipped tests of each package by their reason.
 func section(results *testjson.Execution) string {
-	var text strings.Builder
-	text.WriteString("| package | tests passed | not run |\n|---|--:|--:|\n")
 	reasons := map[string][]string{}
+	packages, passed, skipped := 0, 0, 0
 	for _, name := range results.Packages() {
 		p := results.Package(name)
 		if p.Total == 0 {
 			continue
 		}
-		fmt.Fprintf(&text, "| `%s` | %d | %d |\n", path.Base(name), len(p.Passed), len(p.Skipped))
+		packages, passed, skipped = packages+1, passed+len(p.Passed), skipped+len(p.Skipped)
 		for _, test := range p.Skipped {
 			reason := skipReason(p.OutputLines(test))
-			reasons[reason] = append(reasons[reason], fmt.Sprintf("`%s`: %s", path.Base(name),
-				test.Test.Name()))
+			reasons[reason] = append(reasons[reason], path.Base(name))
 		}
 	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d tests of %d packages passed; %d were not run.\n", passed, packages, skipped)
 	for _, reason := range sortedByLength(reasons) {
-		fmt.Fprintf(&text, "\nNot run, because it %s: %s.\n", reason, strings.Join(reasons[reason], ", "))
+		of := reasons[reason]
+		fmt.Fprintf(&text, "\nNot run, because it %s: %d tests of `%s`.\n", reason, len(of),
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(of))), "`, `"))
 	}
 	return text.String()
 }
 
-// skipReason finds what a test said when it was skipped, without the place in the source.
+// skipReason returns the message of a skipped test, without its place in the source.
 func skipReason(lines []string) string {
 	for _, line := range lines {
 		if _, reason, found := strings.Cut(line, ".go:"); found {

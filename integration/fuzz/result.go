@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // result is what the runs of one test came to.
@@ -78,26 +74,15 @@ func (r results) executions() int64 {
 	return sum
 }
 
-// section is the results as a table, with most executions first.
+// section returns the sums of the results.
 func (r results) section() string {
 	sum := result{}
 	for _, one := range r {
 		sum.Executions, sum.Seconds, sum.Failures = sum.Executions+one.Executions, sum.Seconds+
 			one.Seconds, sum.Failures+one.Failures
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s executions of %d tests in %.1f hours; %d runs of a test failed.\n\n",
+	return fmt.Sprintf("%s executions of %d tests in %.1f hours; %d runs of a test failed.\n",
 		thousands(sum.Executions), len(r), sum.Seconds/3600, sum.Failures)
-	text.WriteString("| package | test | executions | inputs kept | failures |\n|---|---|--:|--:|--:|\n")
-	keys := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r[b].Executions, r[a].Executions), cmp.Compare(a, b))
-	})
-	for _, key := range keys {
-		where, name, _ := strings.Cut(key, " ")
-		fmt.Fprintf(&text, "| `%s` | `%s` | %s | %d | %d |\n", where, name, thousands(r[key].Executions),
-			r[key].Corpus, r[key].Failures)
-	}
-	return text.String()
 }
 
 // thousands separates the thousands of a number.

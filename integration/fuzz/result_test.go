@@ -92,11 +92,6 @@ func TestResultsAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `2,471,134 executions of 2 tests in 2.0 hours; 2 runs of a test failed.
-
-| package | test | executions | inputs kept | failures |
-|---|---|--:|--:|--:|
-| ` + "`b/c` | `FuzzOther`" + ` | 2,469,134 | 8 | 2 |
-| ` + "`a` | `FuzzOne`" + ` | 2,000 | 7 | 0 |
 `
 	if diff := cmp.Diff(want, all.section()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// section tells what a run came to, for a document.
+// section returns the results of a run for docs/reliability.md.
 func (w *world) section(seed uint64, duration time.Duration) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, `%s, %s, %d processors, seed %d, with %d types of which %d come and go, %d objects, %d updates a second wanted, %d handlers:
-%d rounds of %s of weather, faults of up to %d s. The server took %d writes; %d failed, or got no answer.
+	fmt.Fprintf(&text, `%s, %s, %d processors, seed %d; %d types (%d are created and deleted), %d objects, %d updates a second, %d handlers;
+%d rounds of %s of faults, each up to %d s. The server accepted %d writes; %d failed or got no answer.
 
 `, duration.Round(time.Minute), runtime.Version(), runtime.NumCPU(), seed,
 		options.types, options.coming, options.objects, options.updates, options.handlers,
 		len(w.measurements), options.round, options.limit, w.written.done.Load(), w.written.failed.Load())
 	w.compared(&text)
-	text.WriteString("\n| what happened | times |\n|---|--:|\n")
+	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(w.tally)) {
-		fmt.Fprintf(&text, "| %s | %d |\n", name, w.tally[name])
+		faults = append(faults, fmt.Sprintf("%s (%d)", name, w.tally[name]))
 	}
+	fmt.Fprintf(&text, "\nFaults and changes: %s.\n", strings.Join(faults, ", "))
 	w.trends(&text)
 	return text.String()
 }
 
-// compared writes the table of what we and client-go came to in the same weather.
+// compared writes the table of crdcache and client-go under the same faults.
 func (w *world) compared(text *strings.Builder) {
 	ours, theirs := w.ours.sent(), w.theirs.sent()
 	of := func(value func(outcome) time.Duration) (median, longest float64) {
@@ -45,14 +46,14 @@ func (w *world) compared(text *strings.Builder) {
 	theirEvents, theirRepeats := counts(w.stockWitnesses)
 	fmt.Fprintf(text, `| | crdcache | client-go |
 |---|--:|--:|
-| types followed | %d | %d |
-| seconds until all equalled the server's after the weather and the status said so, median (longest) | %.1f (%.1f) | |
-| seconds until the caches did of the %d types that both follow | %.1f (%.1f) | %.1f (%.1f) |
-| lists of the %d types that both follow | %d | %d |
-| watches that begin with a list, of these | %d | %d |
-| watches, of these | %d | %d |
-| events delivered (repeats of a version) | %d (%d) | %d (%d) |
-| events that make no sense after those before, as an update that is another object | 0 | %d |
+| types | %d | %d |
+| seconds after the faults until all caches and states equal the server, median (longest) | %.1f (%.1f) | |
+| seconds until the caches of the %d shared types do | %.1f (%.1f) | %.1f (%.1f) |
+| lists of the %d shared types | %d | %d |
+| watch-lists of these | %d | %d |
+| watches of these | %d | %d |
+| delivered events (repeats of a version) | %d (%d) | %d (%d) |
+| inconsistent events, such as an update with another UID | 0 | %d |
 `, options.types, options.stock, allMedian, allLongest,
 		options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
 		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches,
@@ -67,7 +68,7 @@ func counts(handlers []*handler) (events, repeats int) {
 	return events, repeats
 }
 
-// trends writes how the needs of the process, which has everybody in it, developed, as lines and in figures.
+// trends writes the growth of the process, which runs all informers, over the rounds.
 func (w *world) trends(text *strings.Builder) {
 	if len(w.measurements) >= judged {
 		g := growthOf(w.measurements)
@@ -81,21 +82,4 @@ func (w *world) trends(text *strings.Builder) {
 		fmt.Fprintf(text, "| open files | %.0f | %+.1f | %.1f |\n", g.files.Mean, g.files.Growth,
 			g.files.Deviation)
 	}
-	w.chart(text, "live heap, MiB", func(m measurement) float64 { return m.Heap / (1 << 20) })
-	w.chart(text, "goroutines", func(m measurement) float64 { return float64(m.Goroutines) })
-	w.chart(text, "open files", func(m measurement) float64 { return float64(m.Files) })
-}
-
-// chart writes a line through the rounds, in the language that GitHub draws.
-func (w *world) chart(text *strings.Builder, name string, value func(measurement) float64) {
-	var at, values []string
-	top := 1.0
-	for _, m := range w.measurements {
-		at, values = append(at, fmt.Sprintf("%.0f", m.At.Minutes())), append(values,
-			fmt.Sprintf("%.1f", value(m)))
-		top = max(top, value(m)*1.2)
-	}
-	fmt.Fprintf(
-		text, "\n```mermaid\nxychart-beta\n  title \"%s\"\n  x-axis \"minutes\" [%s]\n  y-axis 0 --> %.0f\n  line [%s]\n```\n",
-		name, strings.Join(at, ", "), top, strings.Join(values, ", "))
 }

@@ -13,6 +13,6 @@
 //		…
 //	}
 //
-// A server reads with the rights of a service account, which are those that docs/serving.md names, and ends
+// A server reads with the rights of a service account, which are those that docs/crdcached.md names, and ends
 // with its test.
 package running

@@ -11,40 +11,41 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handle is a claim to an informer, which runs for as long as there are any. It is safe for concurrent use.
+// Handle is a claim to an informer. The informer runs while it has at least one handle. It is safe for
+// concurrent use.
 type Handle struct {
 	factory *Factory
 	entry   *entry
 	once    sync.Once
-	// required and renews are as in the claim that it counts as.
+	// required and renews are as in claim.
 	required, renews bool
 
 	own struct {
 		sync.Mutex
-		// indexes are the names of those that go with the handle.
+		// indexes are the names of the indexes that Release removes.
 		indexes  []string
 		released bool
 	}
 }
 
-// Acquire returns a handle to the informer of a type, seen as options say: what is set in the last of them
-// counts before what is set in the ones before, and that before Options.Resources and Options.Defaults. All
-// who ask for the same view of a type share one informer, and one watch.
+// Acquire returns a handle to the informer of a type with the given options. Later options take precedence
+// over earlier ones, and all of them over Options.Resources and Options.Defaults. Calls with equal options
+// share one informer and one watch.
 //
-// The informer runs from now on if Start has been called, or else from then on: with the context of Start,
-// never that of the caller. It is stopped, without any deletions being delivered, when the last handle has
-// been released for as long as Options.Linger, or at once if it was never started; then who waits for it is
-// told, and the next Acquire makes another one. It does so, too, when the context of Start has ended. An
-// informer that ForResource has returned is held until Shutdown.
+// If Start has been called, the informer starts immediately, otherwise at the next Start. It runs with the
+// context of Start, not the caller's. After the release of the last handle it stops when Options.Linger has
+// passed, or immediately if it never started. Stopping delivers no deletions and ends every wait for the
+// informer. The next Acquire then makes a new informer, also after the context of Start has ended. An
+// informer that ForResource returned is held until Shutdown.
 //
-// A type that does not exist can be acquired: its informer is pending. Acquire fails for options that
-// contradict themselves, for a GVR without version or resource, for Indexes some of whose names are taken and
-// others not, and with ErrShutdown after Shutdown. Reading the informer never starts anything.
+// A type that does not exist can be acquired: its informer is Pending. Acquire returns an error for
+// contradictory options, for a GVR without version or resource, and for Indexes of which only some exist
+// already. After Shutdown it returns ErrShutdown. Reads from the informer never start it.
 func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOptions) (*Handle, error) {
 	return f.acquire(gvr, options, false)
 }
 
-// acquire is Acquire; renews says that another informer is asked for when this one has stopped.
+// acquire implements Acquire. renews is as in claim.
 func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOptions,
 	renews bool) (*Handle, error) {
 	var errs []error
@@ -61,8 +62,7 @@ func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOpt
 	return f.claim(claim{key: entryKeyOf(gvr, resolved), options: resolved, start: true, renews: renews})
 }
 
-// addMissing adds the indexes that an informer does not have yet, which is the case when another asked for it
-// first. Several who miss the same wait for the one who adds it.
+// addMissing adds the indexes that an existing informer lacks. Concurrent calls wait for each other.
 func (i *Informer) addMissing(options ResourceOptions) error {
 	i.adding <- struct{}{}
 	defer func() { <-i.adding }()
@@ -88,26 +88,26 @@ func hasIndex(indexers cache.Indexers, name string) bool {
 	return ok
 }
 
-// Informer returns the informer. After Release it may be stopped at any time.
+// Informer returns the informer. It may stop at any time after Release.
 func (h *Handle) Informer() *Informer { return h.entry.informer }
 
-// Release gives up the claim. Calling it again does nothing, and it may be called at any time: from inside an
-// event handler, after Shutdown, or when somebody else has acquired the type again meanwhile, whose informer
-// is not touched. It does not wait.
+// Release gives up the claim. It does not wait, further calls do nothing, and it can be called from event
+// handlers and after Shutdown. It does not affect an informer that was acquired later.
 func (h *Handle) Release() {
 	h.once.Do(func() {
 		h.own.Lock()
 		h.own.released = true
 		h.own.Unlock()
+		// Before the release, because a lingering informer belongs to the next holder.
 		// Before the claim is given up: an informer that lingers is the next holder's.
 		h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
 		h.factory.release(h)
 	})
 }
 
-// AddIndexes adds indexes as [Informer.AddIndexes] does, for the holder of the handle alone: when the
-// informer outlasts Release, because others keep it or it lingers, it loses them. Names should tell whose
-// they are, since informers are shared. It fails after Release.
+// AddIndexes adds indexes as [Informer.AddIndexes] does, and Release removes them again if the informer
+// continues. Informers are shared, so index names should identify their owner. It returns an error after
+// Release.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 	disowned := h.disown(func(name string) bool { return slices.Contains(replaced, name) })
 	err := h.Informer().AddIndexes(indexes, replaced...)
@@ -121,10 +121,9 @@ func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 	return err
 }
 
-// errHandleReleased is for what would go with a handle that is no claim any more.
 var errHandleReleased = errors.New("dynamicinformer: the handle has been released")
 
-// owns has indexes go with the handle, unless that has been released.
+// owns records indexes for Release to remove. It returns false after Release.
 func (h *Handle) owns(names []string) bool {
 	h.own.Lock()
 	defer h.own.Unlock()
@@ -135,13 +134,13 @@ func (h *Handle) owns(names []string) bool {
 	return true
 }
 
-// RemoveIndexes removes indexes that AddIndexes of this handle has added, and no others: a name that is free
-// may be that of another holder's index by now. After Release it does nothing.
+// RemoveIndexes removes indexes that AddIndexes of this handle added. It ignores other names, because a name
+// that is free again may belong to another holder. After Release it does nothing.
 func (h *Handle) RemoveIndexes(names ...string) {
 	h.Informer().RemoveIndexes(h.disown(func(name string) bool { return slices.Contains(names, name) })...)
 }
 
-// disown takes some indexes from those that go with the handle, before their names become free.
+// disown drops indexes from the handle's list before their names become free.
 func (h *Handle) disown(which func(name string) bool) (names []string) {
 	h.own.Lock()
 	defer h.own.Unlock()

@@ -10,13 +10,14 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// NewClient returns a dynamic client that decodes lists several times faster than that of
-// dynamic.NewForConfigAndClient, with the same results. It can be used for everything else, too, and is safe
-// for concurrent use. A factory that is given it lists and watches with its config, and decodes only the
-// objects that are read.
+// NewClient returns a dynamic client that decodes lists several times faster than the client of
+// dynamic.NewForConfigAndClient, with the same results. It is a complete dynamic client and safe for
+// concurrent use. A factory with this client uses its config for lists and watches, and decodes objects only
+// when they are read.
 //
-// The config is copied. The HTTP client takes precedence over what config says about transport; without one,
-// it is made from config. NewClient does not contact the server; it fails where config contradicts itself.
+// The config is copied. The HTTP client takes precedence over the transport settings of config; if it is nil,
+// NewClient makes one from config. NewClient sends no request. It returns an error if config contradicts
+// itself.
 func NewClient(config *rest.Config, httpClient *http.Client) (dynamic.Interface, error) {
 	c, err := requests.NewClient(config, httpClient)
 	if err != nil {

@@ -15,13 +15,12 @@ func (f *Factory) Conditions() []status.Condition {
 	return all
 }
 
-// Condition returns one condition; its Status is empty for a type that there is none of.
+// Condition returns one condition. Its Status is empty if there is no condition of the type.
 func (f *Factory) Condition(t status.ConditionType) status.Condition {
 	return f.explained(status.Condition(f.hub.Condition(t)))
 }
 
-// explained adds why it is not known which types there are, if that is the reason and the source of types
-// says so.
+// explained adds the error of the type source to a condition with ReasonTypesUnknown.
 func (f *Factory) explained(c status.Condition) status.Condition {
 	source, ok := f.options.Types.(typesource.SourceError)
 	if !ok || c.Reason != status.ReasonTypesUnknown {

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 )
 
-// entryState says where an entry is in its life.
+// entryState is the phase of an entry.
 //
 //	Fresh ──Start──▶ Running ──last release──▶ Lingering ──▶ Ended
 //	  │                │  ▲──────claim───────────┘             ▲
@@ -24,26 +24,26 @@ type entryState int
 const (
 	// entryFresh: the informer has not been started.
 	entryFresh entryState = iota
-	// entryRunning: the informer runs for those who claim it.
+	// entryRunning: the informer runs and has claims.
 	entryRunning
-	// entryLingering: the informer runs, and nobody claims it. It ends unless somebody does in time.
+	// entryLingering: the informer runs without claims, until Options.Linger has passed.
 	entryLingering
-	// entryEnded: the informer has stopped for good, or is about to. No look-up returns it.
+	// entryEnded: the informer has stopped or is stopping. Lookups do not return it.
 	entryEnded
 )
 
-// Why informers end, as their status says.
+// Causes of the end of an informer, as its status shows them.
 var (
 	errReleased    = errors.New("released by all who claimed it")
 	errFactoryShut = errors.New("the factory was shut down")
 )
 
-// entryKey tells entries apart. Of the views, which are large and few, there is one copy each.
+// entryKey identifies an entry. The options are interned because they are large and few.
 type entryKey struct {
 	gvr  schema.GroupVersionResource
 	view unique.Handle[viewKey]
-	// own marks what the factory needs for itself. It runs until Shutdown, whatever becomes of the contexts
-	// of Start.
+	// own marks an informer that the factory needs itself. It runs until Shutdown, independently of the
+	// contexts of Start.
 	own bool
 }
 
@@ -51,7 +51,7 @@ func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryK
 	return entryKey{gvr: gvr, view: unique.Make(options.view())}
 }
 
-// entry is an informer and what the factory did with it.
+// entry is an informer with its claims.
 type entry struct {
 	key      entryKey
 	view     string // as in Status.View
@@ -62,14 +62,13 @@ type entry struct {
 
 	ctx    context.Context // nil before the start
 	cancel context.CancelCauseFunc
-	// claims counts those who want the informer, renewing those of them who ask for another one when it has
-	// stopped, required those who cannot do without the type.
+	// claims counts the handles, renewing and required the handles with these properties.
 	claims, renewing, required int
-	// linger ends the entry when it fires; nil unless it lingers.
+	// linger ends the entry when it fires. It is nil unless the entry lingers.
 	linger *time.Timer
 }
 
-// state derives where the entry is in its life. Factory.mu is held.
+// state derives the phase. The caller holds Factory.mu.
 func (e *entry) state() entryState {
 	switch {
 	case e.informer.IsStopped(), e.ctx != nil && e.ctx.Err() != nil:
@@ -83,19 +82,19 @@ func (e *entry) state() entryState {
 	}
 }
 
-// claim is what somebody wants of an informer.
+// claim is a request for an informer.
 type claim struct {
 	key     entryKey
 	options ResourceOptions
-	// start runs the informer at once if Start has been called, and not only from the next Start on.
+	// start runs the informer immediately if Start has been called, instead of at the next Start.
 	start bool
-	// renews says that another informer is asked for when this one has stopped.
+	// renews means that the holder asks for a new informer after this one has stopped.
 	renews bool
 }
 
-// claim finds the informer that somebody wants, or makes it, and counts the claim. It is the only look-up:
-// what has ended is never returned. The indexes that the informer lacks are added with no lock held. If it
-// ends meanwhile, with the context of its Start, another one takes its place.
+// claim finds or makes the requested informer and counts the claim. All lookups go through it, so none
+// returns an ended entry. It adds missing indexes without a lock. If the informer stops meanwhile, claim
+// retries with a new one.
 func (f *Factory) claim(c claim) (*Handle, error) {
 	for {
 		h, err := f.count(c)
@@ -112,8 +111,8 @@ func (f *Factory) claim(c claim) (*Handle, error) {
 	}
 }
 
-// count counts a claim to the entry that there is, or to a new one. The informer is made with no lock held,
-// because that calls what users have brought: selectors and sets of indexes.
+// count counts a claim on the existing entry or a new one. It makes the informer without a lock, because that
+// calls user code: selectors and sets of indexes.
 func (f *Factory) count(c claim) (*Handle, error) {
 	if h, err := f.countOn(c, nil); h != nil || err != nil {
 		return h, err
@@ -125,8 +124,8 @@ func (f *Factory) count(c claim) (*Handle, error) {
 	return f.countOn(c, made)
 }
 
-// countOn counts a claim to the entry that there is. Where there is none, that of the informer that was made
-// is added; or it returns nil if none was.
+// countOn counts a claim on the existing entry, or else on a new entry for made. It returns nil if there is
+// neither.
 func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +152,7 @@ func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
 	return h, nil
 }
 
-// count adds a claim, or takes it away.
+// count adds a claim, or removes it if by is -1.
 func (e *entry) count(h *Handle, by int) {
 	e.claims += by
 	if h.renews {
@@ -165,7 +164,6 @@ func (e *entry) count(h *Handle, by int) {
 	}
 }
 
-// addLocked makes the entry of an informer.
 func (f *Factory) addLocked(c claim, i *Informer) *entry {
 	i.health.Require(c.options.required())
 	f.hub.Join(i.health)
@@ -174,8 +172,8 @@ func (f *Factory) addLocked(c claim, i *Informer) *entry {
 	return e
 }
 
-// startLocked runs a fresh informer: one of the factory's own until Shutdown, others with the context of the
-// latest Start.
+// startLocked runs a fresh informer with the context of the latest Start. An informer of the factory itself
+// runs until Shutdown.
 func (f *Factory) startLocked(e *entry) {
 	if e.state() != entryFresh {
 		return
@@ -189,7 +187,6 @@ func (f *Factory) startLocked(e *entry) {
 	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
 }
 
-// run runs one informer until ctx or the factory ends.
 func (f *Factory) run(ctx context.Context, e *entry) {
 	defer func() {
 		f.mu.Lock()
@@ -204,7 +201,7 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	e.informer.RunWithContext(ctx)
 }
 
-// release takes a claim away. The last one ends a fresh entry, and lets one that runs linger.
+// release removes a claim. After the last one a fresh entry ends, and a running one lingers.
 func (f *Factory) release(h *Handle) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -229,7 +226,7 @@ func (f *Factory) release(h *Handle) {
 	e.linger = timer
 }
 
-// dropLocked takes an entry out of the factory and stops its informer, without waiting for it.
+// dropLocked removes an entry and stops its informer. It does not wait.
 func (f *Factory) dropLocked(e *entry) {
 	delete(f.mu.entries, e.key)
 	if _, runs := f.mu.alive[e]; !runs {
@@ -243,7 +240,6 @@ func (f *Factory) dropLocked(e *entry) {
 	e.cancel(errReleased)
 }
 
-// stopLinger ends the wait for a last release to count.
 func (e *entry) stopLinger() {
 	if e.linger != nil {
 		e.linger.Stop()

@@ -15,40 +15,40 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/persist"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
 var (
-	// ErrShutdown is returned for what a factory is asked after Shutdown.
+	// ErrShutdown is returned by calls after Shutdown.
 	ErrShutdown = health.ErrShutdown
-	// ErrStopped is returned for what an informer can't do any more, or can't be waited for, because it has
-	// stopped for good.
+	// ErrStopped is returned for an informer that has stopped.
 	ErrStopped = informer.ErrStopped
 )
 
-// Factory makes and runs informers, one for each type. It is safe for concurrent use.
+// Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent
+// use.
 type Factory struct {
 	source  source
 	options Options
-	// board has what Options.Types tells, until stopTypes; both are nil without it.
-	board     *follow.Board
-	stopTypes func()
-	hub       *health.Hub
-	// subscriptions are those that have not been closed.
+	// board holds the types that Options.Types reports; stopTypes ends the reports. Both are nil without
+	// Options.Types.
+	board         *follow.Board
+	stopTypes     func()
+	hub           *health.Hub
 	subscriptions subscriptions
 
-	// ctx ends with Shutdown, by cancel.
+	// ctx ends with Shutdown.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// alive are those that have been started and have not ended yet, also when they are no longer among
-		// entries.
+		// alive are the started entries that have not ended, including those that are no longer in entries.
 		alive map[*entry]struct{}
-		// past is what informers have counted that are in neither any more.
+		// past holds the counters of informers that are in neither.
 		past map[described]status.Counters
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
@@ -56,7 +56,7 @@ type Factory struct {
 	}
 }
 
-// New returns a Factory, or an error that says what is wrong with the options.
+// New returns a Factory. The error joins everything that is wrong with the options.
 func New(options Options) (*Factory, error) {
 	client, err := options.client()
 	if err = errors.Join(err, options.validate()); err != nil {
@@ -75,7 +75,9 @@ func New(options Options) (*Factory, error) {
 		sweeper:      store.NewSweeper(options.MemoryBudget),
 	}}
 	f.source.namespaces = f.namespaces
-	f.source.keeping = newKeeping(options, client)
+	if options.Persistence != nil {
+		f.source.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
+	}
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
 		map[described]status.Counters{}
@@ -91,14 +93,13 @@ func New(options Options) (*Factory, error) {
 	return f, nil
 }
 
-// ForResource returns the informer of gvr, the same one for every call and for Acquire without options of its
-// own. It is made on the first call, runs from the next Start on, and is held until Shutdown; see Acquire for
-// those that can be released. One that has stopped, with the context of its Start, is replaced by another one
-// that the next Start runs.
+// ForResource returns the informer of gvr: always the same one, also for Acquire without options. It runs
+// from the next Start on and is held until Shutdown; use Acquire for an informer that can be released. An
+// informer that stopped with the context of its Start is replaced by a new one, which the next Start runs.
 //
-// Whether the server knows the type is not looked at here; the status tells. It fails for a GVR without
-// version or resource, for Indexes some of whose names are taken and others not, and with ErrShutdown after
-// Shutdown.
+// ForResource does not check whether the server serves the type; Informer.Status reports that. It returns an
+// error for a GVR without version or resource, and for Indexes of which only some exist already. After
+// Shutdown it returns ErrShutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.options.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {
@@ -112,14 +113,14 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	return h.Informer(), nil
 }
 
-// Start runs every informer that has been asked for and does not run yet. Those run until ctx ends, Shutdown
-// is called, or they have been released. Calling it again starts what is new. It does not block. If ctx has
-// ended already, Start starts nothing and returns the cause.
+// Start runs every informer that was requested and does not run yet, until ctx ends, Shutdown is called, or
+// the informer is released. Call it again to start informers that were requested later. It does not block. If
+// ctx has ended, Start starts nothing and returns the cause.
 //
-// Informers that have stopped, because the context of an earlier Start has ended, do not run again. As long
-// as somebody holds one (ForResource, or a Handle that has not been released), Start starts nothing and fails
-// with an ErrStopped that names the types. ForResource and Acquire give another one, which Start runs then; a
-// Subscription asks for another one by itself.
+// An informer that stopped with the context of an earlier Start cannot run again. While a caller holds one
+// (from ForResource, or a Handle that is not released), Start starts nothing and returns an ErrStopped that
+// names the types. ForResource and Acquire then return a new informer for Start to run. A Subscription
+// requests a new one by itself.
 func (f *Factory) Start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,8 +143,7 @@ func (f *Factory) Start(ctx context.Context) error {
 	return nil
 }
 
-// endedLocked returns the types of the informers that have ended after an earlier Start, and that somebody
-// holds who does not ask for another one.
+// endedLocked returns the types of ended informers with a holder that does not request a new one.
 func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	types := map[schema.GroupVersionResource]bool{}
 	for key, e := range f.mu.entries {
@@ -154,8 +154,8 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	return sortedGVRs(types)
 }
 
-// Informers returns all informers that are held or linger, ordered by group, resource, version and view. One
-// that the factory needs for itself, to learn the namespaces for example, is among them.
+// Informers returns all informers that are held or linger, ordered by group, resource, version and view. They
+// include the informers that the factory needs itself, for example to list namespaces.
 func (f *Factory) Informers() []*Informer {
 	all := make([]*Informer, 0)
 	for _, e := range f.entries() {
@@ -164,7 +164,7 @@ func (f *Factory) Informers() []*Informer {
 	return all
 }
 
-// Status returns the status of every informer, ordered by group, resource, version and view.
+// Status returns the status of each of Informers, in the same order.
 func (f *Factory) Status() []status.Status {
 	all := make([]status.Status, 0)
 	for _, i := range f.Informers() {

@@ -39,7 +39,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Done is closed once Shutdown has been called, for those who share a factory that another shuts down.
+// Done returns a channel that is closed when Shutdown is called. It is for users of a shared factory.
 func (f *Factory) Done() <-chan struct{} { return f.ctx.Done() }
 
 // busyHandlers returns the names of the handlers of a stopped informer that have not returned.
@@ -55,7 +55,7 @@ func (i *Informer) busyHandlers() []string {
 	return busy
 }
 
-// shut admits no more informers, and returns all that have not ended.
+// shut refuses new informers from now on, and returns all entries that have not ended.
 func (f *Factory) shut() []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,8 +73,8 @@ func (f *Factory) shut() []*entry {
 	return sortedEntries(all)
 }
 
-// awaitEnd waits for the end of an informer, and returns false when ctx ends before. One that was never
-// started is stopped here.
+// awaitEnd waits for the end of an informer. It returns false if ctx ends first. It stops an informer that
+// was never started.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	if e.ctx == nil { // it will never be started
 		e.informer.abandon(errFactoryShut)
@@ -93,19 +93,18 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	}
 }
 
-// ShutdownError reports what had not ended when the context given to Shutdown did.
+// ShutdownError lists the informers and handlers that had not ended when the context of Shutdown ended.
 type ShutdownError struct {
-	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
-	// when it is a listener or a subscriber that has not.
+	// Running are the types whose informers have not ended, usually because a handler has not returned. It is
+	// empty if only a listener or subscriber has not returned.
 	Running []schema.GroupVersionResource
-	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the
-	// handler's name (see status.Handler).
+	// Handlers are the event handlers that have not returned, as "TYPE: NAME" (see status.Handler).
 	Handlers []string
-	// Cause is the context's.
+	// Cause is the cause of the context.
 	Cause error
 }
 
-// Error names what still runs.
+// Error lists the types and handlers in one line.
 func (e *ShutdownError) Error() string {
 	running := formatGVRs(e.Running)
 	if running == "" {

@@ -11,26 +11,18 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// Flush waits until every event handler of the informer, those of subscriptions included, has returned from
-// everything that was queued for it before the call. After WaitForSync that is at least the initial list. It
-// does not wait for what is queued meanwhile, and returns at once when nothing has been queued.
+// Flush waits until every event handler of the informer, including the handlers of subscriptions, has handled
+// all events that were queued before the call. After WaitForSync these include the initial list. Flush does
+// not wait for later events.
 //
-// The error is the cause of ctx, or ErrStopped when the informer has stopped and thrown away events of these.
-// Flush must not be called from an event handler, whose return it would wait for.
+// It returns the cause of ctx, or ErrStopped if the informer stopped and dropped some of these events. Do not
+// call it from an event handler: it would wait for its own return.
 func (i *Informer) Flush(ctx context.Context) error { return i.core.Flush(ctx) }
 
-// WaitForHandlers is Informer.Flush for all informers of the factory: it waits until every event handler has
-// returned from everything that was queued for it before the call. Who needs all events calls it before
-// Shutdown, which throws away what waits:
+// WaitForHandlers calls Informer.Flush for all informers of the factory: it waits until every event handler
+// has handled all events that were queued before the call.
 //
-//	_, err := factory.WaitForSync(ctx)
-//	…
-//	err = factory.WaitForHandlers(ctx)
-//	…
-//	err = factory.Shutdown(ctx)
-//
-// The error is nil when all have returned, and otherwise a *HandlersError. It must not be called from an
-// event handler.
+// The error is nil or a *HandlersError. Do not call it from an event handler.
 func (f *Factory) WaitForHandlers(ctx context.Context) error {
 	entries := f.entries()
 	flushes := make([]informer.Flush, len(entries))
@@ -44,7 +36,7 @@ func (f *Factory) WaitForHandlers(ctx context.Context) error {
 			continue
 		}
 		failure.Types = append(failure.Types, e.key.gvr)
-		if failure.Cause == nil || errors.Is(failure.Cause, ErrStopped) { // the end of ctx says more
+		if failure.Cause == nil || errors.Is(failure.Cause, ErrStopped) { // the cause of ctx is more precise
 			failure.Cause = err
 		}
 		for _, r := range flushes[k].Busy() {
@@ -58,18 +50,17 @@ func (f *Factory) WaitForHandlers(ctx context.Context) error {
 	return nil
 }
 
-// HandlersError reports event handlers that were not given everything, or have not returned from it.
+// HandlersError lists event handlers that did not get, or did not handle, all events.
 type HandlersError struct {
-	// Types are the types of their informers.
+	// Types are the types of the handlers' informers.
 	Types []schema.GroupVersionResource
-	// Handlers are the handlers that have not returned: each as the type, a colon, the handler's name and how
-	// many events it has left.
+	// Handlers are the handlers that have not returned, as "TYPE: NAME (N events)".
 	Handlers []string
-	// Cause is the cause of the context that ended, or ErrStopped.
+	// Cause is the cause of the context, or ErrStopped.
 	Cause error
 }
 
-// Error names the types and the handlers.
+// Error lists the types and handlers in one line.
 func (e *HandlersError) Error() string {
 	which := formatGVRs(e.Types)
 	if len(e.Handlers) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// Handlers returns the event handlers that the informer has now, in the order in which they were added. Those
-// of subscriptions are among them.
+// Handlers returns the event handlers of the informer, including the handlers of subscriptions, in the order
+// in which they were added.
 func (i *Informer) Handlers() []status.Handler {
 	registrations := i.core.Registrations()
 	all := make([]status.Handler, 0, len(registrations))
@@ -19,12 +19,12 @@ func (i *Informer) Handlers() []status.Handler {
 	return all
 }
 
-// Named returns an event handler that is called as handler is, and has a name in status.Handler and in
-// errors. Without one the name is the Go type, which many handlers may share. It goes with MetadataOnly in
-// either order.
+// Named returns an event handler that forwards to handler and has a name, which appears in status.Handler and
+// in errors. The default name is the Go type, which several handlers may share. Named and MetadataOnly can be
+// combined in either order.
 func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
-		return nil // which informers refuse
+		return nil // informers reject nil
 	}
 	return named{handler, name}
 }
@@ -45,18 +45,18 @@ func (n named) HandlerName() string { return n.name }
 // Unwrap implements informer.Wrapper.
 func (n named) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandler }
 
-// MetadataOnly returns an event handler that makes do with the metadata of objects, as most controllers do
-// that put keys into a queue: for it, nothing is decoded. It is called as handler would be, but what it gets
-// is not an *unstructured.Unstructured. It is a metav1.Object and a runtime.Object, so that
-// cache.MetaNamespaceKeyFunc, meta.Accessor and controller-runtime's handlers work on it. Where a deletion
-// was missed, it is in a cache.DeletedFinalStateUnknown as usual.
+// MetadataOnly returns an event handler for callers that need only metadata, such as controllers that put
+// keys into a queue. No object is decoded for it. It forwards to handler, but the objects are not
+// *unstructured.Unstructured. Each is a metav1.Object, a runtime.Object and a PackedObject, so
+// cache.MetaNamespaceKeyFunc, meta.Accessor and controller-runtime's handlers accept it. Missed deletions
+// arrive as cache.DeletedFinalStateUnknown as usual.
 //
-// Name, namespace, UID, resource version, labels and kind cost next to nothing, and keeping them does not
-// keep the object in memory; other getters decode the object. What would set something panics. It is a
-// PackedObject, whose JSON can be read. With StorageObject handlers get the decoded objects all the same.
+// Reading the name, namespace, UID, resource version, labels and kind costs almost nothing, and these strings
+// do not pin the object in memory. Other getters decode the object; setters panic. With StorageObject the
+// handler receives decoded objects.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
-		return nil // which informers refuse
+		return nil // informers reject nil
 	}
 	return metadataOnly{handler}
 }
@@ -74,20 +74,20 @@ func (metadataOnly) TakesUndecoded() {}
 // Unwrap implements informer.Wrapper.
 func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
-// Departed is implemented by event handlers that are told of objects that leave the shard (see Shard). Those
-// objects exist, as far as is known: what was made for them must not be undone. Calls come in turn with those
-// of the other methods. It is found through Named and MetadataOnly; other wrappers have to implement it
-// themselves.
+// Departed is an event handler that also receives objects that leave the shard (see Shard). Those objects
+// still exist on the server, so do not undo work that was done for them. OnDeparted is called in order with
+// the other methods. The informer finds the method through Named and MetadataOnly; other wrappers must
+// forward it.
 type Departed interface {
 	cache.ResourceEventHandler
-	// OnDeparted gets the last state that was seen of an object that has left.
+	// OnDeparted receives the last observed state of an object that left the shard.
 	OnDeparted(obj any)
 }
 
-// WithDeparted returns an event handler that is called as handler is, and is Departed.
+// WithDeparted returns an event handler that forwards to handler and implements Departed.
 func WithDeparted(handler cache.ResourceEventHandler, departed func(obj any)) cache.ResourceEventHandler {
 	if handler == nil {
-		return nil // which informers refuse
+		return nil // informers reject nil
 	}
 	return withDeparted{handler, departed}
 }

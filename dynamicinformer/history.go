@@ -6,93 +6,94 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// History is the recent past of an informer's cache: how its content has become what it is, with the resource
-// versions of the API server. It is what a server needs that has others list and watch the cache. See
-// Informer.KeepHistory.
+// History is the recent sequence of changes of an informer's cache, with the resource versions of the API
+// server. A server that answers lists and watches from the cache needs it. See Informer.KeepHistory.
 type History struct {
-	// Snapshot is the present content. Synced says whether it has been listed.
+	// Snapshot is the current content. Synced reports whether it has been listed.
 	Snapshot *Snapshot
 	Synced   bool
-	// Namespace is the only one that is followed; empty for all. Pruned says that parts of the objects are
-	// left out.
+	// Namespace is the watched namespace; empty for all. Pruned reports whether fields of the objects are
+	// dropped.
 	Namespace string
 	Pruned    bool
-	// Version is the resource version up to which the content is complete: that of the last list, event or
-	// bookmark.
-	Version uint64
-	// Oldest is the resource version since which changes are complete.
+	// ResourceVersion is the version up to which the content is complete: the version of the last list, event
+	// or bookmark.
+	ResourceVersion uint64
+	// Oldest is the resource version after which the changes are complete.
 	Oldest uint64
 	// Began is the resource version at which the epoch began. Oldest is larger once older changes were
 	// dropped.
 	Began uint64
-	// Epoch is another number whenever what was before has been forgotten: changes of two epochs have no
-	// common order.
+	// Epoch changes whenever the history restarts. Changes of different epochs have no common order.
 	Epoch int
-	// Next is closed when there is more, or when the past was forgotten.
+	// Next is closed when there are more changes, or when the history restarts.
 	Next <-chan struct{}
 
 	changes []informer.Change
 }
 
-// Change is one step of a History.
+// Change is one change of a History.
 type Change struct {
-	// Key is "namespace/name", or the name alone; a part of an object's memory.
+	// Key is "namespace/name" or the name. It shares the object's memory: clone it to keep it without the
+	// object.
 	Key string
-	// Version is the resource version of the change.
-	Version uint64
-	// Old and New are the object before and after, as it is kept (see Snapshot.Stored): Old is nil for one
-	// that appeared, New for one that was deleted. They are shared and must not be changed.
+	// ResourceVersion is the resource version of the change.
+	ResourceVersion uint64
+	// Old and New are the object before and after (see Snapshot.Stored). Old is nil for an added object, New
+	// for a deleted one. They are shared and must not be changed.
 	Old, New any
 }
 
-// Len counts the changes.
+// Len returns the number of changes.
 func (h History) Len() int { return len(h.changes) }
 
-// At returns a change by its number, from 0; the oldest is the first.
-func (h History) At(i int) Change { return Change(h.changes[i]) }
+// At returns change number i. Change 0 is the oldest.
+func (h History) At(i int) Change {
+	c := h.changes[i]
+	return Change{Key: c.Key, ResourceVersion: c.Version, Old: c.Old, New: c.New}
+}
 
-// KeepHistory has the informer remember the changes that its watch brings from now on, for History: at least
-// the last of them, as many as are asked for, and up to twice as many, with the objects as they were before
-// and after. Of several calls the largest number counts, which must be positive. A list after the first, and
-// a type that goes, end the history: in which order things have happened, nobody knows.
+// KeepHistory makes the informer record the changes of its watch for History: at least the given number of
+// the newest changes, and at most twice as many, with the objects before and after. The largest number of all
+// calls applies; it must be positive. A relist, or a type that is deleted, restarts the history, because the
+// order of changes is unknown then.
 //
-// It fails for views that are no copy of a type, of which the server's lists and watches could be answered:
-// those with selectors, with requests of the user's own, with a transform, or of metadata alone. It also
-// fails for objects that are kept decoded, for several namespaces, whose watches have no common order, and
-// for shards, whose ranges may change.
+// It returns an error for informers that are not a copy of the type: with selectors, TweakListOptions, a
+// Transform, or metadata only. It also returns an error with StorageObject, with several namespaces, whose
+// watches have no common order, and with a Shard, whose ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Only()
 	because := ""
 	switch mode := o.view().storage.Mode; {
 	case changes <= 0:
-		because = fmt.Sprintf("%d changes are not positive", changes)
+		because = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
 	case !one && !o.Namespaces.set.IsAll():
-		because = "several namespaces are watched one by one, without a common order"
+		because = "each namespace has its own watch, and their events have no common order"
 	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
-		because = "it has a part of the objects"
-	case o.Shard.followed() != nil:
-		because = "it has a part of the objects, which may change"
+		because = "a selector or TweakListOptions limits the objects"
+	case o.Shard.orNil() != nil:
+		because = "the ranges of its shard may change"
 	case o.Transform != nil:
 		because = "its objects are transformed"
 	case mode == StorageObject || mode == StorageMetadata:
-		because = "its objects are not kept as JSON"
+		because = "its objects are not stored as JSON"
 	}
 	if because != "" {
-		return fmt.Errorf("%s: no history is kept: %s", formatGVR(i.gvr), because)
+		return fmt.Errorf("%s: cannot keep a history: %s", formatGVR(i.gvr), because)
 	}
 	i.core.KeepHistory(changes)
 	return nil
 }
 
-// History returns the recent past; without KeepHistory the present alone.
+// History returns the recent changes; without KeepHistory only the current content.
 func (i *Informer) History() History {
 	h := i.core.History()
 	namespace, _ := i.options.Namespaces.set.Only()
 	return History{
 		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace,
-		Pruned:  i.options.Prune.isSet(),
-		Version: h.Version, Oldest: h.Oldest, Began: h.Began, Epoch: h.Epoch, Next: h.Next,
+		Pruned:          i.options.Prune.isSet(),
+		ResourceVersion: h.Version, Oldest: h.Oldest, Began: h.Began, Epoch: h.Epoch, Next: h.Next,
 		changes: h.Changes,
 	}
 }

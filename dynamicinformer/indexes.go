@@ -9,22 +9,22 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// IndexSet computes the values of several indexes of an object in one pass over its JSON, so that it need not
-// be decoded. It must be safe for concurrent use. The Functions of package indexers are one.
+// IndexSet computes the values of several indexes in one pass over an object's JSON, so that the object is
+// not decoded. It must be safe for concurrent use. Functions of package indexers implements it.
 type IndexSet interface {
-	// Names are the names of the indexes, always in the same order.
+	// Names returns the names of the indexes, always in the same order.
 	Names() []string
-	// Ordered reports whether index number i is to be kept in the order of its values.
+	// Ordered reports whether the values of index number i are kept sorted.
 	Ordered(i int) bool
-	// Indexers are the index functions by name, for objects that are decoded. They have to agree with
+	// Indexers returns the index functions by name, for decoded objects. Their values must equal those of
 	// KeysJSON.
 	Indexers() cache.Indexers
-	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes.
-	// The values do not refer to the JSON.
+	// KeysJSON appends the values of index number i to keys[i], after it has extended keys to the number of
+	// indexes. The values must not share memory with json.
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 
-// checkIndexes returns an error when a name is taken twice.
+// checkIndexes returns an error if two indexes have the same name.
 func (o ResourceOptions) checkIndexes() error {
 	if o.Indexes == nil {
 		return nil
@@ -35,7 +35,7 @@ func (o ResourceOptions) checkIndexes() error {
 	}
 	for _, name := range o.Indexes.Names() {
 		if taken[name] {
-			return fmt.Errorf("there is more than one index %q", name)
+			return fmt.Errorf("duplicate index %q", name)
 		}
 		taken[name] = true
 	}
@@ -49,18 +49,18 @@ func (o ResourceOptions) extractors() []store.Extractor {
 	return []store.Extractor{o.Indexes}
 }
 
-// AddIndexes adds indexes, before or after the start. Objects that are there already are indexed while
-// readers go on; then all new indexes appear at once, and those whose names are among replaced disappear,
-// except for the index by namespace. It fails when another name is taken or the informer has stopped. What
-// Prune leaves out of objects cannot be indexed.
+// AddIndexes adds indexes, before or after the start. It indexes existing objects while readers continue.
+// Then all new indexes appear, and the indexes named in replaced disappear, atomically; the index by
+// namespace always stays. It returns an error if another name is taken or the informer has stopped. Fields
+// that Prune drops cannot be indexed.
 func (i *Informer) AddIndexes(indexes IndexSet, replaced ...string) error {
 	replaced = slices.DeleteFunc(slices.Clone(replaced),
 		func(name string) bool { return name == cache.NamespaceIndex })
 	return i.core.AddExtractor(indexes, replaced...)
 }
 
-// RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing. The
-// index by namespace stays.
+// RemoveIndexes removes indexes by name, whoever added them, except the index by namespace. It ignores
+// unknown names.
 func (i *Informer) RemoveIndexes(names ...string) {
 	for _, name := range names {
 		if name != cache.NamespaceIndex {

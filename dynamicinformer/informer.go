@@ -15,109 +15,107 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/persist"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Informer is the shared informer of one type, or of a view of it. It is made by Factory.ForResource or
-// Factory.Acquire and run by Factory.Start; Run and RunWithContext are for callers that run it without the
-// factory, and must not be mixed with Start. All methods are safe for concurrent use.
+// Informer is the shared informer of one type with some options. Factory.ForResource and Factory.Acquire make
+// it, and Factory.Start runs it. Run and RunWithContext are for callers that run it without the factory; do
+// not use them together with Start. All methods are safe for concurrent use.
 //
 // # Contract
 //
-// It is that of client-go's shared informers, as of 0.37 (TestConformance), and more where client-go leaves
-// something open or lets it go wrong. In brackets: the test that pins the sentence.
+// The contract is that of client-go's shared informers, as of 0.37 (TestConformance), with additions where
+// client-go leaves something open or fails. The test in brackets pins the sentence.
 //
-// The cache. It comes to hold what the server has, after any history of lists and events, and each handler's
-// notifications add up to the same (TestHistories). It may be behind at any time: a handler or reader may
-// find it further on than the event at hand, never further back (TestCacheBeforeHandlers). A read is answered
-// from one moment, so that a relist shows as a whole (TestReadsSeeWholeRelists), and so does a new index
-// (TestAddIndexersWhileWriting). Where several namespaces are read one by one, a relist is of one of them and
-// shows object by object (TestRelistOfOnePart). Two reads may be from different moments, and two informers
-// always are: nothing is promised about the order of what they show, and one that cannot go on does not hold
-// up another (TestWaitForSyncSettles). What is known to be behind is marked stale and stays readable
-// (TestLossOfContact). Objects are shared with everybody: neither handlers nor readers nor index functions
-// may change them (TestObjectsAreShared). The old and the new object of an update may share what has not
-// changed (TestUpdatesShareWhatIsTheSame).
+// Cache. The cache converges to the server's content after any history of lists and events, and so does the
+// sum of each handler's notifications (TestHistories). The cache may lag behind the server. A handler or
+// reader may find it newer than the event at hand, never older (TestCacheBeforeHandlers). Each read sees one
+// moment, so a relist is atomic (TestReadsSeeWholeRelists), and so is a new index
+// (TestAddIndexersWhileWriting). If each namespace has its own watch, a relist covers one namespace and
+// appears object by object (TestRelistOfOnePart). Two reads may see different moments, and two informers have
+// no common order. An informer that cannot sync does not delay others (TestWaitForSyncSettles). A cache that
+// is known to lag is marked Stale and stays readable (TestLossOfContact). Objects are shared: handlers,
+// readers and index functions must not change them (TestObjectsAreShared). The old and the new object of an
+// update may share unchanged parts (TestUpdatesShareWhatIsTheSame).
 //
-// Handlers. Each is called by one goroutine, in the order in which the cache changed
-// (TestHandlersSeeEveryChangeInOrder). There is no order between handlers, and a slow one delays neither the
-// cache nor the others: its queue grows, which its Depth shows (TestSlowHandlerDelaysNobody). Intermediate
-// states of an object may be skipped where a relist takes the place of events (TestRelistSkipsStates). A late
-// handler is first told what there is, and then everything that follows (TestLateHandlerMissesNothing). A
-// handler may be removed at any time, also from inside, and is then not called again (TestRemoveFromInside).
-// It may call back into the informer and the factory (TestHandlerCallsFactory), but must not wait for what
-// takes its own return: Shutdown (TestHandlerCannotAwaitShutdown), or its own first list
-// (TestHandlerCannotAwaitItself).
+// Handlers. One goroutine calls each handler, in the order in which the cache changed
+// (TestHandlersSeeEveryChangeInOrder). There is no order between handlers. A slow handler delays neither the
+// cache nor other handlers: its queue grows, as its Depth shows (TestSlowHandlerDelaysNobody). Intermediate
+// states of an object may be skipped when a relist replaces events (TestRelistSkipsStates). A handler that is
+// added late first receives the existing objects, then every further change (TestLateHandlerMissesNothing). A
+// handler may be removed at any time, even by itself, and is not called again (TestRemoveFromInside). It may
+// call the informer and the factory (TestHandlerCallsFactory). It must not wait for its own return: for
+// Shutdown (TestHandlerCannotAwaitShutdown) or its own initial list (TestHandlerCannotAwaitItself).
 //
-// Notifications. isInInitialList marks the objects of the first list, and those that a late handler finds
-// (TestInitialListIsMarked); a handler has synced when it has returned from the last of them
-// (TestHandlerIsSyncedAfterTheInitialList). OnDelete gets the final state, or cache.DeletedFinalStateUnknown
-// with the last known one when a relist shows that the object is gone; the deletion of an object that no
-// handler was told of is not delivered (TestTombstones). Another UID under the same key is another object: a
-// deletion and an addition, never an update (TestAnotherUID). An update that leaves the resource version
-// alone goes to the handlers that take part in resyncs, which at first are all, and from the first check of
-// resync periods on those that were due at the last (TestResync). Resync periods are adjusted as in client-go
-// (TestResyncPeriodsAreAdjusted).
+// Notifications. isInInitialList marks the objects of the first list, and existing objects for a late handler
+// (TestInitialListIsMarked). A handler has synced when it has returned from the last of them
+// (TestHandlerIsSyncedAfterTheInitialList). OnDelete receives the final state, or
+// cache.DeletedFinalStateUnknown with the last known state if a relist shows that the object is gone. A
+// deletion is not delivered if the handler never received the object (TestTombstones). Another UID under the
+// same key is another object: a deletion and an addition, never an update (TestAnotherUID). An update with an
+// unchanged resource version goes to the handlers that take part in resyncs. At first these are all handlers,
+// and after the first check of resync periods the handlers that were due at the last check (TestResync).
+// Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
 //
-// Failures. An index function that fails is reported and its object left out of that index
-// (TestFailingIndexFunction). Where a transform fails, it is reported, the cache keeps what it had, and
-// deletions are delivered all the same (TestFailingTransform). A panic of a handler ends the process
-// (TestPanicCrashesByDefault) unless utilruntime.ReallyCrash is off, when that notification is skipped and
-// the next one comes a second later (TestPanickingHandler). Of a transform or an index function, a panic is
-// then an error that concerns one object (TestPanickingTransform). Any other panic shows as ReasonPanicked,
-// and the type is listed again after a pause (TestPanickingRound).
+// Failures. If an index function fails, the error is reported and the object is missing from that index
+// (TestFailingIndexFunction). If a transform fails, the error is reported, the cache keeps its object, and
+// deletions are still delivered (TestFailingTransform). A panic of a handler ends the process
+// (TestPanicCrashesByDefault). With utilruntime.ReallyCrash off, that notification is skipped and the next
+// one follows a second later (TestPanickingHandler), and a panic of a transform or an index function becomes
+// an error for one object (TestPanickingTransform). Any other panic sets ReasonPanicked, and the informer
+// relists after a pause (TestPanickingRound).
 //
-// Generations. With Options.Types the informer follows its type from each coming to each going, and starts
-// again by itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and what has ended
-// cannot write any more (TestGenerationsKeepHandlersAndIndexers). A type that goes is told as one deletion
-// (cache.DeletedFinalStateUnknown) of each object that was told of, behind what is still queued; the cache is
-// emptied and HasSynced is false (TestForget). Two generations never interleave, however slow a handler is
-// (TestFollowSlowHandlerSeesGenerationsInOrder). A new UID of the type itself is another generation
-// (TestFollowReplacedType). Only what is known to be gone is told as deleted: failing requests
-// (TestLossOfContact), a server that is away (TestUnreachableIsOfTheFactory), a type that is terminating
-// (TestTerminatingStaysSynced), or one whose schema or other versions change (TestFollowKeepsGeneration) end
-// nothing.
+// Generations. With Options.Types the informer watches its type from each creation to each deletion, and
+// restarts by itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and an ended
+// generation cannot write (TestGenerationsKeepHandlersAndIndexers). When a type is deleted, handlers receive
+// one deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache
+// is emptied and HasSynced returns false (TestForget). Two generations never interleave, however slow a
+// handler is (TestFollowSlowHandlerSeesGenerationsInOrder). A type that is recreated with a new UID begins a
+// new generation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions. Failed
+// requests (TestLossOfContact), an unreachable server (TestUnreachableIsOfTheFactory), a terminating type
+// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsGeneration) do not end a
+// generation.
 //
-// The end. An informer that has stopped does not run again: asking for its type gives another one
-// (TestStartAgain). Stopping deletes nothing, drops what is queued, which Depth still shows, and leaves the
-// cache readable (TestStopThrowsAwayWhatWaits). Who waits for it is told (TestWaitForOneInformer). It stops
-// at once even while the server refuses connections (TestStopWhileRefused), and leaves no goroutine
-// (TestMain).
+// End. A stopped informer cannot run again: a new request for its type returns another informer
+// (TestStartAgain). A stop deletes nothing, drops queued events, which Depth still counts, and leaves the
+// cache readable (TestStopThrowsAwayWhatWaits). It ends every wait for the informer (TestWaitForOneInformer).
+// It takes effect immediately, even while the server refuses connections (TestStopWhileRefused), and leaves
+// no goroutine (TestMain).
 type Informer struct {
 	cache.SharedIndexInformer
 
 	gvr     schema.GroupVersionResource
 	options ResourceOptions
 	source  source
-	board   *follow.Board // nil: every type is taken to exist
+	board   *follow.Board // nil: every type is assumed to exist
 	health  *health.Health
 	form    requests.Form
 	core    *informer.Informer
-	shard   *follow.Shard // nil: everything is followed
-	// retry cuts short what the informer's requests wait for.
+	shard   *follow.Shard // nil: no shard
+	// retry ends the pauses between the informer's requests.
 	retry *requests.RetrySignal
-	ran   atomic.Bool // RunWithContext was called, or must not be any more
-	// stopped is closed when nothing of the informer runs any more and the status says so.
-	stopped chan struct{}
-	keeper  *keeper
+	ran   atomic.Bool // RunWithContext was called, or is no longer allowed
+	// stopped is closed when all goroutines of the informer have ended and its status is Stopped.
+	stopped   chan struct{}
+	persister *persist.Persister
 	// adding holds a token while Acquire adds indexes.
 	adding chan struct{}
 }
 
-// source is what the informers of a factory share.
+// source holds the parts that the informers of a factory share.
 type source struct {
 	*requests.Server
 	onWatchError func(schema.GroupVersionResource, error) // may be nil
 	logger       *klog.Logger                             // may be nil
-	// namespaces tells which namespaces there are.
-	namespaces func() (follow.NamespaceList, error)
-	keeping    *keeping // nil: nothing is kept
-	sweeper    *store.Sweeper
+	// namespaces returns the shared list of namespaces.
+	namespaces  func() (follow.NamespaceList, error)
+	persistence *persist.Shared // nil: no persistence
+	sweeper     *store.Sweeper
 }
 
-// watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is
-// logged.
+// watchErrorHandler returns the function for failed lists and watches, or nil to log the errors.
 func (s source) watchErrorHandler(gvr schema.GroupVersionResource,
 	options ResourceOptions) cache.WatchErrorHandlerWithContext {
 	if s.onWatchError == nil {
@@ -133,10 +131,9 @@ func (s source) watchErrorHandler(gvr schema.GroupVersionResource,
 	}
 }
 
-// unpaced is the backoff of a reflector whose requests are paced by a requests.Pacer.
+// unpaced is the backoff of a reflector whose requests a requests.Pacer paces.
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
-// newInformer returns an informer of gvr that has not been started.
 func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions,
 	board *follow.Board) (*Informer, error) {
 	form, transform, err := options.form()
@@ -156,7 +153,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		Backoff:           &unpaced,
 		WatchListPageSize: options.PageSize,
 		MinWatchTimeout:   options.MinWatchTimeout,
-		SelectsObjects:    options.Shard.followed() != nil,
+		SelectsObjects:    options.Shard.orNil() != nil,
 	})
 	if transform != nil {
 		if err := core.SetTransform(transform); err != nil {
@@ -181,48 +178,47 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		stopped:             make(chan struct{}),
 		adding:              make(chan struct{}, 1),
 	}
-	i.keeper = newKeeper(i)
+	i.persister = newPersister(i)
 	i.shard = options.Shard.newFollowed(i)
 	return i, nil
 }
 
-// GVR is the type that the informer follows.
+// GVR returns the informer's type.
 func (i *Informer) GVR() schema.GroupVersionResource { return i.gvr }
 
-// Status returns what is known of the informer now.
+// Status returns the current status.
 func (i *Informer) Status() status.Status {
 	status, _ := i.StatusChange()
 	return status
 }
 
-// StatusChange returns what Status does, and a channel that is closed when it says something else.
+// StatusChange returns the current status and a channel that is closed when it changes.
 func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
 	status, changed := i.health.Snapshot()
 	return statusOf(status), changed
 }
 
-// Informer returns i, so that an *Informer can stand where code wants client-go's GenericInformer.
+// Informer returns i: it makes an *Informer a GenericInformer of client-go.
 func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 
-// Lister reads the cache: by label selector, by name, in all namespaces or one. What it returns are
-// *unstructured.Unstructured, shared and not to be changed. Objects that the selector does not match are not
-// decoded.
+// Lister reads the cache by label selector or name, in one or all namespaces. It returns shared, read-only
+// *unstructured.Unstructured, and decodes only objects that match the selector.
 func (i *Informer) Lister() cache.GenericLister { return lister{i} }
 
-// Stopped is closed when the informer has stopped for good: with the context of Start, the last release of
-// its handles, or Shutdown. The last call of a handler has returned then, and Status says that it has
-// stopped. The cache stays readable.
+// Stopped returns a channel that is closed when the informer has stopped, with the context of Start, the last
+// release of its handles, or Shutdown. By then all handlers have returned and Status is Stopped. The cache
+// stays readable.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
-// Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
-// knows that something has changed, that a right was granted for example. It does not wait.
+// Retry ends the pause after a failed request, so that the informer sends the next request immediately. Call
+// it after a change that lets the request succeed, such as a granted permission. It does not wait.
 func (i *Informer) Retry() { i.retry.Send() }
 
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
-// RunWithContext runs the informer until ctx ends and all its goroutines have, and keeps its status. With
-// a source of types it follows the type as it comes and goes. An informer runs once: further calls log
+// RunWithContext runs the informer and updates its status until ctx ends, and returns when all its goroutines
+// have ended. With Options.Types it starts and stops with the type. An informer runs once: further calls log
 // that and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	if i.ran.Swap(true) {
@@ -233,12 +229,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.health.Started()
 	leave := i.source.sweeper.Join(i.core.Store())
 	leaveShard := i.options.Shard.join(i)
-	i.keeper.start()
+	i.persister.Start()
 	defer func() {
 		leave()
 		i.core.Stop()
 		leaveShard()
-		i.keeper.finish()
+		i.persister.Finish()
 		<-i.core.Stopped()
 		i.health.Stopped(whyEnded(ctx))
 		close(i.stopped)
@@ -246,13 +242,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.follower().Run(ctx)
 }
 
-// ignoreRun says that the informer does not run again. It and logging are functions of their own so that the
-// frame in which a quiet type waits is small: see docs/design/types.md.
+// ignoreRun and logging are separate functions to keep the stack frame of a quiet informer small: see
+// docs/design/types.md.
 func (i *Informer) ignoreRun(ctx context.Context) {
 	klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "type", formatGVR(i.gvr))
 }
 
-// logging returns ctx with the informer's logger.
 func (i *Informer) logging(ctx context.Context) context.Context {
 	if i.source.logger == nil {
 		return ctx
@@ -260,17 +255,17 @@ func (i *Informer) logging(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, *i.source.logger)
 }
 
-// follower has the informer follow its type.
+// follower returns the state machine that runs generations of the informer.
 func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
-		Past: i.keeper.past,
+		Past: i.persister.Restore,
 		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
 		Shard: i.shard, Nothing: i.options.matchesNothing(), Board: i.board,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
 	}
 }
 
-// abandon stops an informer unless somebody has run it, so that nobody waits for what will never come.
+// abandon stops an informer that was never run, so that callers do not wait for it.
 func (i *Informer) abandon(why error) {
 	if !i.ran.Swap(true) {
 		i.core.Stop()
@@ -279,7 +274,7 @@ func (i *Informer) abandon(why error) {
 	}
 }
 
-// whyEnded says for a person why the context of an informer has ended.
+// whyEnded returns the message for the end of an informer's context.
 func whyEnded(ctx context.Context) string {
 	switch why := context.Cause(ctx); why {
 	case errReleased, errFactoryShut:

@@ -5,52 +5,50 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 )
 
-// Listener is told what happens to the informers of a factory: for metrics, logs and alarms. It is given to
-// New in Options.Listener, or to Factory.AddListener at any time. Funcs that are nil are not called.
+// Listener observes the informers of a factory, for metrics, logs and alerts. Pass it to New in
+// Options.Listener, or to Factory.AddListener at any time. Nil functions are not called.
 //
-// The funcs of one listener are called in the order in which things happened, one at a time, and with no lock
-// held: they may call back into the factory, but must not wait for its Shutdown. A slow listener delays
-// nobody: what it has not been told yet is queued, without a bound. A panic is treated as that of an event
-// handler: it ends the process, unless utilruntime.ReallyCrash is off; then the call is skipped.
+// The functions of a listener are called in order, one at a time, without locks. They may call the factory,
+// but must not wait for its Shutdown. Each listener has its own unbounded queue, so a slow one delays no
+// other component. A panic ends the process; with utilruntime.ReallyCrash off, the call is skipped.
 //
-// A listener that comes late is first told the present state: StateChanged with a zero Status before it,
+// A new listener first receives the current state: StateChanged with a zero Status as before,
 // GenerationStarted and GenerationSynced for each informer, and ConditionChanged for each condition.
 type Listener struct {
-	// StateChanged is called when the status of an informer says something else: state, reason, generation,
-	// Stale, Terminating or Shard. Other fields change without it.
+	// StateChanged is called when the state, reason, generation, Stale, Terminating or Shard of an informer's
+	// status changes.
 	StateChanged func(before, after status.Status)
-	// GenerationStarted is called when an informer begins to follow its type.
+	// GenerationStarted is called when an informer begins to watch its type.
 	GenerationStarted func(g status.Generation)
-	// GenerationSynced is called when the first list of a generation has been stored.
+	// GenerationSynced is called when the first list of a generation is in the cache.
 	GenerationSynced func(g status.Generation)
-	// GenerationEnded is called when an informer no longer follows its type: because the type is gone, which
-	// reason says, because another version takes over, with ReasonVersionChanged, or because the informer was
-	// stopped, with ReasonNone.
+	// GenerationEnded is called when an informer no longer watches its type. reason is the reason why the
+	// type is gone, ReasonVersionChanged if another version replaces this one, or ReasonNone if the informer
+	// stopped.
 	GenerationEnded func(g status.Generation, reason status.Reason)
-	// Relisted is called when a type is listed again.
+	// Relisted is called when an informer relists its type.
 	Relisted func(g status.Generation, reason status.RelistReason)
-	// RequestFailed is called for every list or watch that fails, or breaks off. Answers that are part of the
-	// protocol (410, a resource version from the future) are no failures; Relisted tells of them.
+	// RequestFailed is called for every failed list or watch. Answers that are part of the protocol (410, a
+	// resource version from the future) are not failures; Relisted reports them.
 	RequestFailed func(f status.RequestFailure)
-	// ConditionChanged is called when a condition of the factory has another status.
+	// ConditionChanged is called when the Status of a condition of the factory changes.
 	ConditionChanged func(before, after status.Condition)
 }
 
-// ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
+// ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct{ inner *health.ListenerHandle }
 
-// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
-// is under way (Done does), so it may be called from inside, and more than once.
+// Remove removes the listener and drops its queued calls. It does not wait for a running call (Done does), so
+// the listener itself may call it. Further calls do nothing.
 func (l *ListenerHandle) Remove() { l.inner.Remove() }
 
-// Done is closed when the listener is not called any more, after Remove or Shutdown.
+// Done returns a channel that is closed when the listener is no longer called, after Remove or Shutdown.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.inner.Done() }
 
-// Depth is how many events the listener has not been told of yet, with the one it is being told of.
+// Depth returns the number of queued calls, including the running one.
 func (l *ListenerHandle) Depth() int { return l.inner.Depth() }
 
-// AddListener adds a listener, which is first told the present state. It fails with ErrShutdown after
-// Shutdown.
+// AddListener adds a listener. After Shutdown it returns ErrShutdown.
 func (f *Factory) AddListener(listener Listener) (*ListenerHandle, error) {
 	inner, err := f.hub.Add(listener.inner())
 	if err != nil {
@@ -59,7 +57,7 @@ func (f *Factory) AddListener(listener Listener) (*ListenerHandle, error) {
 	return &ListenerHandle{inner}, nil
 }
 
-// inner converts the listener to the internal type. Functions that are nil remain nil.
+// inner converts the listener to the internal type. Nil functions remain nil.
 func (l Listener) inner() health.Listener {
 	var inner health.Listener
 	if tell := l.StateChanged; tell != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// MemoryStats tells what the caches occupy at this moment, at a cost that grows with the number of types, not
-// of objects. It keeps neither readers nor writers waiting.
+// MemoryStats returns the current memory of the caches. Its cost grows with the number of types, not of
+// objects, and it blocks neither readers nor writers.
 func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
 	for _, some := range f.followed() {
@@ -26,11 +26,10 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 	return stats
 }
 
-// Compress compresses what StorageAdaptive has not compressed yet, but for what has been in use for some
-// time, and returns when that is done, or with the context's cause. Nobody has to call it: it is for programs
-// that know that nothing is going to be read soon, and for those that measure. Readers and the informer go on
-// meanwhile. It does nothing for other modes of storage, for an informer that does not run, and for fewer
-// objects than the compressor has to learn from.
+// Compress compresses all objects with StorageAdaptive that are not in frequent use, and returns when that is
+// done or with the cause of ctx. It is for programs that expect no reads soon, and for measurements. Readers
+// and the informer continue meanwhile. It does nothing in other storage modes, for an informer that does not
+// run, or for too few objects to train the compressor.
 func (i *Informer) Compress(ctx context.Context) error {
 	return i.source.sweeper.Compress(ctx, i.core.Store())
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 )
 
-// counters returns what the informer has counted.
 func (i *Informer) counters() status.Counters {
 	events, counts := i.core.Events(), i.health.Counts()
 	hits, misses := i.core.Decodes()
@@ -32,9 +31,9 @@ func failuresOf(counted map[health.Failure]int64) map[status.RequestFailureKind]
 	return failures
 }
 
-// Metrics returns the figures of everything that the factory follows, ordered by group, resource, version and
-// view. What has been released is no longer among it; its counters are remembered, those of a thousand views
-// at least.
+// Metrics returns the figures of every type and view in use, ordered by group, resource, version and view. It
+// omits released informers, but their counters continue if the type is acquired again. The factory remembers
+// the counters of at least 1,000 released views.
 func (f *Factory) Metrics() []status.Metrics {
 	followed := f.followed()
 	all := make([]status.Metrics, len(followed))
@@ -48,7 +47,6 @@ func (f *Factory) Metrics() []status.Metrics {
 	return all
 }
 
-// addInformer adds the figures of an informer to m.
 func addInformer(m *status.Metrics, i *Informer) {
 	measured := i.core.Measure()
 	m.Status = append(m.Status, i.Status())
@@ -75,7 +73,7 @@ func addInformer(m *status.Metrics, i *Informer) {
 	m.Counters.Add(i.counters())
 }
 
-// described is a view of a type as people are told of it.
+// described identifies a view by its description.
 type described struct {
 	gvr  schema.GroupVersionResource
 	view string
@@ -83,16 +81,16 @@ type described struct {
 
 func (e *entry) described() described { return described{e.key.gvr, e.view} }
 
-// following are the informers of a view, those that have not ended yet although they have been released
-// included, and what those before them have counted.
+// following holds the informers of a view, including released ones that have not ended, and the counters of
+// earlier ones.
 type following struct {
 	described
 	informers []*Informer
 	past      status.Counters
 }
 
-// followed returns what the factory follows, in order. It is looked at under one lock together with what is
-// remembered, so that what an informer has counted is in either, and never in both.
+// followed returns all views in use, in order. One critical section reads the informers and the remembered
+// counters, so that no count is lost or doubled.
 func (f *Factory) followed() []following {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,11 +121,11 @@ func (f *Factory) followed() []following {
 	return all
 }
 
-// rememberedViews is of how many views the counters are remembered when nothing follows them any more. A
-// program that asks for other views all the time must not fill its memory with that.
+// rememberedViews is the number of released views whose counters are remembered. It bounds the memory of
+// programs that always request new views.
 const rememberedViews = 1000
 
-// rememberLocked remembers what the informer of an entry has counted, which has ended and been dropped.
+// rememberLocked adds the counters of an ended entry to the remembered counters.
 func (f *Factory) rememberLocked(e *entry) {
 	d := e.described()
 	past, known := f.mu.past[d]

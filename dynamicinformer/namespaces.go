@@ -11,33 +11,33 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 )
 
-// Namespaces is a set of namespaces. The zero value means that it is not set, which in the end comes to
-// AllNamespaces.
+// Namespaces is a set of namespaces. The zero value is unset; the default is AllNamespaces.
 type Namespaces struct{ set follow.Namespaces }
 
-// AllNamespaces is every namespace, with what is in none.
+// AllNamespaces selects all namespaces and cluster-scoped objects.
 func AllNamespaces() Namespaces { return Namespaces{follow.All()} }
 
-// InNamespaces is these namespaces. Objects of cluster-scoped types are in none.
+// InNamespaces selects these namespaces, and no cluster-scoped objects.
 func InNamespaces(names ...string) Namespaces { return Namespaces{follow.Only(names...)} }
 
-// ExceptNamespaces is every namespace but these, with what is in none. Everything is watched, and what is not
-// wanted dropped on arrival; where that is forbidden, it is as with MatchingNamespaces.
+// ExceptNamespaces selects all namespaces except these, and cluster-scoped objects. The informer watches all
+// namespaces and drops the excluded objects. If that is forbidden, it behaves like MatchingNamespaces.
 func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.Except(names...)} }
 
-// MatchingNamespaces is every namespace whose name matches one of include and none of except, where "*"
-// stands for any run of characters; without include, every one but those that match except, with what is in
-// none. Namespaces count as they come and go.
+// MatchingNamespaces selects the namespaces that match a pattern of include and no pattern of except. "*"
+// matches any characters. With an empty include it selects all other namespaces and cluster-scoped objects.
+// The set follows the namespaces of the cluster.
 //
-// Everything is watched, and what is not wanted dropped on arrival, where that is allowed. Where listing or
-// watching the type in all namespaces is forbidden, an informer of all namespaces, shared by the factory and
-// part of its Status, tells which there are, and each that matches is listed and watched by itself, from when
-// it comes until it goes. Should the server not tell the namespaces either, those that include has by name
-// are followed, and the state is degraded, with ReasonForbidden. While listing the namespaces fails in
-// another way, the state is not synced, with the reason of that failure or ReasonNamespacesUnknown. Meanwhile
-// the server is asked again every one to five minutes, and on Retry, whether everything may be read, and then
-// it is. The cache stays readable through all of that. A type that may be cluster-scoped, as each may be
-// without Options.Types, is followed by namespaces only if include has any.
+// If the program may list and watch the type in all namespaces, the informer does that and drops the other
+// objects. Otherwise the factory runs a shared informer of namespaces, which appears in its Status, and each
+// matching namespace has its own watch. If the program may not list namespaces either, the informer watches
+// the namespaces that include names literally, and is Degraded with ReasonForbidden. If listing namespaces
+// fails otherwise, the informer is not synced, with the reason of the failure or ReasonNamespacesUnknown.
+// Every one to five minutes, and on Retry, the informer checks whether it may watch all namespaces by now.
+// The cache stays readable.
+//
+// A type that may be cluster-scoped (every type without Options.Types) is watched by namespace only if
+// include is not empty.
 func MatchingNamespaces(include, except []string) Namespaces {
 	return Namespaces{follow.Matching(include, except)}
 }
@@ -46,11 +46,10 @@ func MatchingNamespaces(include, except []string) Namespaces {
 // matching a-*".
 func (n Namespaces) String() string { return n.set.String() }
 
-// namespacesGVR is the type of namespaces.
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// namespaces returns the list of all namespaces, from an informer of the factory's own that runs while
-// somebody has the list. It fails after Shutdown.
+// namespaces returns the list of all namespaces. The factory's own informer runs while a caller holds the
+// list. It returns ErrShutdown after Shutdown.
 func (f *Factory) namespaces() (follow.NamespaceList, error) {
 	options := ResourceOptions{
 		Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata},
@@ -65,12 +64,13 @@ func (f *Factory) namespaces() (follow.NamespaceList, error) {
 	return namespaceList{h}, nil
 }
 
-// namespaceList is a claim to an informer of all namespaces.
+// namespaceList is a handle to the informer of namespaces.
 type namespaceList struct{ *Handle }
 
 var _ follow.NamespaceList = namespaceList{}
 
-// Known implements follow.NamespaceList. That credentials are not accepted says nothing about namespaces.
+// Known implements follow.NamespaceList. Rejected credentials (401) do not mean that listing namespaces is
+// forbidden.
 func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()
 	current, changed := i.StatusChange()
@@ -85,7 +85,7 @@ func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
 	known.Err = cmp.Or(current.LastError, errors.New(current.Message))
 	switch known.Reason = current.Reason; {
 	case known.Refused:
-		// whatever the reason, it is not that the type itself does not exist
+		// another reason would seem to concern the type itself
 		known.Reason = status.ReasonForbidden
 	case known.Reason == status.ReasonNone:
 		known.Reason = status.ReasonNamespacesUnknown
@@ -102,5 +102,5 @@ func (l namespaceList) Notify(changed func()) (stop func()) {
 	if err != nil { // it has stopped, with the factory
 		return func() {}
 	}
-	return func() { _ = i.RemoveEventHandler(told) } // it fails only for a registration of another kind
+	return func() { _ = i.RemoveEventHandler(told) } // fails only for a foreign registration
 }

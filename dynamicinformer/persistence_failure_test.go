@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/persist"
 )
 
 // hangingShelf is a shelf that answers to nothing before it is freed.
@@ -17,16 +19,16 @@ type hangingShelf struct {
 	free chan struct{}
 }
 
-func (h hangingShelf) View(key string) (persistence.View, error) {
+func (h hangingShelf) View(ctx context.Context, key string) (persistence.View, error) {
 	<-h.free
-	return h.shelf.View(key)
+	return h.shelf.View(ctx, key)
 }
 
 // impatient has informers wait for the disk for a moment only.
 func impatient(t *testing.T) {
-	was := diskPatience
-	diskPatience = 20 * time.Millisecond
-	t.Cleanup(func() { diskPatience = was })
+	was := persist.DiskTimeout
+	persist.DiskTimeout = 20 * time.Millisecond
+	t.Cleanup(func() { persist.DiskTimeout = was })
 }
 
 // TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and
@@ -37,20 +39,20 @@ func TestHangingPersistence(t *testing.T) {
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
-	if err := i.Persistence().Err; !errors.Is(err, errSlowDisk) {
+	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("once it has synced, the error is %v", err)
 	}
 	if err := f.Shutdown(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Persistence().Err; !errors.Is(err, errSlowDisk) {
+	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("after the end, the error is %v", err)
 	}
 	close(h.free)
 	await(t, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		v := h.views[i.keeper.key]
+		v := h.views[i.options.persistenceKey(widgets)]
 		return v != nil && !v.claimed
 	})
 }
@@ -70,9 +72,9 @@ func TestLateRecall(t *testing.T) {
 			if err := f.Start(patient(t)); err != nil {
 				t.Fatal(err)
 			}
-			await(t, func() bool { return errors.Is(i.Persistence().Err, errSlowDisk) })
+			await(t, func() bool { return errors.Is(i.Persistence().Err, persist.ErrSlowDisk) })
 			close(h.free)
-			await(t, func() bool { return len(i.keeper.own) == 0 })
+			await(t, func() bool { return i.persister.Idle() })
 			server.Repair()
 			i.Retry()
 			waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })

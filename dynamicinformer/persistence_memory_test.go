@@ -34,8 +34,8 @@ func TestSavedIsNotHeld(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	holds := func() bool {
-		held := false
-		must(t, i.keeper.do(t.Context(), func() { held = i.keeper.mine.saved != nil }))
+		held, err := i.persister.HoldsSaved(t.Context())
+		must(t, err)
 		return held
 	}
 	await(t, holds)

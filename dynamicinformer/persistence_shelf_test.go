@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ type logged struct {
 
 func newShelf() *shelf { return &shelf{views: map[string]*shelved{}} }
 
-func (s *shelf) View(key string) (persistence.View, error) {
+func (s *shelf) View(_ context.Context, key string) (persistence.View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[key]
@@ -60,7 +61,7 @@ func (s *shelf) View(key string) (persistence.View, error) {
 // shelvedBlocks is a shelved that takes blocks.
 type shelvedBlocks struct{ *shelved }
 
-func (v shelvedBlocks) SaveBlocks(at persistence.Checkpoint, whole bool,
+func (v shelvedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, whole bool,
 	write func(persistence.BlockWriter) error) error {
 	v.shelf.mu.Lock()
 	defer v.shelf.mu.Unlock()
@@ -87,7 +88,7 @@ func (v shelvedBlocks) Put(key string, text []byte) error {
 
 func (v shelvedBlocks) Delete(key string) error { return v.Put(key, nil) }
 
-func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error,
+func (v shelvedBlocks) LoadBlocks(_ context.Context, changed func(string, []byte) error,
 	block func([]byte, func() ([]byte, error), int) error) error {
 	var failure error
 	for _, change := range v.log {
@@ -102,11 +103,11 @@ func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error,
 
 func (v shelvedBlocks) Full() bool { return len(v.log) > 20 }
 
-func (v *shelved) Checkpoint() (persistence.Checkpoint, bool, error) {
+func (v *shelved) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	return v.at, v.at != persistence.Checkpoint{}, nil
 }
 
-func (v *shelved) Load(object func([]byte) error) error {
+func (v *shelved) Load(_ context.Context, object func([]byte) error) error {
 	for _, text := range v.objects {
 		if err := object(text); err != nil {
 			return err
@@ -115,7 +116,8 @@ func (v *shelved) Load(object func([]byte) error) error {
 	return nil
 }
 
-func (v *shelved) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
+func (v *shelved) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+	write func(persistence.Writer) error) error {
 	v.shelf.mu.Lock()
 	defer v.shelf.mu.Unlock()
 	if v.shelf.fails != nil {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
@@ -232,41 +231,6 @@ func TestResumeOfAnotherServer(t *testing.T) {
 	}
 }
 
-func TestPastFits(t *testing.T) {
-	at := persistence.Checkpoint{Version: "v1", UID: "u1"}
-	for _, c := range []struct {
-		past *past
-		fits bool
-	}{
-		{&past{version: "v1", uid: "u1"}, true},
-		{&past{version: "v1"}, true},
-		{&past{version: "v1", uid: "u2"}, false},
-		{&past{version: "v2", uid: "u1"}, false},
-	} {
-		if got := c.past.fits(at); got != c.fits {
-			t.Errorf("%s %s fits: %v", c.past.version, c.past.uid, got)
-		}
-	}
-	c := cluster{endpoint: "here"}
-	for _, x := range []struct {
-		at  persistence.Checkpoint
-		uid string
-		is  bool
-	}{
-		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "a", true},
-		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "a", true},
-		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "b", false},
-		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "", true},
-		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "", false},
-		{persistence.Checkpoint{Endpoint: "here"}, "b", true},
-		{persistence.Checkpoint{}, "", false},
-	} {
-		if got := c.is(x.at, types.UID(x.uid)); got != x.is {
-			t.Errorf("%+v is of %q: %v", x.at, x.uid, got)
-		}
-	}
-}
-
 // TestResuming stops the server from answering, so that what is kept stays unconfirmed.
 func TestResuming(t *testing.T) {
 	server, s := newServer(t), newShelf()
@@ -388,7 +352,7 @@ func TestWhyNotKept(t *testing.T) {
 		}}, false},
 		"nothing": {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
 	} {
-		if why := c.options.whyNotKept(c.gvr); (why == "") != c.kept {
+		if why := c.options.whyNotPersisted(c.gvr); (why == "") != c.kept {
 			t.Errorf("%s: %q", name, why)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// requester is what the follower of an informer knows of its requests.
+// requester sends the requests of an informer for its follower.
 type requester struct{ *Informer }
 
 var _ follow.Requests = requester{}

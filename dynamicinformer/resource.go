@@ -17,102 +17,98 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 )
 
-// ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
-// less specific counts then (see Options.Resources), and in the end the default that the field names.
+// ResourceOptions configure the informer of a type. A field with its zero value is unset: less specific
+// options apply (see Options.Resources), and finally the default that the field names.
 //
-// Two requests for one type share an informer when they agree in everything but Resync, PageSize,
-// MinWatchTimeout, WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Funcs agree when they
-// are the same value, not when they do the same.
+// Requests for one type share an informer if they agree in everything except Resync, PageSize,
+// MinWatchTimeout, WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Functions agree if they
+// are the same value.
 type ResourceOptions struct {
-	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
-	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
+	// Namespaces limit the informer to some namespaces. Several namespaces each have their own list and
+	// watch, which requires no further permissions. A cluster-scoped type cannot be limited. Default: all.
 	Namespaces Namespaces
 
-	// LabelSelector and FieldSelector limit what is followed; the server applies them. With one that matches
-	// nothing, as labels.Nothing, which metav1.LabelSelectorAsSelector makes of nil, does, the informer is
-	// synced and empty, and sends no requests. Default: none.
+	// LabelSelector and FieldSelector limit the objects; the server applies them. With a selector that
+	// matches nothing the informer is synced and empty and sends no requests. metav1.LabelSelectorAsSelector
+	// returns such a selector for nil. Default: none.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
-	// Shard limits what is followed to a part of the hash space, which may change at any time, as it is
-	// shared by replicas of a program. Its identity tells views apart. Default: none, which Unsharded says as
-	// well.
+	// Shard limits the informer to a part of the hash space, which may change at any time, so that replicas
+	// of a program share the objects. Informers share the same *Shard only. Default: none, as with Unsharded.
 	Shard *Shard
 
-	// TweakListOptions adjusts the options of every list and watch request of a type, after the selectors
-	// have been set. It must give the same answer every time for the same type, and must leave
-	// resourceVersion, limit, continue, shardSelector, and the watch options alone.
+	// TweakListOptions adjusts the options of every list and watch request, after the selectors have been
+	// set. It must always set the same values for the same type. It must not change resourceVersion, limit,
+	// continue, shardSelector and the watch options.
 	TweakListOptions func(gvr schema.GroupVersionResource, options *metav1.ListOptions)
 
-	// Resync is how often each handler gets the whole cache again as updates, with up to a tenth more so that
-	// types take turns. The first request for an informer decides. Default: never, which a pointer to zero
-	// says as well.
+	// Resync is the period after which each handler receives all objects as updates. Up to a tenth is added
+	// to spread the types. The first request for an informer decides. Default: never, as with a pointer to
+	// zero.
 	Resync *time.Duration
 
-	// PageSize is how many objects a list asks for at once, where the type is not listed by a watch. The
-	// first request for an informer decides. Small pages bound what server and network have to hold of one
-	// answer; but API servers read each page from etcd, which costs them more than a list from their own
-	// memory. Default: zero, client-go's choice, which is everything at once as long as the server's memory
-	// has it, and otherwise 500.
+	// PageSize is the number of objects in a page of a list, if the type is not listed by a watch. The first
+	// request for an informer decides. Small pages bound the memory for one answer, but API servers read
+	// pages from etcd, which is more expensive than a list from their memory. Default: zero, client-go's
+	// choice: everything at once if the server has it in memory, otherwise 500.
 	PageSize int64
 
-	// MinWatchTimeout is how long a watch is asked to last at least; the server ends each after a random time
-	// between that and twice as long, and another one follows. The first request for an informer decides.
-	// Longer ones renew fewer connections. Default, and the least: 5 minutes.
+	// MinWatchTimeout is the minimum duration of a watch. The server ends each watch after a random time
+	// between this and twice as long, and the informer sends the next one. The first request for an informer
+	// decides. Longer watches cause fewer new connections. Default and minimum: 5 minutes.
 	MinWatchTimeout time.Duration
 
-	// WatchBookmarks says whether watches ask for bookmarks, by which they can go on after a pause without a
-	// new list. The first request for an informer decides. Without them, types are listed rather than watched
-	// from the beginning on. Default: true.
+	// WatchBookmarks requests bookmarks, with which a watch can continue after a pause without a new list.
+	// The first request for an informer decides. Without them the informer does not use watch-lists. Default:
+	// true.
 	WatchBookmarks *bool
 
-	// WatchErrorHandler is called when a list or watch ends with an error, as that of a client-go informer
-	// is, instead of logging that. It never hears of refused connections, of throttling and of watches that
-	// break off: see Options.OnWatchError, which is called besides. The first request for an informer
-	// decides.
+	// WatchErrorHandler is called when a list or watch ends with an error, as in client-go, instead of a log
+	// message. It does not receive refused connections, throttling and broken watches; Options.OnWatchError,
+	// which is called in addition, does. The first request for an informer decides.
 	WatchErrorHandler cache.WatchErrorHandlerWithContext
 
-	// Storage says how objects are kept in memory. Default: StoragePacked, as JSON that is decoded when it is
+	// Storage selects the form of objects in memory. Default: StoragePacked, JSON that is decoded when it is
 	// read.
 	Storage Storage
 
-	// Prune says what to leave out of objects. A Transform does not see that. Default: nothing.
+	// Prune drops fields from objects, before Transform. Default: none.
 	Prune Prune
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
-	// cache.TransformFunc. It gets an *unstructured.Unstructured that is its own, in every mode of storage;
-	// with those that pack, that costs decoding and encoding each object, so what Prune can do is better left
-	// to that. It may be called while the initial events of a watch-list come in, and must not wait for
-	// another type. StripManagedFields is ready-made, and is done as Prune does it.
+	// cache.TransformFunc. In every storage mode it receives an *unstructured.Unstructured that it owns.
+	// Packed storage modes decode and encode each object for it, so prefer Prune for dropping fields. It may
+	// run while the initial events of a watch-list arrive, and must not wait for another type.
+	// StripManagedFields is handled like Prune.
 	Transform cache.TransformFunc
 
-	// Indexers are index functions beside the one by namespace, which is always there. Those of Defaults,
-	// Resources and Acquire add up; under one name, the most specific counts. An informer that exists
-	// already gets those whose names are new to it.
+	// Indexers are index functions in addition to the index by namespace. Those of Defaults, Resources and
+	// Acquire are merged; the most specific one wins. An existing informer receives the ones with new names.
 	Indexers cache.Indexers
 
-	// Required says that the program cannot do without the type: Factory.WaitForSync waits for its CRD to be
-	// installed and for the right to read it, and ConditionReady for its first list. It counts while somebody
-	// who says so claims the informer, and what Options.Resources requires from New on. Default: false.
+	// Required means that the program depends on the type. Factory.WaitForSync then waits until the CRD is
+	// installed and readable, and ConditionReady waits for the first list. It applies while such a claim is
+	// held; types that Options.Resources requires count from New on. Default: false.
 	Required *bool
 
-	// Indexes are indexes that are read from the JSON of objects, without decoding them: those that package
-	// indexers compiles. No name may be among those of Indexers. Default: none.
+	// Indexes are computed from the JSON of objects, without decoding; package indexers compiles them. Their
+	// names must differ from those of Indexers. Default: none.
 	Indexes IndexSet
 
-	// Persist says whether Options.Persistence keeps the type. The first request for an informer decides.
-	// Default: true, but for Secrets.
+	// Persist selects whether Options.Persistence stores the type. The first request for an informer decides.
+	// Default: true, except for Secrets.
 	Persist *bool
 
-	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
+	// Versions selects the API version when the server no longer serves the current one. Default:
 	// PinnedVersion.
 	Versions VersionPolicy
 }
 
-// leastWatchTimeout is the least MinWatchTimeout that client-go's reflectors accept.
+// leastWatchTimeout is the minimum that client-go's reflectors accept.
 const leastWatchTimeout = 5 * time.Minute
 
-// over returns the options with every field that is not set taken from defaults.
+// over returns the options with every unset field taken from defaults.
 func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if !o.Namespaces.set.IsSet() {
 		o.Namespaces = defaults.Namespaces
@@ -175,7 +171,7 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	return o
 }
 
-// validate returns everything that is wrong with the options by themselves.
+// validate returns everything that is wrong with the options, independently of a type.
 func (o ResourceOptions) validate() []error {
 	var errs []error
 	if err := o.Namespaces.set.Validate(); err != nil {
@@ -192,25 +188,25 @@ func (o ResourceOptions) validate() []error {
 	}
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf(
-			"the compression, a %T, cannot be compared with another; a pointer can", c))
+			"Storage.Compression of type %T is not comparable: use a pointer", c))
 	}
 	if err := o.Prune.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.Resync != nil && *o.Resync < 0 {
-		errs = append(errs, fmt.Errorf("the resync period is %v; it must not be negative", *o.Resync))
+		errs = append(errs, fmt.Errorf("Resync is %v; it must not be negative", *o.Resync))
 	}
 	if o.PageSize < 0 {
-		errs = append(errs, fmt.Errorf("the page size is %d; it must not be negative", o.PageSize))
+		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))
 	}
 	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < leastWatchTimeout {
-		errs = append(errs, fmt.Errorf("the minimum watch timeout is %v; it must be %v or longer",
+		errs = append(errs, fmt.Errorf("MinWatchTimeout is %v; it must be at least %v",
 			o.MinWatchTimeout, leastWatchTimeout))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
 		switch {
 		case name == cache.NamespaceIndex:
-			errs = append(errs, fmt.Errorf("the index %q is always there and cannot be replaced", name))
+			errs = append(errs, fmt.Errorf("the index %q is built in and cannot be replaced", name))
 		case o.Indexers[name] == nil:
 			errs = append(errs, fmt.Errorf("the index function %q is nil", name))
 		}
@@ -221,7 +217,7 @@ func (o ResourceOptions) validate() []error {
 	return errs
 }
 
-// resync returns the resync period of one informer.
+// resync returns the resync period of an informer, with a random addition.
 func (o ResourceOptions) resync() time.Duration {
 	if o.Resync == nil || *o.Resync == 0 {
 		return 0
@@ -229,22 +225,20 @@ func (o ResourceOptions) resync() time.Duration {
 	return *o.Resync + rand.N(*o.Resync/10+1)
 }
 
-// matchesNothing reports whether a selector is set that no object can match. Such a selector has no text of
-// its own: sent to a server, it would select everything.
+// matchesNothing reports whether a selector matches no object. The text of such a selector is empty: sent to
+// a server, it would select everything.
 func (o ResourceOptions) matchesNothing() bool {
 	return o.LabelSelector != nil && !o.LabelSelector.Empty() && o.LabelSelector.String() == "" ||
 		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == ""
 }
 
-// required returns whether the program cannot do without the type.
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
 
-// noBookmarks returns whether watches ask for no bookmarks.
 func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && !*o.WatchBookmarks }
 
-// tweak returns what completes the options of each request.
+// tweak returns a function that completes the options of each request.
 func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
-	// Not all of o, which is large and would be kept for each type.
+	// Capture single fields: o is large, and the closure lives as long as the type.
 	labels, fields, tweak := o.LabelSelector, o.FieldSelector, o.TweakListOptions
 	if labels == nil && fields == nil && tweak == nil {
 		return func(*metav1.ListOptions) {}
@@ -262,25 +256,25 @@ func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.Lis
 	}
 }
 
-// VersionPolicy says which version of a type is followed, and what happens when the server stops serving it.
-// The zero value means that it is not set, which in the end comes to PinnedVersion.
+// VersionPolicy selects the API version that an informer watches, also when the server stops serving it. The
+// zero value is unset; the default is PinnedVersion.
 type VersionPolicy struct{ versions follow.Versions }
 
-// PinnedVersion follows the version that was asked for and no other. When it is no longer served, every
-// object is delivered as deleted, and the informer waits for the version to come back.
+// PinnedVersion watches only the requested version. When the server stops serving it, every object is
+// delivered as deleted, and the informer waits for the version to return.
 func PinnedVersion() VersionPolicy { return VersionPolicy{follow.Pinned()} }
 
-// PreferredVersion follows the version that the server prefers of those that can be listed and watched. What
-// has been chosen stays until it is no longer served; then the version that is preferred by that time takes
-// over, and the objects that exist in both are delivered as updates. It needs Options.Types. The version of
-// the GVR that was asked for may be empty and is only part of its name.
+// PreferredVersion watches the server's preferred version that supports list and watch. The informer keeps it
+// until the server stops serving it. Then it changes to the version that is preferred at that time, and
+// delivers objects that exist in both as updates. It requires Options.Types. The version of the requested GVR
+// may be empty and only identifies the informer.
 func PreferredVersion() VersionPolicy { return VersionPolicy{follow.Preferred()} }
 
-// VersionOrder is PreferredVersion with an order of one's own: the first of these versions that can be
-// listed and watched is chosen, and none besides them.
+// VersionOrder is PreferredVersion with a custom order: it selects the first of these versions that supports
+// list and watch, and no other version.
 func VersionOrder(versions ...string) VersionPolicy {
 	return VersionPolicy{follow.Ordered(versions...)}
 }
 
-// String describes the policy: "pinned", "preferred", or the versions in order.
+// String returns "pinned", "preferred", or the versions in order.
 func (p VersionPolicy) String() string { return p.versions.String() }

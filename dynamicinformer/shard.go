@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// mergedRanges returns the union of ranges.
 func mergedRanges(ranges []sharding.Range) requests.Ranges {
 	inside := make([]requests.HashRange, len(ranges))
 	for i, r := range ranges {
@@ -26,7 +25,6 @@ func mergedRanges(ranges []sharding.Range) requests.Ranges {
 	return requests.NewRanges(inside...)
 }
 
-// rangesOf converts ranges to their public type.
 func rangesOf(inside []requests.HashRange) []sharding.Range {
 	ranges := make([]sharding.Range, len(inside))
 	for i, r := range inside {
@@ -35,7 +33,6 @@ func rangesOf(inside []requests.HashRange) []sharding.Range {
 	return ranges
 }
 
-// shardStatusOf converts a status to its public type.
 func shardStatusOf(s *requests.ShardStatus) *status.Shard {
 	if s == nil {
 		return nil
@@ -44,49 +41,49 @@ func shardStatusOf(s *requests.ShardStatus) *status.Shard {
 }
 
 var (
-	// ErrNotSharded is returned for what only an informer with ResourceOptions.Shard can do.
-	ErrNotSharded = errors.New("the informer has no shard")
-	// ErrNotInShard is returned for ranges that are not wanted.
-	ErrNotInShard = errors.New("the ranges are not in the shard")
+	// ErrNotSharded is returned by methods that require ResourceOptions.Shard.
+	ErrNotSharded = errors.New("dynamicinformer: the informer has no shard")
+	// ErrNotInShard is returned for ranges outside the shard's ranges.
+	ErrNotInShard = errors.New("dynamicinformer: the ranges are not in the shard")
 )
 
-// Shard is a part of the objects of each type that follows it: those whose hashes are in some ranges. The
-// ranges may change at any time, as replicas of a program share the work anew, and all informers follow. All
-// methods are safe for concurrent use.
+// Shard limits informers to the objects whose hashes are in some ranges. The ranges may change at any time,
+// when replicas of a program redistribute the work, and all informers of the shard adapt. All methods are
+// safe for concurrent use.
 //
-// Each list and watch asks the server for the shard alone (shardSelector, which API servers with the feature
-// ShardedListAndWatch know), and what comes from elsewhere is left out as it arrives. Which of the two it was
-// is in Status.Shard, as far as answers tell. Lists ask for the most recent state, so that what another
-// replica has written before it gave a range up is seen.
+// Each list and watch asks the server to filter (shardSelector, an API server feature named
+// ShardedListAndWatch), and the informer drops other objects on arrival. Status.Shard reports which of the
+// two happened, as far as the answers show it. Lists request the most recent state, so that they include the
+// writes of the replica that gave up a range.
 //
-// When ranges are added, the informer lists their objects and delivers them as additions outside the
-// initial list. When ranges are removed, their objects leave caches and indexes. That is no deletion:
-// only handlers that implement Departed are called, once, and get no further events for these objects.
+// When ranges are added, the informer lists their objects and delivers them as additions outside the initial
+// list. When ranges are removed, their objects leave caches and indexes. That is no deletion: only handlers
+// that implement Departed are called, once, and get no further events for these objects.
 //
 // Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
 // fails. The order of events from ranges that were added at different times is undefined.
 type Shard struct {
 	key sharding.Key
-	// setting is held while informers are brought in line, so that all see the same history of ranges.
+	// setting serializes SetRanges, so that all informers see the same sequence of ranges.
 	setting sync.Mutex
 	ranges  atomic.Pointer[requests.Ranges]
 
 	mu struct {
 		sync.Mutex
-		// informers are those that run.
+		// informers are the running informers.
 		informers map[*Informer]struct{}
 	}
 }
 
-// unsharded stands for everything where a Shard would be taken from defaults.
+// unsharded overrides a shard of less specific options.
 var unsharded = &Shard{}
 
-// Unsharded is for ResourceOptions.Shard of types that are followed as a whole although Options.Defaults has
-// a shard. Nothing can be set in it.
+// Unsharded is a value for ResourceOptions.Shard that overrides a shard in Options.Defaults. Its SetRanges
+// does nothing.
 func Unsharded() *Shard { return unsharded }
 
-// NewShard returns a shard of some ranges, which may overlap. Without any it is empty: informers have synced,
-// and send no requests. Options refuse one with an unknown key.
+// NewShard returns a shard with the given ranges, which may overlap. Without ranges it is empty: its
+// informers are synced and send no requests. An unknown key makes the options invalid.
 func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	s := &Shard{key: key}
 	merged := mergedRanges(ranges)
@@ -95,33 +92,33 @@ func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	return s
 }
 
-// Key returns what is hashed.
+// Key returns the hashed field.
 func (s *Shard) Key() sharding.Key { return s.key }
 
-// Ranges returns the ranges: in order, without overlaps, and with gaps between them.
-func (s *Shard) Ranges() []sharding.Range { return rangesOf(s.wanted()) }
+// Ranges returns the ranges, sorted, disjoint and merged.
+func (s *Shard) Ranges() []sharding.Range { return rangesOf(s.desired()) }
 
-// wanted returns the ranges as they are now.
-func (s *Shard) wanted() requests.Ranges {
+// desired returns the current ranges.
+func (s *Shard) desired() requests.Ranges {
 	if ranges := s.ranges.Load(); ranges != nil {
 		return *ranges
 	}
 	return requests.NewRanges(requests.HashRange{})
 }
 
-// Contains reports whether an object is in the shard as it is set now, whether or not a cache has it.
+// Contains reports whether an object is in the current ranges. It does not look at caches.
 func (s *Shard) Contains(obj metav1.Object) bool { return s.ContainsHash(s.key.Hash(obj)) }
 
-// ContainsHash is Contains for what has this hash.
-func (s *Shard) ContainsHash(hash uint64) bool { return s.wanted().Contains(hash) }
+// ContainsHash reports whether a hash is in the current ranges.
+func (s *Shard) ContainsHash(hash uint64) bool { return s.desired().Contains(hash) }
 
-// SetRanges has the shard consist of other ranges. When it returns, no informer shows an object that is in
-// none of them, or will, and for each handler that is told, the departures have been queued (Informer.Flush
-// waits for handlers). Additions take their time: WaitForShard waits for them. It waits for no server and
-// calls nothing of the user; it takes time in proportion to what is cached.
+// SetRanges replaces the ranges. When it returns, no informer shows an object outside the new ranges, and
+// OnDeparted calls have been queued (Informer.Flush waits for handlers). Additions follow asynchronously: see
+// WaitForShard. SetRanges sends no requests and calls no user code; its duration is proportional to the
+// cached objects.
 //
-// Contains knows the new ranges before caches do. Calls take effect one after the other and are never merged:
-// objects of a range that leaves and comes back depart, and are added.
+// Contains uses the new ranges before the caches do. Calls take effect in order and are never merged: if a
+// range is removed and added again, its objects depart and are added.
 func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	if s.mu.informers == nil { // it is Unsharded
 		return
@@ -138,52 +135,50 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	}
 }
 
-// running returns the informers that run.
 func (s *Shard) running() []*Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.mu.informers))
 }
 
-// followed returns the shard, or nil where everything is followed.
-func (s *Shard) followed() *Shard {
+// orNil returns the shard, or nil for Unsharded.
+func (s *Shard) orNil() *Shard {
 	if s == unsharded {
 		return nil
 	}
 	return s
 }
 
-// validate returns what is wrong with the shard.
 func (s *Shard) validate() error {
-	if s.followed() == nil || s.mu.informers != nil &&
+	if s.orNil() == nil || s.mu.informers != nil &&
 		(s.key == sharding.ByUID || s.key == sharding.ByNamespace) {
 		return nil
 	}
-	return fmt.Errorf("the shard is by %q; NewShard makes one by %q or %q", s.key, sharding.ByUID,
+	return fmt.Errorf("Shard has key %q: use NewShard with key %q or %q", s.key, sharding.ByUID,
 		sharding.ByNamespace)
 }
 
-// newFollowed returns what an informer follows of the shard; nil where that is everything.
+// newFollowed returns the follower's view of the shard; nil without a shard.
 func (s *Shard) newFollowed(i *Informer) *follow.Shard {
-	if s.followed() == nil {
+	if s.orNil() == nil {
 		return nil
 	}
 	var f *follow.Shard
 	tell := func() { i.health.Sharded(f.State) }
-	f = follow.NewShard(s.key, s.wanted, tell)
+	f = follow.NewShard(s.key, s.desired, tell)
 	tell()
 	return f
 }
 
-// join has SetRanges bring an informer in line until leave is called.
+// join registers an informer for SetRanges until leave is called.
 func (s *Shard) join(i *Informer) (leave func()) {
-	if s.followed() == nil {
+	if s.orNil() == nil {
 		return func() {}
 	}
 	s.mu.Lock()
 	s.mu.informers[i] = struct{}{}
 	s.mu.Unlock()
-	i.shard.Changed() // other ranges may have been set since it was made
+	i.shard.Changed() // the ranges may have changed since the informer was made
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -191,12 +186,12 @@ func (s *Shard) join(i *Informer) (leave func()) {
 	}
 }
 
-// Shard returns the shard that the informer follows; nil: it follows everything.
-func (i *Informer) Shard() *Shard { return i.options.Shard.followed() }
+// Shard returns the shard of the informer; nil without one.
+func (i *Informer) Shard() *Shard { return i.options.Shard.orNil() }
 
-// WaitForShard waits until the cache holds all objects of some ranges, or, without any, of all that are
-// wanted. It returns ErrNotInShard as soon as one of the ranges is not wanted (any more), ErrStopped when the
-// informer has stopped, ErrNotSharded where everything is followed, and the cause of ctx.
+// WaitForShard waits until the cache has all objects of the given ranges, or of all ranges of the shard if
+// none are given. It returns ErrNotInShard as soon as a range is not in the shard, ErrStopped when the
+// informer has stopped, ErrNotSharded without a shard, or the cause of ctx.
 func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) error {
 	shard := i.Shard()
 	if shard == nil {
@@ -205,16 +200,16 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 	asked := mergedRanges(ranges)
 	for {
 		current, changed := i.health.Snapshot()
-		// of which the status of an informer that has not begun does not hear
-		awaited, wanted := asked, shard.wanted()
+		// read from the shard: the status of an informer that has not started may be outdated
+		awaited, desired := asked, shard.desired()
 		if len(ranges) == 0 {
-			awaited = wanted
+			awaited = desired
 		}
 		switch {
 		case current.State == status.Stopped:
 			return ErrStopped
-		case len(awaited.Minus(wanted)) > 0:
-			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(wanted)))
+		case len(awaited.Minus(desired)) > 0:
+			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(desired)))
 		case len(awaited.Minus(current.Shard.Listed)) == 0:
 			return nil
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// NewSharedIndexInformer is cache.NewSharedIndexInformer for code that lists and watches by itself, with the
-// store of this package: *unstructured.Unstructured are kept as JSON, without what prune leaves out, and
-// decoded when they are read. Others are kept as they come. It has no status and follows no type that goes,
-// and each event costs encoding the object, because lw has decoded it: where there is a choice, a Factory
-// does better. It fails for a Prune that is wrong.
+// NewSharedIndexInformer is cache.NewSharedIndexInformer with the store of this package, for code that has
+// its own ListerWatcher. The cache holds *unstructured.Unstructured as JSON, without the fields that prune
+// drops, and decodes them when they are read. It holds other objects unchanged. The informer has no Status
+// and does not react to the deletion of its type. Prefer a Factory: here each event is encoded again, because
+// lw has decoded it. It returns an error for an invalid Prune.
 func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration,
 	indexers cache.Indexers, prune Prune) (cache.SharedIndexInformer, error) {
 	pruner, err := prune.pruner()

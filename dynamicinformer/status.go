@@ -5,7 +5,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 )
 
-// statusOf returns a status as users see it. TestStatusIsWhole checks that nothing is left out.
+// statusOf converts a status to the public type. TestStatusIsWhole checks that it copies every field.
 func statusOf(s health.Status) status.Status {
 	return status.Status{
 		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale,

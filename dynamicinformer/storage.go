@@ -13,47 +13,45 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Storage says how the objects of a type are kept in memory. In every mode handlers, listers and stores hand
-// out *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value means that
-// it is not set, which in the end comes to StoragePacked.
+// Storage selects the form of a type's objects in memory. In every mode, handlers, listers and stores return
+// *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value is unset; the
+// default is StoragePacked.
 type Storage struct {
-	// Mode is the way to keep objects.
 	Mode StorageMode
 
-	// Compression makes compressors for StorageCompressed and StorageAdaptive, which require it; with other
-	// modes it is ignored. Package storage/s2 has one: s2.New(s2.Options{}). That of storage/zstd takes more
-	// time, for less memory where objects are large.
+	// Compression is required by StorageCompressed and StorageAdaptive, and ignored by other modes. Use
+	// s2.New(s2.Options{}) of package storage/s2. Package storage/zstd takes more time, and less memory if
+	// objects are large.
 	Compression Compression
 
-	// CompressLists has StorageAdaptive compress the objects of lists and watch-lists on arrival, from 1 MB
-	// on, rather than after the cache has synced. Filling a cache then takes as much memory and time as with
-	// StorageCompressed. Other modes ignore it. Options.MemoryBudget implies it.
+	// CompressLists makes StorageAdaptive compress lists and watch-lists of 1 MB or more on arrival, rather
+	// than after the sync. Filling a cache then takes as much memory and time as with StorageCompressed.
+	// Other modes ignore it. Options.MemoryBudget implies it.
 	CompressLists bool
 }
 
-// StorageMode is a way to keep objects.
+// StorageMode is the form of objects in memory.
 type StorageMode int
 
 const (
 	storageUnset StorageMode = iota
-	// StoragePacked keeps the JSON of objects. An object is decoded when it is read, and the decoded copy is
-	// shared until the garbage collector takes it. It suits most programs.
+	// StoragePacked stores JSON. An object is decoded when it is read, and the decoded copy is shared until
+	// the garbage collector frees it. It suits most programs.
 	StoragePacked
-	// StorageCompressed is StoragePacked with compression: reading costs decompressing as well. It suits
-	// large objects that are seldom read.
+	// StorageCompressed is StoragePacked with compression: reads also decompress. It suits large objects that
+	// are seldom read.
 	StorageCompressed
-	// StorageObject keeps objects decoded, in eight times the memory of StoragePacked and more: it suits
+	// StorageObject stores decoded objects, in at least eight times the memory of StoragePacked. It suits
 	// types whose objects are all read all the time.
 	StorageObject
-	// StorageMetadata keeps the metadata of objects only, in the way of StoragePacked. They are of kind
-	// PartialObjectMetadata in meta.k8s.io/v1. With a client of this package the server sends no more than
-	// that.
+	// StorageMetadata stores only the metadata of objects, packed, as PartialObjectMetadata of
+	// meta.k8s.io/v1. With a client of this package the server sends only metadata.
 	StorageMetadata
-	// StorageAdaptive keeps objects that are in use as StoragePacked does, and those that nobody reads as
-	// StorageCompressed does: a list is compressed in the background right after it was stored, a new or
-	// changed object when it was not read for ten seconds or more, one that had been read now and then after
-	// a minute. One that is read again and again is decompressed. Types whose objects come to less than 1 MB
-	// stay packed, unless Options.MemoryBudget asks for more. Calls of handlers do not count as reads.
+	// StorageAdaptive stores objects in use as StoragePacked does, and unread objects as StorageCompressed
+	// does. It compresses a list in the background after storing it, and a new or changed object after ten
+	// seconds without a read. An object that was read a few times is compressed after a minute without a
+	// read. Objects that are read repeatedly are decompressed. Types with less than 1 MB stay packed, unless
+	// Options.MemoryBudget requires more. Calls of handlers do not count as reads.
 	StorageAdaptive
 )
 
@@ -63,8 +61,7 @@ var storageModes = map[StorageMode]string{
 	StorageAdaptive: "adaptive",
 }
 
-// String returns the name of the mode: packed, compressed, adaptive, object or metadata; "" when it is not
-// set.
+// String returns packed, compressed, adaptive, object, metadata, or "" if the mode is unset.
 func (m StorageMode) String() string {
 	if name, ok := storageModes[m]; ok {
 		return name
@@ -75,7 +72,7 @@ func (m StorageMode) String() string {
 // MarshalText implements encoding.TextMarshaler with String.
 func (m StorageMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it takes what String returns.
+// UnmarshalText implements encoding.TextUnmarshaler: it accepts the texts of String.
 func (m *StorageMode) UnmarshalText(text []byte) error {
 	for mode, name := range storageModes {
 		if name == string(text) {
@@ -84,32 +81,32 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 		}
 	}
 	return fmt.
-		Errorf("%q is no storage mode; there are packed, compressed, adaptive, object and metadata", text)
+		Errorf("unknown storage mode %q: use packed, compressed, adaptive, object or metadata", text)
 }
 
-// Compression makes compressors for types of objects. It is an interface, so that only programs that compress
-// link a compressor. Its method must be safe for concurrent use, and its values comparable with ==: informers
-// are shared between those that ask for the same.
+// Compression makes compressors for types. It is an interface, so that only programs that compress link a
+// compressor. It must be safe for concurrent use, and its values comparable with ==, because informers with
+// equal options are shared.
 type Compression interface {
-	// Train returns a Compressor that suits JSON like the samples, which must be neither changed nor kept. It
-	// is called with the first few hundred objects of a type, and again when the results get much worse.
-	// Until then, and where it fails, objects are kept as they are.
+	// Train returns a Compressor for JSON like the samples, which it must neither change nor retain. It is
+	// called with the first few hundred objects of a type, and again when the compression ratio gets much
+	// worse. Until then, and after an error, objects stay uncompressed.
 	Train(samples [][]byte) (Compressor, error)
 }
 
-// Compressor compresses the JSON of objects. Both methods must be safe for concurrent use. Objects refer to
-// the Compressor that they were compressed with, which lives as long as they do.
+// Compressor compresses the JSON of objects. It must be safe for concurrent use. Objects refer to the
+// Compressor that compressed them, so it lives as long as they do.
 type Compressor = interface {
-	// Compress appends the compressed form of src to dst, and returns the result.
+	// Compress appends the compressed src to dst and returns the result.
 	Compress(dst, src []byte) []byte
-	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src.
-	// The error is for data that is damaged.
+	// Decompress appends the text that Compress compressed to src to dst and returns the result. It must not
+	// change src. It returns an error for damaged data.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
 func (s Storage) isSet() bool { return s != Storage{} }
 
-// effective is the mode that the storage comes to.
+// effective returns the mode with its default.
 func (s Storage) effective() StorageMode {
 	if s.Mode == storageUnset {
 		return StoragePacked
@@ -120,17 +117,17 @@ func (s Storage) effective() StorageMode {
 func (s Storage) validate() error {
 	switch {
 	case s.Mode < storageUnset || s.Mode > StorageAdaptive:
-		return fmt.Errorf("Storage: there is no mode %d", int(s.Mode))
+		return fmt.Errorf("Storage.Mode is %d, which does not exist", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
-		return errors.New("Storage: StorageCompressed needs a Compression; package storage/s2 has one")
+		return errors.New("StorageCompressed requires Storage.Compression: use package storage/s2")
 	case s.Mode == StorageAdaptive && s.Compression == nil:
-		return errors.New("Storage: StorageAdaptive needs a Compression; package storage/s2 has one")
+		return errors.New("StorageAdaptive requires Storage.Compression: use package storage/s2")
 	}
 	return nil
 }
 
-// form returns how the store of one informer keeps objects, and what is to be done to them before. Where that
-// is StripManagedFields, objects need not be decoded for it.
+// form returns the store's form and the transform. StripManagedFields becomes a Prune, because that does not
+// decode objects.
 func (o ResourceOptions) form() (store.Form, cache.TransformFunc, error) {
 	prune, transform := o.Prune, o.Transform
 	if isStripManagedFields(transform) {
@@ -144,7 +141,7 @@ func (o ResourceOptions) form() (store.Form, cache.TransformFunc, error) {
 	return o.Storage.form(pruner), transform, nil
 }
 
-// isStripManagedFields compares code addresses: funcs cannot be compared otherwise.
+// isStripManagedFields compares code addresses, because Go cannot compare functions.
 func isStripManagedFields(transform cache.TransformFunc) bool {
 	return transform != nil &&
 		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
@@ -169,8 +166,7 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 	}
 }
 
-// wire returns how the objects of a form are requested: packed as they arrive, and their metadata alone if no
-// more is stored.
+// wire returns the form of requested objects: packed on arrival, and only metadata if no more is stored.
 func (o ResourceOptions) wire(form store.Form) requests.Form {
 	return requests.Form{Packer: form.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

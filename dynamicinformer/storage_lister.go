@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// lister is a cache.GenericLister that decodes no more than it returns.
+// lister is a cache.GenericLister that decodes only the objects that it returns.
 type lister struct{ informer *Informer }
 
 var _ cache.GenericLister = lister{}
@@ -19,8 +19,8 @@ func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	return runtimeObjects(l.informer.core.Select(selector)), nil
 }
 
-// Get implements cache.GenericLister. As with client-go's, name is a key: "namespace/name", or the name of an
-// object without a namespace.
+// Get implements cache.GenericLister. As in client-go, name is a key: "namespace/name", or the name of a
+// cluster-scoped object.
 func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
 
 // ByNamespace implements cache.GenericLister.
@@ -28,7 +28,6 @@ func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
 	return namespaceLister{informer: l.informer, namespace: namespace}
 }
 
-// namespaceLister is the part of a lister for one namespace.
 type namespaceLister struct {
 	informer  *Informer
 	namespace string
@@ -47,7 +46,7 @@ func (l namespaceLister) Get(name string) (runtime.Object, error) {
 	return l.informer.named(cache.NewObjectName(l.namespace, name))
 }
 
-// named returns the object of a name, or an error for which apierrors.IsNotFound is true.
+// named returns the object with the name, or an error that satisfies apierrors.IsNotFound.
 func (i *Informer) named(name cache.ObjectName) (runtime.Object, error) {
 	key, ok := pattern.Key(name)
 	if !ok {
@@ -56,7 +55,7 @@ func (i *Informer) named(name cache.ObjectName) (runtime.Object, error) {
 	return i.get(key, name.Name)
 }
 
-// get is named for a key.
+// get returns the object with the key; name is for the error.
 func (i *Informer) get(key, name string) (runtime.Object, error) {
 	obj, _, err := i.GetIndexer().GetByKey(key)
 	if err != nil {
@@ -68,7 +67,7 @@ func (i *Informer) get(key, name string) (runtime.Object, error) {
 	return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name)
 }
 
-// runtimeObjects leaves out what a transform has made something else of.
+// runtimeObjects omits objects that a transform changed to another type.
 func runtimeObjects(objects []any) []runtime.Object {
 	list := make([]runtime.Object, 0, len(objects))
 	for _, obj := range objects {

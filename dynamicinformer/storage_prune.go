@@ -12,12 +12,11 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Prune says what to leave out of objects when they are stored. It costs next to nothing, unlike a Transform,
-// for which packed objects have to be decoded. What is left out is as if it had been deleted: a map that
-// becomes empty stays. The zero value, with nil slices, means that it is not set, which in the end comes to
-// nothing; slices that are empty and not nil are set, to nothing.
+// Prune selects fields to drop from objects before they are stored. It costs almost nothing; a Transform
+// would decode packed objects. A dropped field looks deleted; a map that becomes empty stays. The zero value,
+// with nil slices, is unset. Empty slices that are not nil are set and drop nothing.
 type Prune struct {
-	// Presets are well-known parts.
+	// Presets are well-known fields.
 	Presets []PrunePreset
 
 	// Paths are fields: keys after dots, or in brackets with quotes, and [*] for each element of a list:
@@ -25,32 +24,31 @@ type Prune struct {
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
 	//
-	// A path ends in a key. What identifies an object (its kind, name, namespace, UID and resource version)
-	// cannot be left out.
+	// A path ends in a key. The fields that identify an object (kind, name, namespace, UID and resource
+	// version) cannot be dropped.
 	Paths []string
 
-	// Fields are paths that are taken apart already, for programs: keys may have any characters in them.
+	// Fields are parsed paths, for programs. Keys may contain any character.
 	Fields [][]PruneStep
 
 	// Annotations are keys of annotations.
 	Annotations []string
 }
 
-// PruneStep is a step of a path: the key of a map or, with Each, which goes without a key, every element of a
-// list.
+// PruneStep is one step of a path: the key of a map, or, if Each is set, every element of a list.
 type PruneStep struct {
 	Key  string
 	Each bool
 }
 
-// PrunePreset is a well-known part of objects.
+// PrunePreset names a well-known field.
 type PrunePreset string
 
 const (
-	// PruneManagedFields is metadata.managedFields, often more than half of an object, which readers of a
-	// cache hardly ever need.
+	// PruneManagedFields drops metadata.managedFields, often more than half of an object. Readers of a cache
+	// rarely need it.
 	PruneManagedFields PrunePreset = "managedFields"
-	// PruneLastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
+	// PruneLastApplied drops the annotation with the copy of the object that kubectl apply stores.
 	PruneLastApplied PrunePreset = "lastApplied"
 )
 
@@ -58,13 +56,13 @@ func (p Prune) isSet() bool {
 	return p.Presets != nil || p.Paths != nil || p.Fields != nil || p.Annotations != nil
 }
 
-// Validate returns what is wrong with the paths and presets; nil: nothing.
+// Validate returns an error if a path or preset is invalid.
 func (p Prune) Validate() error {
 	_, err := p.pruner()
 	return err
 }
 
-// Apply leaves the same out of a decoded object, which it changes. It fails where Validate does.
+// Apply drops the fields from a decoded object, which it changes. It returns the error of Validate.
 func (p Prune) Apply(object *unstructured.Unstructured) error {
 	pruner, err := p.pruner()
 	if err != nil {
@@ -76,7 +74,7 @@ func (p Prune) Apply(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// pruner returns what does the pruning, or nil where there is nothing to do.
+// pruner returns the compiled Prune, or nil if it drops nothing.
 func (p Prune) pruner() (*packed.Pruner, error) {
 	prune := packed.Prune{Annotations: slices.Clone(p.Annotations)}
 	for _, preset := range p.Presets {
@@ -86,7 +84,7 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 		case PruneLastApplied:
 			prune.LastApplied = true
 		default:
-			return nil, fmt.Errorf("Prune: there is no preset %q; there are %s and %s", preset,
+			return nil, fmt.Errorf("Prune: unknown preset %q: use %s or %s", preset,
 				PruneManagedFields, PruneLastApplied)
 		}
 	}
@@ -101,13 +99,13 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 	return pruner, nil
 }
 
-// paths returns Paths and Fields.
+// paths returns Paths and Fields, parsed.
 func (p Prune) paths() ([]packed.Path, error) {
 	var paths []packed.Path
 	for _, text := range p.Paths {
 		path, err := parsePrunePath(text)
 		if err != nil {
-			return nil, fmt.Errorf("Prune: the path %q: %w", text, err)
+			return nil, fmt.Errorf("Prune: path %q: %w", text, err)
 		}
 		paths = append(paths, path)
 	}
@@ -121,7 +119,7 @@ func (p Prune) paths() ([]packed.Path, error) {
 	return paths, nil
 }
 
-// parsePrunePath reads a path as Prune.Paths describes.
+// parsePrunePath parses a path as described at Prune.Paths.
 func parsePrunePath(text string) (packed.Path, error) {
 	var path packed.Path
 	rest := text
@@ -146,7 +144,7 @@ func parsePrunePath(text string) (packed.Path, error) {
 				err = fmt.Errorf("%q is not a key", step.Key)
 			}
 		default:
-			err = errors.New("after a bracket comes a dot or another bracket")
+			err = errors.New("expected a dot or a bracket after a bracket")
 		}
 		if err != nil {
 			return nil, err
@@ -156,10 +154,10 @@ func parsePrunePath(text string) (packed.Path, error) {
 	return path, nil
 }
 
-// cutQuoted takes a quoted key and a closing bracket off the front.
+// cutQuoted cuts a quoted key and the closing bracket off the front.
 func cutQuoted(text string) (key, rest string, err error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
-		return "", "", errors.New(`in brackets there is * or a key in quotes`)
+		return "", "", errors.New(`expected * or a quoted key in brackets`)
 	}
 	key, rest, found := strings.Cut(text[1:], text[:1]+"]")
 	if !found {
@@ -168,9 +166,8 @@ func cutQuoted(text string) (key, rest string, err error) {
 	return key, rest, nil
 }
 
-// StripManagedFields is a cache.TransformFunc that drops metadata.managedFields, which is often more
-// than half of an object and which readers of a cache hardly ever need. What is not an object with
-// metadata (a tombstone, say) passes unchanged. It never fails.
+// StripManagedFields is a cache.TransformFunc that drops metadata.managedFields (see PruneManagedFields). It
+// returns objects without metadata, such as tombstones, unchanged, and never an error.
 func StripManagedFields(obj any) (any, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// viewKey is what makes two views of a type the same.
+// viewKey identifies the options that distinguish informers of a type.
 type viewKey struct {
 	namespaces, labels, fields, versions, prune string
-	// nothing is set for selectors that match nothing, whose text is that of none.
+	// nothing is set for selectors that match nothing: their text is empty, like that of no selector.
 	nothing          bool
 	tweak, transform unsafe.Pointer
 	storage          Storage
-	shard            *Shard // nil: everything
+	shard            *Shard // nil: no shard
 }
 
-// view returns the key of the view that the options describe.
+// view returns the key of the options.
 func (o ResourceOptions) view() viewKey {
 	key := viewKey{
 		namespaces: o.Namespaces.set.Key(),
@@ -31,7 +31,7 @@ func (o ResourceOptions) view() viewKey {
 		tweak:      identityOf(o.TweakListOptions),
 		transform:  identityOf(o.Transform),
 		storage:    o.Storage,
-		shard:      o.Shard.followed(),
+		shard:      o.Shard.orNil(),
 	}
 	if o.LabelSelector != nil {
 		key.labels = o.LabelSelector.String()
@@ -45,15 +45,15 @@ func (o ResourceOptions) view() viewKey {
 	return key
 }
 
-// identityOf returns the address of a func value. Two funcs with the same code that have captured different
-// variables differ by it, unlike by the address of their code, which is what package reflect has to offer. It
-// is that of no other func for as long as f is kept.
+// identityOf returns the address of a function value. It distinguishes closures with the same code and
+// different variables, which the code address of package reflect does not. The address is unique while f is
+// reachable.
 func identityOf[F func(schema.GroupVersionResource,
 	*metav1.ListOptions) | cache.TransformFunc](f F) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
 }
 
-// describe says in one line how a view differs from all objects as they are.
+// describe returns one line that describes how the options differ from the default.
 func (o ResourceOptions) describe() string {
 	var parts []string
 	add := func(what, value string) {
@@ -91,7 +91,7 @@ func (o ResourceOptions) describe() string {
 	return strings.Join(parts, "; ")
 }
 
-// key identifies what is left out. It is that of a Prune that is valid.
+// key identifies the dropped fields of a valid Prune.
 func (p Prune) key() string {
 	var texts []string
 	paths, _ := p.paths()

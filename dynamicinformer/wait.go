@@ -50,16 +50,16 @@ func (f *Factory) WaitForSync(ctx context.Context,
 	return statuses, nil
 }
 
-// WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other
-// types and of other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError:
-// with an ErrStopped when the informer has stopped. The channel of HasSyncedChecker stays open then, as in
-// client-go, because it can give no reason.
+// WaitForSync waits until the informer is settled, as Factory.WaitForSync does, independently of other
+// informers. It returns nil if the informer is synced, and otherwise a *NotSyncedError, which wraps
+// ErrStopped if the informer has stopped. The channel of HasSyncedChecker stays open in that case, as in
+// client-go.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }
 
-// WaitForSync is Informer.WaitForSync for the informer of the handle. Whether the type is required is for the
-// options of this handle to say, not for those of others. After Release it ends when the informer stops.
+// WaitForSync is Informer.WaitForSync, except that this handle's options decide whether the type is required.
+// After Release it ends when the informer stops.
 func (h *Handle) WaitForSync(ctx context.Context) error {
 	return h.Informer().waitForSync(ctx, func() bool { return h.required })
 }
@@ -72,7 +72,7 @@ func (i *Informer) waitForSync(ctx context.Context, required func() bool) error 
 	return &NotSyncedError{Missing: []status.Status{current}, Cause: err}
 }
 
-// waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
+// waitUntilSettled returns the status once it is settled, or the current status and the cause of ctx.
 func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (status.Status, error) {
 	for {
 		current, changed := i.StatusChange()
@@ -98,13 +98,13 @@ func mayRecover(s status.Status) bool {
 	return false
 }
 
-// wanted is one type to wait for; without an informer it was never asked for.
+// awaited is one type to wait for. It has a status instead of an informer if the type was not requested.
 type wanted struct {
 	informer *Informer
 	unknown  status.Status
 }
 
-// named looks up the informers of gvrs, or of all types when there are none.
+// named returns the informers of gvrs, or of all requested and required types if gvrs is empty.
 func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 	var all []wanted
 	if len(gvrs) == 0 {
@@ -129,7 +129,7 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 	return all
 }
 
-// neglected returns the types that Options.Resources requires and that nobody has asked for.
+// neglected returns the types that Options.Resources requires and that were not requested.
 func (f *Factory) neglected() []schema.GroupVersionResource {
 	asked := map[schema.GroupVersionResource]bool{}
 	for _, e := range f.entries() {
@@ -141,14 +141,13 @@ func (f *Factory) neglected() []schema.GroupVersionResource {
 
 // NotSyncedError reports which types are not synced, and why.
 type NotSyncedError struct {
-	// Missing are the types that are not synced.
+	// Missing are the statuses of the types that are not synced.
 	Missing []status.Status
-	// Cause is why the waiting ended before all types were settled: the context's cause. It is nil when
-	// all are settled.
+	// Cause is the cause of the context if it ended before all types were settled; otherwise nil.
 	Cause error
 }
 
-// Error names each type with its state and the reason, in one line.
+// Error returns each type with its state and reason, in one line.
 func (e *NotSyncedError) Error() string {
 	parts := make([]string, 0, len(e.Missing))
 	for _, s := range e.Missing {
@@ -161,8 +160,7 @@ func (e *NotSyncedError) Error() string {
 	return text
 }
 
-// Unwrap returns the last error of each type, ErrStopped for each whose informer has stopped, and why the
-// waiting ended.
+// Unwrap returns the last error of each type, ErrStopped for each stopped informer, and Cause.
 func (e *NotSyncedError) Unwrap() []error {
 	var all []error
 	for _, s := range e.Missing {

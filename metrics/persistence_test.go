@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,18 +14,21 @@ import (
 type shelf struct{ err error }
 
 // View implements persistence.Backend.
-func (s shelf) View(string) (persistence.View, error) { return s, s.err }
+func (s shelf) View(context.Context, string) (persistence.View, error) { return s, s.err }
 
 // Checkpoint implements persistence.View.
-func (s shelf) Checkpoint() (at persistence.Checkpoint, ok bool, err error) {
+func (s shelf) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
 	return at, false, nil
 }
 
 // Load implements persistence.View.
-func (s shelf) Load(func(json []byte) error) error { return errors.New("there is nothing") }
+func (s shelf) Load(context.Context, func(json []byte) error) error {
+	return errors.New("there is nothing")
+}
 
 // Save implements persistence.View.
-func (s shelf) Save(_ persistence.Checkpoint, _ bool, write func(persistence.Writer) error) error {
+func (s shelf) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
+	write func(persistence.Writer) error) error {
 	return write(s)
 }
 

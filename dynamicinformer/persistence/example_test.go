@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
@@ -11,7 +12,7 @@ import (
 type memory map[string]*view
 
 // View implements persistence.Backend.
-func (m memory) View(key string) (persistence.View, error) {
+func (m memory) View(_ context.Context, key string) (persistence.View, error) {
 	if m[key] == nil {
 		m[key] = &view{}
 	}
@@ -35,14 +36,14 @@ func (c content) Delete(key string) error {
 	return nil
 }
 
-func (v *view) Checkpoint() (persistence.Checkpoint, bool, error) {
+func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	if v.at == nil {
 		return persistence.Checkpoint{}, false, nil
 	}
 	return *v.at, true, nil
 }
 
-func (v *view) Load(object func(json []byte) error) error {
+func (v *view) Load(_ context.Context, object func(json []byte) error) error {
 	for _, json := range v.objects {
 		if err := object(json); err != nil {
 			return err
@@ -51,7 +52,8 @@ func (v *view) Load(object func(json []byte) error) error {
 	return nil
 }
 
-func (v *view) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
+func (v *view) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+	write func(persistence.Writer) error) error {
 	next := content{}
 	if !whole {
 		maps.Copy(next, v.objects)
@@ -67,13 +69,14 @@ func (v *view) Close() error { return nil }
 
 // Implement a Backend. Options.Persistence of a factory takes it.
 func Example() {
+	ctx := context.Background()
 	var backend persistence.Backend = memory{}
-	v, err := backend.View("widgets")
+	v, err := backend.View(ctx, "widgets")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	err = v.Save(persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
+	err = v.Save(ctx, persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
 		func(w persistence.Writer) error {
 			return w.Put("web/a", []byte(`{"kind":"Widget"}`))
 		})
@@ -81,7 +84,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	at, ok, err := v.Checkpoint()
+	at, ok, err := v.Checkpoint(ctx)
 	fmt.Println(at.Objects, "object at version", at.ResourceVersion, ok, err)
 
 	// Output:

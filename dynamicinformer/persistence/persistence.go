@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,25 +9,26 @@ import (
 
 // Backend stores the content of informers beyond the end of the process. Implementations must be safe
 // for concurrent use. They may fail at any time: the informer continues, tries again later, and reports
-// the failure in its status.
+// the failure in its status. A method may return the cause of its context early; the informer does not wait
+// longer than that.
 type Backend interface {
 	// View opens and locks the stored content for the key, which identifies a view of a type, until
 	// the View is closed. It fails if another owner holds the lock.
-	View(key string) (View, error)
+	View(ctx context.Context, key string) (View, error)
 }
 
 // View is the stored content of one view of a type: a consistent set of objects with its Checkpoint,
 // or nothing. The informer calls one method at a time.
 type View interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
-	Checkpoint() (Checkpoint, bool, error)
+	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
 	// Load calls object with the JSON of each object, which is valid until object returns. It returns
 	// the first error, its own or that of object. After an error the informer discards all loaded objects.
-	Load(object func(json []byte) error) error
+	Load(ctx context.Context, object func(json []byte) error) error
 	// Save calls write and commits the written changes and the checkpoint atomically. If whole is set,
 	// they replace the stored content, and objects arrive in the order of their keys, each once. The
 	// informer sets whole after a failed Save, and for the first Save unless Load has succeeded.
-	Save(at Checkpoint, whole bool, write func(Writer) error) error
+	Save(ctx context.Context, at Checkpoint, whole bool, write func(Writer) error) error
 	// Close releases the lock. The content remains stored.
 	Close() error
 }
@@ -38,12 +40,12 @@ type BlockView interface {
 	View
 	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
 	// do not fit into blocks.
-	SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error
+	SaveBlocks(ctx context.Context, at Checkpoint, whole bool, write func(BlockWriter) error) error
 	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole content, in
 	// order; json is nil for a deleted object, and valid until changed returns. Then it calls block for each
 	// block: head is valid until block returns. bodies returns the bodies; it may be called later, and
 	// concurrently with any other method. size is the memory that bodies retains, in bytes.
-	LoadBlocks(
+	LoadBlocks(ctx context.Context,
 		changed func(key string, json []byte) error,
 		block func(head []byte, bodies func() ([]byte, error), size int) error,
 	) error

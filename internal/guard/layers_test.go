@@ -16,7 +16,7 @@ type layer struct {
 
 // engine is what may know how objects are kept.
 var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
-	"internal/codec", "internal/requests"}
+	"internal/codec", "internal/requests", "internal/persist"}
 
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},

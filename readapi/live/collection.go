@@ -55,7 +55,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	base := c.sorted(h)
 	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)),
 		base: base}
-	if version >= h.Version {
+	if version >= h.ResourceVersion {
 		s.indexed, s.of = h.Snapshot, c
 	}
 	return s
@@ -66,7 +66,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 // so do those who know of one.
 func (c *collection) Since(version uint64) readapi.Changes {
 	h := c.informer.History()
-	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.Version, Next: h.Next}
+	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.ResourceVersion, Next: h.Next}
 	if h.Epoch != c.epoch {
 		// however its versions compare, this is another history
 		changes.Oldest = max(changes.Oldest, version+1)
@@ -74,11 +74,11 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	if version < changes.Oldest {
 		return changes
 	}
-	first := sort.Search(h.Len(), func(i int) bool { return h.At(i).Version > version })
+	first := sort.Search(h.Len(), func(i int) bool { return h.At(i).ResourceVersion > version })
 	for i := first; i < h.Len(); i++ {
 		change := h.At(i)
 		changes.List = append(changes.List, readapi.Change{
-			ResourceVersion: change.Version, Before: c.objectOrNil(change.Key,
+			ResourceVersion: change.ResourceVersion, Before: c.objectOrNil(change.Key,
 				change.Old), After: c.objectOrNil(change.Key, change.New),
 		})
 	}
@@ -103,12 +103,12 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 	had := c.mu.sorted.Value()
 	c.mu.Unlock()
 	if had != nil && had.epoch == h.Epoch && had.version >= h.Oldest {
-		later := sort.Search(h.Len(), func(i int) bool { return h.At(i).Version > had.version })
+		later := sort.Search(h.Len(), func(i int) bool { return h.At(i).ResourceVersion > had.version })
 		if (h.Len()-later)*most <= len(had.objects) {
 			return had
 		}
 	}
-	list := &sorted{version: h.Version, epoch: h.Epoch, objects: make([]object, 0, h.Snapshot.Len())}
+	list := &sorted{version: h.ResourceVersion, epoch: h.Epoch, objects: make([]object, 0, h.Snapshot.Len())}
 	for key, stored := range h.Snapshot.AllStored {
 		if o := c.object(key, stored); o != (object{}) {
 			list.objects = append(list.objects, o)
@@ -126,12 +126,12 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uint64) map[string]object {
 	changes := map[string]object{}
 	for i := range h.Len() {
-		if change := h.At(i); change.Version > s.version && change.Version <= version {
+		if change := h.At(i); change.ResourceVersion > s.version && change.ResourceVersion <= version {
 			changes[change.Key] = c.object(change.Key, change.New)
 		}
 	}
 	for i := h.Len() - 1; i >= 0; i-- {
-		if change := h.At(i); change.Version <= s.version && change.Version > version {
+		if change := h.At(i); change.ResourceVersion <= s.version && change.ResourceVersion > version {
 			changes[change.Key] = c.object(change.Key, change.Old)
 		}
 	}

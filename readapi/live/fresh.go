@@ -144,16 +144,16 @@ func (c *collection) compare(ctx context.Context) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if before.Version > present {
+	if before.ResourceVersion > present {
 		return c.awaitEpoch(ctx, before)
 	}
 	begin := c.informer.History()
-	if list.Metadata.Continue != "" && begin.Version < present {
+	if list.Metadata.Continue != "" && begin.ResourceVersion < present {
 		return c.probe(ctx, begin, present)
 	}
 	for {
 		h := c.informer.History()
-		if h.Version >= present {
+		if h.ResourceVersion >= present {
 			return nil
 		}
 		if list.Metadata.Continue == "" && same(h.Snapshot, list.Items) {
@@ -226,7 +226,7 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 	last := make(chan uint64, 1)
 	failed := make(chan error, 1)
 	go func() { // ended by cancel
-		version, err := c.watchTo(ctx, begin.Version, present)
+		version, err := c.watchTo(ctx, begin.ResourceVersion, present)
 		if err != nil {
 			failed <- err
 			return
@@ -236,7 +236,7 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 	wanted, confirms := present, false
 	for {
 		h := c.informer.History()
-		if h.Version >= wanted || h.Epoch != begin.Epoch && h.Synced && h.Version >= present {
+		if h.ResourceVersion >= wanted || h.Epoch != begin.Epoch && h.Synced && h.ResourceVersion >= present {
 			if confirms && h.Epoch == begin.Epoch {
 				c.confirm(h, present)
 			}

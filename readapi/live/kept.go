@@ -131,10 +131,10 @@ func (k *kept) collection() *collection {
 func (k *kept) complete(h dynamicinformer.History) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if c := k.mu.confirmed; c.epoch == h.Epoch && c.from <= h.Version {
-		return max(h.Version, c.version)
+	if c := k.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
+		return max(h.ResourceVersion, c.version)
 	}
-	return h.Version
+	return h.ResourceVersion
 }
 
 // confirm remembers that the content of a history is complete up to a version.
@@ -142,6 +142,6 @@ func (k *kept) confirm(h dynamicinformer.History, version uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := &k.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {
-		c.from, c.version, c.epoch = h.Version, version, h.Epoch
+		c.from, c.version, c.epoch = h.ResourceVersion, version, h.Epoch
 	}
 }

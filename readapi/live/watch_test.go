@@ -28,7 +28,7 @@ func (s *scene) reached(o *unstructured.Unstructured) {
 	informer := s.server.keeper(environments.GroupResource()).informer
 	for {
 		h := informer.History()
-		if h.Version >= version {
+		if h.ResourceVersion >= version {
 			return
 		}
 		select {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,7 +28,7 @@ func blocksOf(v persistence.View) persistence.BlockView {
 func loadBlocks(v persistence.View) (blocked, error) {
 	all := blocked{Blocks: map[string]string{}}
 	later := map[string]func() ([]byte, error){}
-	err := blocksOf(v).LoadBlocks(func(key string, json []byte) error {
+	err := blocksOf(v).LoadBlocks(context.Background(), func(key string, json []byte) error {
 		all.Changes = append(all.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), size int) error {
@@ -47,7 +48,7 @@ func loadBlocks(v persistence.View) (blocked, error) {
 
 func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts ...string) {
 	t.Helper()
-	err := blocksOf(v).SaveBlocks(at(1, nil), blocks != nil, func(w persistence.BlockWriter) error {
+	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), blocks != nil, func(w persistence.BlockWriter) error {
 		for _, head := range slices.Sorted(maps.Keys(blocks)) {
 			if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
 				return err
@@ -74,7 +75,7 @@ func TestBlocks(t *testing.T) {
 		"b head": string(bytes.Repeat([]byte("more "), 100_000))}
 	saveBlocks(t, v, blocks, "odd")
 	saveBlocks(t, v, nil, "a", "b")
-	err := blocksOf(v).SaveBlocks(at(2, nil), false,
+	err := blocksOf(v).SaveBlocks(context.Background(), at(2, nil), false,
 		func(w persistence.BlockWriter) error { return w.Delete("a") })
 	if err != nil {
 		t.Fatal(err)
@@ -85,11 +86,11 @@ func TestBlocks(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := v.Load(func([]byte) error { return nil }); !errors.Is(err, errBlocks) {
+	if err := v.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err, errBlocks) {
 		t.Errorf("objects are loaded one by one: %v", err)
 	}
 	var bodies func() ([]byte, error)
-	err = blocksOf(v).LoadBlocks(func(string, []byte) error { return nil },
+	err = blocksOf(v).LoadBlocks(context.Background(), func(string, []byte) error { return nil },
 		func(_ []byte, b func() ([]byte, error), _ int) error {
 			bodies = b
 			return nil
@@ -123,7 +124,7 @@ func TestFull(t *testing.T) {
 		for k := range noise {
 			noise[k] = byte(round * k * k >> 3)
 		}
-		err := blocksOf(v).SaveBlocks(at(round, nil), false,
+		err := blocksOf(v).SaveBlocks(context.Background(), at(round, nil), false,
 			func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
 		if err != nil {
 			t.Fatal(err)
@@ -154,14 +155,14 @@ func TestFull(t *testing.T) {
 func TestBlocksComeFirst(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)
-	err := blocksOf(v).SaveBlocks(at(1, nil), true, func(w persistence.BlockWriter) error {
+	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), true, func(w persistence.BlockWriter) error {
 		return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 	})
 	if !errors.Is(err, errOrder) {
 		t.Errorf("a block behind an object: %v", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	err = blocksOf(v).SaveBlocks(at(1, nil), false,
+	err = blocksOf(v).SaveBlocks(context.Background(), at(1, nil), false,
 		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
 		t.Errorf("a block among changes: %v", err)
@@ -173,7 +174,7 @@ func TestTexts(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)
 	for _, whole := range []bool{true, false} {
-		err := v.Save(at(1, before), whole, func(w persistence.Writer) error {
+		err := v.Save(context.Background(), at(1, before), whole, func(w persistence.Writer) error {
 			if !whole {
 				return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
 			}
@@ -192,7 +193,7 @@ func TestTexts(t *testing.T) {
 	delete(want, "ns/object-0000")
 	want["ns/new"] = "new"
 	var got []string
-	if err := v.Load(func(json []byte) error {
+	if err := v.Load(context.Background(), func(json []byte) error {
 		got = append(got, string(json))
 		return nil
 	}); err != nil {

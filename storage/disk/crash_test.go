@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -116,7 +117,7 @@ func TestDamage(t *testing.T) {
 					fs := whole.CrashClone(vfs.CrashCloneCfg{})
 					damage(t, fs, path, offset)
 					s := newStore(t, fs)
-					v, err := s.View("widgets")
+					v, err := s.View(context.Background(), "widgets")
 					if err != nil {
 						t.Fatalf("%s at %d of %s: %v", name, offset, path, err)
 					}
@@ -280,7 +281,7 @@ func TestHangingDisk(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, ErrBusy) {
 		t.Errorf("it is closed: %v", err)
 	}
-	if _, err := newStore(t, mem).View("widgets"); err == nil {
+	if _, err := newStore(t, mem).View(context.Background(), "widgets"); err == nil {
 		t.Error("another store can use the folder")
 	}
 	fs.hangs.Store(false)

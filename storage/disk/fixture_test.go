@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,7 @@ func newStore(t testing.TB, fs vfs.FS) *Store {
 
 func claim(t testing.TB, s *Store, key string) persistence.View {
 	t.Helper()
-	v, err := s.View(key)
+	v, err := s.View(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ const blockObjects = 7
 
 // saveAll saves a content in blocks: heads have the keys, and bodies the texts, each on a line.
 func saveAll(v persistence.View, version int, c content) error {
-	return v.(persistence.BlockView).SaveBlocks(at(version, c), true, func(w persistence.BlockWriter) error {
+	return v.(persistence.BlockView).SaveBlocks(context.Background(), at(version, c), true, func(w persistence.BlockWriter) error {
 		keys := slices.Sorted(maps.Keys(c))
 		for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
 			var bodies []string
@@ -73,7 +74,7 @@ func saveAll(v persistence.View, version int, c content) error {
 
 // saveChanges saves what has become of one content.
 func saveChanges(v persistence.View, version int, before, c content) error {
-	return v.Save(at(version, c), false, func(w persistence.Writer) error {
+	return v.Save(context.Background(), at(version, c), false, func(w persistence.Writer) error {
 		for key, text := range c {
 			if before[key] != text {
 				if err := w.Put(key, []byte(text)); err != nil {
@@ -94,12 +95,12 @@ func saveChanges(v persistence.View, version int, before, c content) error {
 
 // load returns what a view holds, by the texts of its objects, and its version; empty for nothing.
 func load(v persistence.View) (version string, texts []string, err error) {
-	at, ok, err := v.Checkpoint()
+	at, ok, err := v.Checkpoint(context.Background())
 	if err != nil || !ok {
 		return "", nil, err
 	}
 	changed := map[string]string{}
-	err = v.(persistence.BlockView).LoadBlocks(func(key string, json []byte) error {
+	err = v.(persistence.BlockView).LoadBlocks(context.Background(), func(key string, json []byte) error {
 		changed[key] = string(json)
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), _ int) error {

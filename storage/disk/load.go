@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -12,10 +13,10 @@ import (
 var errBlocks = errors.New("what is kept is in blocks")
 
 // Load implements persistence.View, for what Save has saved.
-func (v *view) Load(object func(json []byte) error) error {
+func (v *view) Load(ctx context.Context, object func(json []byte) error) error {
 	last := map[string][]byte{}
 	var order []string
-	err := v.LoadBlocks(func(key string, json []byte) error {
+	err := v.LoadBlocks(ctx, func(key string, json []byte) error {
 		if _, known := last[key]; !known {
 			order = append(order, key)
 		}
@@ -36,8 +37,11 @@ func (v *view) Load(object func(json []byte) error) error {
 }
 
 // LoadBlocks implements persistence.BlockView.
-func (v *view) LoadBlocks(changed func(key string, json []byte) error,
+func (v *view) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
 	block func(head []byte, bodies func() ([]byte, error), size int) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var kept extent
 	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
 		kept = extent{}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -52,7 +53,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 		fs.why.Store(&why)
 		failed := make(chan error, 1)
 		go func() { // ended by the error
-			_, err := s.View("widgets")
+			_, err := s.View(context.Background(), "widgets")
 			failed <- err
 		}()
 		select {
@@ -65,10 +66,10 @@ func TestNoRoomAtOpen(t *testing.T) {
 		}
 		fs.why.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			v, err := s.View("widgets")
+			v, err := s.View(context.Background(), "widgets")
 			if errors.Is(err, ErrViewInUse) { // the first View succeeded
 				_ = s.Close()
-				v, err = newStore(t, left).View("widgets")
+				v, err = newStore(t, left).View(context.Background(), "widgets")
 			}
 			if err != nil && time.Now().Before(end) {
 				continue
@@ -96,7 +97,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	go func() { // ended by the patience of the Store
 		defer close(done)
 		for range 2 {
-			if _, err := s.View("widgets"); !errors.Is(err, errNoAnswer) ||
+			if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
 				!strings.Contains(err.Error(), "/state") {
 				t.Errorf("View: %v", err)
 			}
@@ -104,7 +105,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		if err := s.Close(); !errors.Is(err, ErrBusy) {
 			t.Errorf("Close: %v", err)
 		}
-		if _, err := s.View("widgets"); !errors.Is(err, ErrClosed) {
+		if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 			t.Errorf("View after Close: %v", err)
 		}
 	}()
@@ -117,7 +118,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	close(fs.release)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		next := New("/state", Options{fs: fs})
-		v, err := next.View("widgets")
+		v, err := next.View(context.Background(), "widgets")
 		if err == nil {
 			version, texts, err := load(v)
 			if err != nil || version != "2" || !slices.Equal(texts, want) {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestKeys(t *testing.T) {
 		t.Helper()
 		v := reopened(keys...)
 		defer end(v)
-		if _, ok, err := v.Checkpoint(); ok || !errors.Is(err, ErrKey) {
+		if _, ok, err := v.Checkpoint(context.Background()); ok || !errors.Is(err, ErrKey) {
 			t.Errorf("%s: %v, %v", what, ok, err)
 		}
 		if all, err := loadBlocks(v); !errors.Is(err, ErrKey) || len(all.Changes)+len(all.Blocks) > 0 {
@@ -51,7 +52,7 @@ func TestKeys(t *testing.T) {
 		t.Helper()
 		v := reopened(keys...)
 		defer end(v)
-		if _, ok, err := v.Checkpoint(); !ok || err != nil {
+		if _, ok, err := v.Checkpoint(context.Background()); !ok || err != nil {
 			t.Errorf("%s: %v, %v", what, ok, err)
 		}
 		got, err := loadBlocks(v)
@@ -85,7 +86,7 @@ func TestKeys(t *testing.T) {
 // TestWrongKeys are no keys.
 func TestWrongKeys(t *testing.T) {
 	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
-	if _, err := s.View("widgets"); err == nil ||
+	if _, err := s.View(context.Background(), "widgets"); err == nil ||
 		!strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
 		t.Errorf("the error is %v", err)
 	}

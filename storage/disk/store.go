@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -103,7 +104,10 @@ func New(dir string, options Options) *Store {
 }
 
 // View implements persistence.Backend.
-func (s *Store) View(key string) (persistence.View, error) {
+func (s *Store) View(ctx context.Context, key string) (persistence.View, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if _, _, err := s.open(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -52,7 +53,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.View("widgets"); !errors.Is(err, ErrClosed) {
+	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 		t.Errorf("a closed store says %v", err)
 	}
 	expect(t, claim(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
@@ -65,7 +66,7 @@ func TestSaveFails(t *testing.T) {
 	save(t, v, 1, numbered(10, 1))
 	failure := errors.New("no")
 	for _, whole := range []bool{false, true} {
-		err := v.Save(at(2, nil), whole, func(w persistence.Writer) error {
+		err := v.Save(context.Background(), at(2, nil), whole, func(w persistence.Writer) error {
 			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
 		})
 		if !errors.Is(err, failure) {
@@ -81,7 +82,7 @@ func TestSaveFails(t *testing.T) {
 func TestOneClaimForEachView(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := claim(t, s, "widgets")
-	if _, err := s.View("widgets"); !errors.Is(err, ErrViewInUse) {
+	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrViewInUse) {
 		t.Errorf("a second claim says %v", err)
 	}
 	if err := v.Close(); err != nil {
@@ -94,7 +95,7 @@ func TestViewsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	old := claim(t, s, "old")
-	err := old.Save(persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)},
+	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)},
 		true, func(w persistence.Writer) error {
 			return w.Put("ns/a", []byte("{}"))
 		})
@@ -146,7 +147,7 @@ const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 // TestOneProcess has this process and another one use a folder that is in use.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
-		_, err := New(dir, Options{}).View("widgets")
+		_, err := New(dir, Options{}).View(context.Background(), "widgets")
 		if !errors.Is(err, ErrInUse) {
 			t.Fatalf("another process is told %v", err)
 		}
@@ -155,7 +156,7 @@ func TestOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := New(dir, Options{})
 	v := claim(t, s, "widgets")
-	if _, err := New(dir, Options{}).View("widgets"); !errors.Is(err, ErrInUse) ||
+	if _, err := New(dir, Options{}).View(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("another Store is told %v", err)
 	}
@@ -182,7 +183,7 @@ func TestFolderCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(filepath.Join(file, "state"), Options{})
-	if _, err := s.View("widgets"); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := s.View(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("it says %v", err)
 	}
 	if err := s.Close(); err != nil {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,7 @@ func after(prefix string) []byte {
 const stampLength = 8
 
 // Checkpoint implements persistence.View.
-func (v *view) Checkpoint() (persistence.Checkpoint, bool, error) {
+func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	// which is looked at if nothing has failed: what waits for a failed disk may still write to it
 	var found struct {
 		at persistence.Checkpoint
@@ -130,13 +131,17 @@ const (
 func (v *view) Full() bool { return v.kept.stale || v.kept.log > max(smallLog, v.kept.blocks/logShare) }
 
 // Save implements persistence.View.
-func (v *view) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
-	return v.SaveBlocks(at, whole, func(w persistence.BlockWriter) error { return write(w) })
+func (v *view) Save(ctx context.Context, at persistence.Checkpoint, whole bool,
+	write func(persistence.Writer) error) error {
+	return v.SaveBlocks(ctx, at, whole, func(w persistence.BlockWriter) error { return write(w) })
 }
 
 // SaveBlocks implements persistence.BlockView.
-func (v *view) SaveBlocks(at persistence.Checkpoint, whole bool,
+func (v *view) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole bool,
 	write func(persistence.BlockWriter) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	checkpoint, err := v.checkpoint(at)
 	if err != nil {
 		return err

@@ -1,0 +1,65 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/persist"
+)
+
+// notPersistent is the persister of all informers of factories without Options.Persistence.
+var notPersistent = persist.NewDisabled("the factory has no Persistence")
+
+// newPersister returns the persister of an informer.
+func newPersister(i *Informer) *persist.Persister {
+	if i.source.persistence == nil {
+		return notPersistent
+	}
+	if why := i.options.whyNotPersisted(i.gvr); why != "" {
+		return persist.NewDisabled(why)
+	}
+	return persist.New(i.source.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
+		Key: i.options.persistenceKey(i.gvr), Logger: i.source.logger})
+}
+
+// Persistence describes how the informer persists its objects (see Options.Persistence).
+func (i *Informer) Persistence() status.Persistence { return i.persister.Status() }
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// whyNotPersisted returns the reason why an informer with these options is not persisted, or "".
+func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string {
+	switch {
+	case o.Persist != nil && !*o.Persist:
+		return "ResourceOptions.Persist is false"
+	case o.Persist == nil && gvr.GroupResource() == secrets:
+		return "Secrets require ResourceOptions.Persist"
+	case o.Transform != nil && !isStripManagedFields(o.Transform):
+		return "its Transform may be another one in the next process"
+	case o.TweakListOptions != nil:
+		return "its TweakListOptions may be another function in the next process"
+	case o.Shard.orNil() != nil:
+		return "its shard may be another one in the next process"
+	case o.matchesNothing():
+		return "its selector matches nothing"
+	}
+	return ""
+}
+
+// persistenceKey identifies the options beyond the process.
+func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string {
+	view := o.view()
+	content := "whole"
+	if view.storage.Mode == StorageMetadata {
+		content = StorageMetadata.String()
+	}
+	prune := o.Prune
+	if isStripManagedFields(o.Transform) {
+		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
+	}
+	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
+		view.namespaces, view.labels, view.fields, content+" "+prune.key())
+}

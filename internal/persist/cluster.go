@@ -1,0 +1,107 @@
+package persist
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// cluster identifies the cluster of a client. The cluster can change while the process runs, if another
+// server takes over the address.
+type cluster struct {
+	client   dynamic.Interface
+	endpoint string // empty if unknown
+	// token is held during a request, and guards the other fields.
+	token chan struct{}
+	// uid is the first UID in an answer, err the result of the latest request, which was sent at asked.
+	uid   types.UID
+	err   error
+	asked time.Time // zero before the first request
+	// other is the first different UID. It is never reset, because informers may hold objects of both clusters.
+	other types.UID
+}
+
+func newCluster(client dynamic.Interface) *cluster {
+	c := &cluster{client: client, token: make(chan struct{}, 1)}
+	if own, ok := client.(*requests.Client); ok {
+		c.endpoint = own.Endpoint()
+	}
+	return c
+}
+
+const (
+	// clusterTimeout limits a request for the UID.
+	clusterTimeout = 10 * time.Second
+	// clusterTolerance is the age at which an answer is still valid for a restore.
+	clusterTolerance = 10 * time.Second
+)
+
+// id returns the UID of the namespace kube-system, which identifies the cluster, as of since minus tolerance
+// or later. It is empty if the namespace does not exist or may not be read. After a change of the UID, id
+// always returns an error.
+func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Duration) (types.UID, error) {
+	select {
+	case c.token <- struct{}{}:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	defer func() { <-c.token }()
+	if c.err == nil {
+		since = since.Add(-tolerance)
+	}
+	if c.asked.IsZero() || c.asked.Before(since) {
+		c.requestLocked(ctx)
+	}
+	switch {
+	case c.other != "":
+		return "", fmt.Errorf("the server belongs to another cluster (UID %s) than before (UID %s): "+
+			"restart the process to persist objects again", c.other, c.uid)
+	case c.err != nil:
+		return "", c.err
+	}
+	return c.uid, nil
+}
+
+func (c *cluster) requestLocked(ctx context.Context) {
+	began := time.Now()
+	request, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	namespaces := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	system, err := namespaces.Get(request, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil && ctx.Err() != nil {
+		c.asked, c.err = time.Time{}, err // the next caller may have more time
+		return
+	}
+	c.asked, c.err = began, nil
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // an earlier UID remains valid
+	case err != nil:
+		c.err = err
+	case c.uid == "":
+		c.uid = system.GetUID()
+	case c.uid != system.GetUID() && c.other == "":
+		c.other = system.GetUID()
+	}
+}
+
+// matches reports whether a checkpoint belongs to the cluster with the UID. If either UID is unknown, the
+// endpoints decide.
+func (c *cluster) matches(at persistence.Checkpoint, uid types.UID) bool {
+	if uid != "" && at.Cluster != "" {
+		return uid == at.Cluster
+	}
+	return c.matchesEndpoint(at)
+}
+
+func (c *cluster) matchesEndpoint(at persistence.Checkpoint) bool {
+	return c.endpoint != "" && c.endpoint == at.Endpoint
+}

@@ -1,0 +1,190 @@
+package persist
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// content is the part of a snapshot that is saved: everything, or the namespaces with their own watches and
+// the resource version of each.
+type content struct {
+	*store.Snapshot
+	namespaces map[string]string // nil: everything
+}
+
+// equal reports whether two contents of one generation have the same resource versions.
+func (c *content) equal(other *content) bool {
+	if c.namespaces == nil && other.namespaces == nil {
+		return c.ResourceVersion() == other.ResourceVersion()
+	}
+	return c.namespaces != nil && other.namespaces != nil && maps.Equal(c.namespaces, other.namespaces)
+}
+
+// includes reports whether the object with the key is saved.
+func (c *content) includes(key string) bool {
+	if c.namespaces == nil {
+		return true
+	}
+	namespace, _, _ := strings.Cut(key, "/")
+	return c.namespaces[namespace] != ""
+}
+
+// count returns the number of saved objects.
+func (c *content) count() int {
+	if c.namespaces == nil {
+		return c.Len()
+	}
+	count := 0
+	for key := range c.All {
+		if c.includes(key) {
+			count++
+		}
+	}
+	return count
+}
+
+// comparable reports whether the difference of the snapshots is the difference of the saved parts. It is not
+// if one content saves a namespace that the other one only has in its snapshot.
+func (c *content) comparable(next *content) bool {
+	return (c.namespaces == nil) == (next.namespaces == nil) && c.lacksOthers(next) && next.lacksOthers(c)
+}
+
+// lacksOthers reports whether the snapshot has no object of the namespaces that only other saves.
+func (c *content) lacksOthers(other *content) bool {
+	for namespace := range other.namespaces {
+		if c.namespaces[namespace] == "" && c.hasObjectsIn(namespace) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *content) hasObjectsIn(namespace string) bool {
+	keys, err := c.KeysByIndex(cache.NamespaceIndex, namespace)
+	if err != nil { // the index does not exist
+		keys = c.Keys()
+	}
+	return slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, namespace+"/") })
+}
+
+// formatVersions encodes the resource versions of namespaces for a checkpoint.
+func formatVersions(versions map[string]string) string {
+	parts := make([]string, 0, len(versions))
+	for _, namespace := range slices.Sorted(maps.Keys(versions)) {
+		parts = append(parts, namespace+"="+versions[namespace])
+	}
+	return strings.Join(parts, ",")
+}
+
+func parseVersions(text string) (map[string]string, error) {
+	versions := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		namespace, version, found := strings.Cut(part, "=")
+		if !found || namespace == "" || version == "" {
+			return nil, fmt.Errorf("parse checkpoint: %q is not NAMESPACE=VERSION", part)
+		}
+		versions[namespace] = version
+	}
+	return versions, nil
+}
+
+// entry is an object of a content.
+type entry struct {
+	key  string
+	item store.Item
+}
+
+// sorted returns the saved objects in the order of their keys. Neighbours have much in common, which
+// compresses well.
+func (c *content) sorted() []entry {
+	all := make([]entry, 0, c.Len())
+	for key, item := range c.All {
+		if c.includes(key) {
+			all = append(all, entry{key, item})
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
+func (e entry) writeTo(w persistence.Writer) error {
+	return store.ReadJSON(e.key, e.item, (*packed.Object).Peek, w.Put)
+}
+
+func writeAll(w persistence.Writer, entries []entry) error {
+	for _, e := range entries {
+		if err := e.writeTo(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blockSize is the size of the bodies of a block. It lets objects share repeated text, and limits the text
+// that is decompressed to read one object.
+const blockSize = 64 << 10
+
+// writeBlocks writes a content as blocks, followed by the objects that do not fit into blocks.
+func writeBlocks(w persistence.BlockWriter, now *content) error {
+	var block packed.BlockWriter
+	var others []entry
+	for _, e := range now.sorted() {
+		added, err := e.addTo(&block)
+		if err != nil {
+			return err
+		}
+		if !added {
+			others = append(others, e)
+		}
+		if block.Size() >= blockSize {
+			if err := w.PutBlock(block.Block()); err != nil {
+				return err
+			}
+			block.Reset()
+		}
+	}
+	if block.Count() > 0 {
+		if err := w.PutBlock(block.Block()); err != nil {
+			return err
+		}
+	}
+	return writeAll(w, others)
+}
+
+// addTo adds an object in any form to a block. added is false if it does not fit.
+func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
+	if object, ok := e.item.(*packed.Object); ok {
+		return block.Add(object)
+	}
+	err = store.ReadJSON(e.key, e.item, (*packed.Object).Peek, func(_ string, json []byte) error {
+		object, err := (*packed.Packer)(nil).Pack(json)
+		if err == nil {
+			added, err = block.Add(object)
+		}
+		return err
+	})
+	return added, err
+}
+
+// writeChanges writes the difference between two contents.
+func writeChanges(w persistence.Writer, form store.Form, saved, now *content) (err error) {
+	now.Since(saved.Snapshot, func(key string, old, next store.Item) bool {
+		switch {
+		case !now.includes(key) && !saved.includes(key):
+		case next == nil:
+			err = w.Delete(key)
+		case old == nil || !form.Same(old, next):
+			err = entry{key, next}.writeTo(w)
+		}
+		return err == nil
+	})
+	return err
+}

@@ -1,0 +1,362 @@
+// Package persist saves the cached objects of informers to a persistence.Backend, and restores them in the
+// next process.
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// Shared is the state that the persisters of a factory share.
+type Shared struct {
+	backend  persistence.Backend
+	cluster  *cluster
+	interval time.Duration
+	// saving holds a token while an informer saves: one saves at a time.
+	saving chan struct{}
+}
+
+// NewShared returns the shared state for a backend. Content is saved after at most interval.
+func NewShared(backend persistence.Backend, client dynamic.Interface, interval time.Duration) *Shared {
+	return &Shared{backend: backend, cluster: newCluster(client), interval: interval,
+		saving: make(chan struct{}, 1)}
+}
+
+// Source is the informer whose objects are persisted.
+type Source struct {
+	GVR schema.GroupVersionResource
+	// Key identifies the informer's options beyond the process.
+	Key    string
+	Cache  *informer.Informer
+	Health *health.Health
+	Logger *klog.Logger // nil: the global logger
+}
+
+// Persister saves the objects of one informer. Events do not pass through it: it periodically compares the
+// current snapshot with the last saved one, and so keeps the objects in memory that were replaced in between.
+type Persister struct {
+	*Shared
+	source Source
+	// disabled is the reason why nothing is persisted, or empty.
+	disabled string
+
+	// token is held during reads and saves, for as long as the disk does not answer. It guards state.
+	token chan struct{}
+	state struct {
+		view persistence.View // nil before it is opened
+		// saved is the stored content; nil if unknown. restorer belongs to the generation that saved it.
+		saved    *content
+		restorer *restorer
+		// answered is the number of answered requests at the last check of the cluster.
+		answered int64
+		// retry is the time of the next attempt after a number of failures.
+		retry    time.Time
+		failures int
+	}
+	// finished makes the holder of the token close the view.
+	finished atomic.Bool
+	// relieving is set while relieve runs.
+	relieving atomic.Bool
+	reported  struct {
+		sync.Mutex
+		status status.Persistence
+	}
+}
+
+const (
+	// maxPause is the pause after many failures. After the first failure it is twice the interval.
+	maxPause = 5 * time.Minute
+	// relievePause is the pause after each block in relieve, which takes less than a millisecond.
+	relievePause = 2 * time.Millisecond
+)
+
+// DiskTimeout is the time that an informer waits for the backend. Then it continues without persistence until
+// the backend answers. Tests change it.
+var DiskTimeout = 10 * time.Second
+
+// ErrSlowDisk is the cause of a timeout of the backend.
+var ErrSlowDisk = errors.New("the disk does not answer")
+
+var errUnknownCluster = errors.New("cannot identify the cluster: the namespace kube-system cannot be read, " +
+	"and the client is not from dynamicinformer.NewClient")
+
+// NewDisabled returns a Persister that does nothing, and reports the reason.
+func NewDisabled(reason string) *Persister {
+	p := &Persister{disabled: reason}
+	p.reported.status = status.Persistence{Why: reason}
+	return p
+}
+
+// New returns a Persister for an informer.
+func New(shared *Shared, source Source) *Persister {
+	p := &Persister{Shared: shared, source: source, token: make(chan struct{}, 1)}
+	p.reported.status = status.Persistence{Kept: true}
+	return p
+}
+
+// Start begins the periodic saves.
+func (p *Persister) Start() {
+	if p.disabled == "" {
+		p.schedule()
+	}
+}
+
+// schedule plans the next tick, a part of the interval ahead, because saving takes time as well.
+func (p *Persister) schedule() { time.AfterFunc(p.interval*4/5, p.tick) } // ended by finished
+
+func (p *Persister) tick() {
+	if p.finished.Load() {
+		return
+	}
+	defer p.schedule()
+	p.save()
+	if p.relieving.CompareAndSwap(false, true) {
+		p.relieve()
+	}
+}
+
+// save saves the changes since the last save, unless a read or save is running.
+func (p *Persister) save() {
+	select {
+	case p.token <- struct{}{}:
+	default:
+		return
+	}
+	defer p.release()
+	if !p.finished.Load() {
+		p.saveLocked(context.Background())
+	}
+}
+
+// relieve moves the remaining objects of mostly replaced blocks to memory of their own (see store.Relieve),
+// block by block. It follows a save, because replaced objects stay in memory until then.
+func (p *Persister) relieve() {
+	if !p.finished.Load() && p.source.Cache.Store().Relieve() {
+		time.AfterFunc(relievePause, p.relieve)
+		return
+	}
+	p.relieving.Store(false)
+}
+
+// release returns the token, and closes the view after Finish.
+func (p *Persister) release() {
+	p.closeFinished()
+	<-p.token
+	if !p.finished.Load() {
+		return
+	}
+	select {
+	case p.token <- struct{}{}: // Finish may have found the token taken
+		p.closeFinished()
+		<-p.token
+	default: // the new holder closes the view
+	}
+}
+
+func (p *Persister) closeFinished() {
+	if !p.finished.Load() {
+		return
+	}
+	if p.state.view != nil {
+		p.fail(p.state.view.Close())
+	}
+	p.state.view, p.state.saved = nil, nil
+}
+
+// do calls f with the token and waits for its return, but at most for DiskTimeout. After an error f may still
+// run, or was not called.
+func (p *Persister) do(ctx context.Context, f func(context.Context)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, DiskTimeout, ErrSlowDisk)
+	defer cancel()
+	select {
+	case p.token <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	done := make(chan struct{})
+	go func() { // ended by f, which waits for the disk
+		defer close(done)
+		defer p.release()
+		f(ctx)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Finish saves the remaining changes and closes the view.
+func (p *Persister) Finish() {
+	if p.disabled != "" {
+		return
+	}
+	err := p.do(context.Background(), func(context.Context) {
+		p.finished.Store(true)
+		p.state.retry = time.Time{}
+		p.saveLocked(context.Background()) // continues in the background after a timeout
+	})
+	if err == nil {
+		return
+	}
+	p.fail(p.errorf("persist", err))
+	p.finished.Store(true)
+	select {
+	case p.token <- struct{}{}: // the holder has just returned it
+		p.release()
+	default:
+	}
+}
+
+// Status describes the state for users.
+func (p *Persister) Status() status.Persistence {
+	p.reported.Lock()
+	defer p.reported.Unlock()
+	return p.reported.status
+}
+
+// Idle reports whether nothing is read or saved at the moment. It is for tests.
+func (p *Persister) Idle() bool { return len(p.token) == 0 }
+
+// HoldsSaved reports whether the saved content is in memory, for comparison with the next one. It is for tests.
+func (p *Persister) HoldsSaved(ctx context.Context) (held bool, err error) {
+	err = p.do(ctx, func(context.Context) { held = p.state.saved != nil })
+	return held, err
+}
+
+func (p *Persister) saveLocked(ctx context.Context) {
+	c := p.source.Cache.Checkpoint()
+	r, ok := c.Of.(*restorer)
+	if !ok && !c.Resuming {
+		p.state.saved = nil // it would pin objects that the cache has dropped
+	}
+	// With one watch per namespace, some namespaces may be unconfirmed for long. They are saved as they are
+	// once the cluster is known to be the same.
+	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retry) {
+		return
+	}
+	now := &content{c.Now, c.Namespaces}
+	if saved := p.state.saved; saved != nil && saved.equal(now) && p.state.restorer == r {
+		p.reportRestored(r)
+		return
+	}
+	// The requests that brought the content have been counted.
+	taken, answered := time.Now(), p.source.Health.Answered()
+	p.saving <- struct{}{} // another informer's save returns it
+	defer func() { <-p.saving }()
+	at, err := p.write(ctx, now, r, answered, taken)
+	if err != nil {
+		p.state.failures++
+		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
+		p.state.saved, p.state.retry = nil, time.Now().Add(pause)
+		p.fail(p.errorf("persist", err))
+		return
+	}
+	p.state.saved, p.state.restorer, p.state.failures = now, r, 0
+	p.reported.Lock()
+	defer p.reported.Unlock()
+	p.reported.status.Checkpoint, p.reported.status.Err = at, nil
+	p.reported.status.Saves++
+}
+
+// write saves a content that was read at taken, when the server had answered that many requests.
+func (p *Persister) write(ctx context.Context, now *content, r *restorer, answered int64,
+	taken time.Time) (at persistence.Checkpoint, err error) {
+	since := taken
+	if p.state.answered == answered {
+		since = time.Time{} // no answer since the last check of the cluster
+	}
+	uid, err := p.cluster.id(ctx, since, 0)
+	if err != nil {
+		return at, err
+	}
+	p.state.answered = answered
+	if uid == "" && p.cluster.endpoint == "" {
+		return at, errUnknownCluster
+	}
+	if err := p.openLocked(ctx); err != nil {
+		return at, err
+	}
+	at = persistence.Checkpoint{
+		ResourceVersion: strings.Clone(now.ResourceVersion()), Version: r.part.Version, UID: r.uid,
+		Cluster: uid, Endpoint: p.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
+	}
+	if now.namespaces != nil {
+		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)
+	}
+	saved := p.state.saved
+	if saved != nil && (!p.state.restorer.sameType(r) || !saved.comparable(now)) {
+		saved = nil
+	}
+	form := p.source.Cache.Form()
+	if blocks, ok := p.state.view.(persistence.BlockView); ok {
+		whole := saved == nil || blocks.Full()
+		return at, blocks.SaveBlocks(ctx, at, whole, func(w persistence.BlockWriter) error {
+			if whole {
+				return writeBlocks(w, now)
+			}
+			return writeChanges(w, form, saved, now)
+		})
+	}
+	return at, p.state.view.Save(ctx, at, saved == nil, func(w persistence.Writer) error {
+		if saved == nil {
+			return writeAll(w, now.sorted())
+		}
+		return writeChanges(w, form, saved, now)
+	})
+}
+
+func (p *Persister) openLocked(ctx context.Context) (err error) {
+	if p.state.view == nil {
+		p.state.view, err = p.backend.View(ctx, p.source.Key)
+	}
+	return err
+}
+
+// reportRestored reports the restored checkpoint, unless a newer one was reported. A list can confirm
+// restored objects as well as a watch.
+func (p *Persister) reportRestored(r *restorer) {
+	p.reported.Lock()
+	defer p.reported.Unlock()
+	if p.reported.status.Checkpoint == (persistence.Checkpoint{}) && r.restored != nil {
+		p.reported.status.Checkpoint = *r.restored
+	}
+}
+
+func (p *Persister) errorf(verb string, err error) error {
+	return fmt.Errorf("%s %s: %w", verb, health.FormatGVR(p.source.GVR), err)
+}
+
+// fail reports an error, if there is one. It logs only the first of consecutive errors.
+func (p *Persister) fail(err error) {
+	if err == nil {
+		return
+	}
+	p.reported.Lock()
+	defer p.reported.Unlock()
+	if p.reported.status.Err == nil {
+		if p.source.Logger != nil {
+			utilruntime.HandleErrorWithLogger(*p.source.Logger, err, "Cannot persist cached objects")
+		} else {
+			utilruntime.HandleError(err) //nolint:staticcheck // saves run without a context
+		}
+	}
+	p.reported.status.Err, p.reported.status.Checkpoint = err, persistence.Checkpoint{}
+	p.reported.status.Failures++
+}

@@ -1,0 +1,196 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/follow"
+	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// restorer gives the content of an earlier process to one generation of the informer: a version of a type
+// whose CRD has a UID.
+type restorer struct {
+	*Persister
+	part follow.Part
+	uid  types.UID
+	// verified is set once the stored content is known to be of this cluster.
+	verified atomic.Bool
+	// restored is the checkpoint of the loaded content; nil if none was loaded.
+	restored *persistence.Checkpoint
+	// returned is set once Recall has returned the content. Content that arrives after the timeout is unused.
+	returned atomic.Bool
+}
+
+// Restore returns the persisted content for a generation of the informer: see follow.Follower.Past.
+func (p *Persister) Restore(part follow.Part, uid types.UID) informer.Past {
+	if p.disabled != "" {
+		return nil
+	}
+	p.reported.Lock()
+	defer p.reported.Unlock()
+	p.reported.status.Resumed = false
+	return &restorer{Persister: p, part: part, uid: uid}
+}
+
+// sameType reports whether two generations have the same version and UID, so that changes can be saved.
+func (r *restorer) sameType(other *restorer) bool {
+	return r == other || r != nil && r.part.Version == other.part.Version && r.uid == other.uid
+}
+
+// Recall implements informer.Past. Before the server has answered, content of the same address is valid.
+// After that, the cluster must be the same.
+func (r *restorer) Recall(ctx context.Context, answered bool) *informer.Kept {
+	var found struct {
+		kept *informer.Kept
+		err  error
+	}
+	err := r.do(ctx, func(ctx context.Context) { found.kept, found.err = r.load(ctx, answered) })
+	if err == nil {
+		err = found.err
+	}
+	if err != nil && ctx.Err() == nil {
+		r.fail(r.errorf("restore", err))
+	}
+	if err != nil {
+		return nil
+	}
+	r.returned.Store(found.kept != nil)
+	return found.kept
+}
+
+func (r *restorer) load(ctx context.Context, answered bool) (*informer.Kept, error) {
+	if answered && r.returned.Load() { // the cache shows it already
+		uid, err := r.cluster.id(ctx, time.Now(), clusterTolerance)
+		if err != nil || !r.cluster.matches(*r.restored, uid) {
+			return nil, err
+		}
+		r.verified.Store(true)
+		return &informer.Kept{ResourceVersion: r.restored.ResourceVersion}, nil
+	}
+	var uid types.UID
+	var unknown error
+	// Also without stored content, so that a later save can notice a change of the cluster.
+	if answered {
+		uid, unknown = r.cluster.id(ctx, time.Now(), clusterTolerance)
+	}
+	if err := r.openLocked(ctx); err != nil {
+		return nil, err
+	}
+	at, ok, err := r.state.view.Checkpoint(ctx)
+	if err != nil || !ok || !r.fits(at) {
+		return nil, err
+	}
+	switch {
+	case unknown != nil:
+		return nil, unknown
+	case answered && !r.cluster.matches(at, uid), !answered && !r.cluster.matchesEndpoint(at):
+		return nil, nil
+	}
+	items, err := r.loadItems(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	kept := &informer.Kept{Items: items, ResourceVersion: at.ResourceVersion}
+	if at.Namespaces != "" {
+		if kept.Namespaces, err = parseVersions(at.Namespaces); err != nil {
+			return nil, err
+		}
+	}
+	r.restored = &at
+	r.verified.Store(answered)
+	return kept, nil
+}
+
+// fits reports whether a checkpoint is of the generation's type. An unknown UID matches: the server has no
+// history of a type that was deleted and created again. From a checkpoint of one watch, each namespace can
+// continue.
+func (r *restorer) fits(at persistence.Checkpoint) bool {
+	return (at.Namespaces == "" || r.part.Several) && at.Version == r.part.Version &&
+		(at.UID == r.uid || at.UID == "" || r.uid == "")
+}
+
+func (r *restorer) loadItems(ctx context.Context, at persistence.Checkpoint) ([]informer.Item, error) {
+	form := r.source.Cache.Form()
+	items := make([]informer.Item, 0, at.Objects)
+	add := func(object *packed.Object) { items = append(items, form.Listed(form.Item(object))) }
+	var err error
+	if blocks, ok := r.state.view.(persistence.BlockView); ok {
+		err = loadBlocks(ctx, blocks, form.Packer(), add)
+	} else {
+		err = r.state.view.Load(ctx, func(json []byte) error {
+			object, err := form.Packer().Pack(json)
+			if err == nil {
+				add(object)
+			}
+			return err
+		})
+	}
+	switch {
+	case err != nil: // add may still be called: a backend can continue after a failure
+		return nil, err
+	case len(items) != at.Objects:
+		return nil, errors.New("the stored content is incomplete")
+	}
+	return items, nil
+}
+
+func loadBlocks(ctx context.Context, view persistence.BlockView, packer *packed.Packer,
+	add func(*packed.Object)) error {
+	changed := map[string]*packed.Object{}
+	err := view.LoadBlocks(ctx, func(key string, json []byte) error {
+		if json == nil {
+			changed[key] = nil
+			return nil
+		}
+		object, err := packer.Pack(json)
+		changed[key] = object
+		return err
+	}, func(head []byte, bodies func() ([]byte, error), size int) error {
+		objects, err := packed.ReadBlock(head, bodies, size)
+		for _, o := range objects {
+			if _, other := changed[o.Key()]; !other {
+				add(o)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, object := range changed {
+		if object != nil {
+			add(object)
+		}
+	}
+	return nil
+}
+
+// Shows implements informer.Past.
+func (r *restorer) Shows(shows bool) {
+	r.source.Health.Resuming(r.part.Generation, shows)
+	if !shows && r.part.Several { // some of the namespaces; the others have been confirmed
+		return
+	}
+	var saved *content
+	// A user may have written to the cache, or it may have only a part of the stored content.
+	if c := r.source.Cache.Checkpoint(); c.Resuming && c.Now.Len() == r.restored.Objects {
+		saved = &content{c.Now, c.Namespaces}
+	}
+	// If the disk does not answer, the next save is a whole one.
+	_ = r.do(context.Background(), func(context.Context) { r.state.saved, r.state.restorer = saved, r })
+}
+
+// Confirmed implements informer.Past.
+func (r *restorer) Confirmed() {
+	r.reported.Lock()
+	defer r.reported.Unlock()
+	r.reported.status.Resumed = true
+	r.reported.status.Checkpoint = *r.restored
+}

@@ -1,0 +1,61 @@
+package persist
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/follow"
+)
+
+func TestRestorerFits(t *testing.T) {
+	at := persistence.Checkpoint{Version: "v1", UID: "u1"}
+	for _, c := range []struct {
+		restorer *restorer
+		fits     bool
+	}{
+		{&restorer{part: follow.Part{Version: "v1"}, uid: "u1"}, true},
+		{&restorer{part: follow.Part{Version: "v1"}}, true},
+		{&restorer{part: follow.Part{Version: "v1"}, uid: "u2"}, false},
+		{&restorer{part: follow.Part{Version: "v2"}, uid: "u1"}, false},
+	} {
+		if got := c.restorer.fits(at); got != c.fits {
+			t.Errorf("%s %s fits: %v", c.restorer.part.Version, c.restorer.uid, got)
+		}
+	}
+	c := cluster{endpoint: "here"}
+	for _, x := range []struct {
+		at      persistence.Checkpoint
+		uid     string
+		matches bool
+	}{
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "a", true},
+		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "a", true},
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "b", false},
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "", true},
+		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "", false},
+		{persistence.Checkpoint{Endpoint: "here"}, "b", true},
+		{persistence.Checkpoint{}, "", false},
+	} {
+		if got := c.matches(x.at, types.UID(x.uid)); got != x.matches {
+			t.Errorf("%+v is of %q: %v", x.at, x.uid, got)
+		}
+	}
+}
+
+func TestParseVersions(t *testing.T) {
+	versions := map[string]string{"b": "7", "a": "12"}
+	text := formatVersions(versions)
+	if text != "a=12,b=7" {
+		t.Errorf("it is %q", text)
+	}
+	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
+		t.Errorf("it is %v: %v", got, err)
+	}
+	for _, wrong := range []string{"", "a", "a=", "=1", "a=1,"} {
+		if got, err := parseVersions(wrong); err == nil {
+			t.Errorf("%q is %v", wrong, got)
+		}
+	}
+}

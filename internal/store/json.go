@@ -1,0 +1,49 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// ReadJSON calls read with the JSON of an item. view accesses packed items: Object.View counts as a read,
+// Object.Peek does not.
+func ReadJSON(key string, item Item, view func(*packed.Object, func([]byte) error) error,
+	read func(key string, text []byte) error) error {
+	if o, ok := item.(*packed.Object); ok {
+		called := false
+		err := view(o, func(text []byte) error {
+			called = true
+			return read(key, text)
+		})
+		if err != nil && !called {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return err
+	}
+	text, err := marshal(item)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return read(key, text)
+}
+
+// AppendJSON appends the JSON of an item to text.
+func AppendJSON(text []byte, item Item) ([]byte, error) {
+	if o, ok := item.(*packed.Object); ok {
+		return o.AppendJSON(text)
+	}
+	encoded, err := marshal(item)
+	return append(text, encoded...), err
+}
+
+// marshal encodes an item that is stored decoded.
+func marshal(item Item) ([]byte, error) {
+	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
+		return json.Marshal(u.Object)
+	}
+	return json.Marshal(item)
+}

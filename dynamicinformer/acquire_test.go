@@ -348,9 +348,9 @@ func TestAcquireFails(t *testing.T) {
 			[]string{"lacks a version"}},
 		"several at once": {widgets, ResourceOptions{Namespaces: InNamespaces(""),
 			Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name",
-			"resync period"}},
+			"Resync is"}},
 		"no source of types": {widgets, ResourceOptions{Versions: PreferredVersion()},
-			[]string{"needs Types"}},
+			[]string{"requires Options.Types"}},
 	} {
 		h, err := f.Acquire(tt.gvr, tt.options)
 		if err == nil || h != nil {

@@ -110,7 +110,7 @@ func TestMemoryBudget(t *testing.T) {
 
 func TestMemoryBudgetIsNotNegative(t *testing.T) {
 	if _, err := New(Options{Config: newServer(t).Config(), MemoryBudget: -1}); err == nil ||
-		!strings.Contains(err.Error(), "memory budget is -1") {
+		!strings.Contains(err.Error(), "MemoryBudget is -1") {
 		t.Error(err)
 	}
 	_, err := New(Options{Config: newServer(t).Config(),

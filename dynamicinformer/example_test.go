@@ -134,7 +134,7 @@ func ExampleListener() {
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
-		Listener: dynamicinformer.Listener{
+		Listener: status.Listener{
 			StateChanged: func(before, after status.Status) {
 				if before.State != after.State {
 					fmt.Printf("%s: %s\n", after.GVR.Resource, after.State)

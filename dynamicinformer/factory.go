@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/internal/persist"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 var (
@@ -88,7 +89,7 @@ func New(options Options) (*Factory, error) {
 	}
 	if options.Types != nil {
 		f.board = follow.NewBoard(f.hub.LearntTypes)
-		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(typeBoard{f.board}))
+		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.board))
 	}
 	return f, nil
 }
@@ -175,5 +176,5 @@ func (f *Factory) Status() []status.Status {
 
 // sortedGVRs returns the keys of a map, ordered by group, resource and version.
 func sortedGVRs[V any](m map[schema.GroupVersionResource]V) []schema.GroupVersionResource {
-	return slices.SortedFunc(maps.Keys(m), health.CompareGVR)
+	return slices.SortedFunc(maps.Keys(m), typename.Compare)
 }

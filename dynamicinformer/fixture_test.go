@@ -135,8 +135,8 @@ func (d *diary) all() []string {
 	return slices.Clone(d.lines)
 }
 
-func (d *diary) listener() Listener {
-	return Listener{
+func (d *diary) listener() status.Listener {
+	return status.Listener{
 		StateChanged: func(before, after status.Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},

@@ -39,9 +39,9 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 		{ResourceOptions{Indexes: indexNames("a,b")}, ""},
 		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"c": own}}, ""},
 		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"b": own}},
-			`more than one index "b"`},
-		{ResourceOptions{Indexes: indexNames("a,a")}, `more than one index "a"`},
-		{ResourceOptions{Indexes: indexNames(cache.NamespaceIndex)}, `more than one index "namespace"`},
+			`duplicate index "b"`},
+		{ResourceOptions{Indexes: indexNames("a,a")}, `duplicate index "a"`},
+		{ResourceOptions{Indexes: indexNames(cache.NamespaceIndex)}, `duplicate index "namespace"`},
 	} {
 		err := test.options.checkIndexes()
 		if test.want == "" && err != nil || test.want != "" &&

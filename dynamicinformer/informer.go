@@ -27,7 +27,8 @@ import (
 // # Contract
 //
 // The contract is that of client-go's shared informers, as of 0.37 (TestConformance), with additions where
-// client-go leaves something open or fails. The test in brackets pins the sentence.
+// client-go leaves something open or fails. The test in brackets pins its sentence, and the one before it if
+// that names no test.
 //
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
 // sum of each handler's notifications (TestHistories). The cache may lag behind the server. A handler or
@@ -194,8 +195,7 @@ func (i *Informer) Status() status.Status {
 
 // StatusChange returns the current status and a channel that is closed when it changes.
 func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
-	status, changed := i.health.Snapshot()
-	return statusOf(status), changed
+	return i.health.Snapshot()
 }
 
 // Informer returns i: it makes an *Informer a GenericInformer of client-go.

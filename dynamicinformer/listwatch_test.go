@@ -317,7 +317,7 @@ func TestOnWatchError(t *testing.T) {
 				var mu sync.Mutex
 				var got []status.Reason
 				var failed []status.Reason
-				listener := Listener{RequestFailed: func(f status.RequestFailure) {
+				listener := status.Listener{RequestFailed: func(f status.RequestFailure) {
 					mu.Lock()
 					defer mu.Unlock()
 					failed = append(failed, f.Reason)

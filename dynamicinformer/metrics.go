@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 func (i *Informer) counters() status.Counters {
@@ -16,19 +16,10 @@ func (i *Informer) counters() status.Counters {
 	kept := i.Persistence()
 	return status.Counters{
 		Adds: events.Adds, Updates: events.Updates, Deletes: events.Deletes,
-		Relists: status.Relists(counts.Relists), Requests: counts.Requests,
-		Failures: failuresOf(counts.Failures),
-		Lists:    counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
+		Relists: counts.Relists, Requests: counts.Requests, Failures: counts.Failures,
+		Lists: counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
 		Saves: int64(kept.Saves), SaveFailures: int64(kept.Failures),
 	}
-}
-
-func failuresOf(counted map[health.Failure]int64) map[status.RequestFailureKind]int64 {
-	failures := make(map[status.RequestFailureKind]int64, len(counted))
-	for kind, n := range counted {
-		failures[status.RequestFailureKind(kind)] = n
-	}
-	return failures
 }
 
 // Metrics returns the figures of every type and view in use, ordered by group, resource, version and view. It
@@ -116,7 +107,7 @@ func (f *Factory) followed() []following {
 		all = append(all, *v)
 	}
 	slices.SortFunc(all, func(a, b following) int {
-		return cmp.Or(health.CompareGVR(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
+		return cmp.Or(typename.Compare(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all
 }

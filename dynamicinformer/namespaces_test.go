@@ -79,7 +79,7 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 		}
 		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(), asked: map[string]int{}}
 		s.events = record(t, s.informer)
-		_, err = f.AddListener(Listener{RequestFailed: func(f status.RequestFailure) {
+		_, err = f.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
 			s.failures = append(
 				s.failures, f.GVR.Resource)
 		}})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
@@ -82,7 +83,7 @@ type Options struct {
 
 	// Listener observes the informers, for metrics, logs and alerts; see also Factory.AddListener. Default:
 	// none.
-	Listener Listener
+	Listener status.Listener
 
 	// Logger is the logger of the informers. Default: the logger of the context given to Start.
 	Logger *klog.Logger

@@ -107,7 +107,8 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	at := r.Persistence().Checkpoint
-	if ok, err := regexp.MatchString(`^team-a=\d+,team-c=\d+$`, at.Namespaces); !ok || err != nil || at.Objects != 2 {
+	if ok, err := regexp.MatchString(`^team-a=\d+,team-c=\d+$`, at.Namespaces); !ok || err != nil ||
+		at.Objects != 2 {
 		t.Errorf("the checkpoint is %+v: %v", at, err)
 	}
 }

@@ -17,29 +17,6 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-func mergedRanges(ranges []sharding.Range) requests.Ranges {
-	inside := make([]requests.HashRange, len(ranges))
-	for i, r := range ranges {
-		inside[i] = requests.HashRange(r)
-	}
-	return requests.NewRanges(inside...)
-}
-
-func rangesOf(inside []requests.HashRange) []sharding.Range {
-	ranges := make([]sharding.Range, len(inside))
-	for i, r := range inside {
-		ranges[i] = sharding.Range(r)
-	}
-	return ranges
-}
-
-func shardStatusOf(s *requests.ShardStatus) *status.Shard {
-	if s == nil {
-		return nil
-	}
-	return &status.Shard{Key: s.Key, Wanted: rangesOf(s.Wanted), Listed: rangesOf(s.Listed), Filter: s.Filter}
-}
-
 var (
 	// ErrNotSharded is returned by methods that require ResourceOptions.Shard.
 	ErrNotSharded = errors.New("dynamicinformer: the informer has no shard")
@@ -86,7 +63,7 @@ func Unsharded() *Shard { return unsharded }
 // informers are synced and send no requests. An unknown key makes the options invalid.
 func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	s := &Shard{key: key}
-	merged := mergedRanges(ranges)
+	merged := requests.NewRanges(ranges...)
 	s.ranges.Store(&merged)
 	s.mu.informers = map[*Informer]struct{}{}
 	return s
@@ -96,14 +73,14 @@ func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 func (s *Shard) Key() sharding.Key { return s.key }
 
 // Ranges returns the ranges, sorted, disjoint and merged.
-func (s *Shard) Ranges() []sharding.Range { return rangesOf(s.desired()) }
+func (s *Shard) Ranges() []sharding.Range { return s.desired() }
 
 // desired returns the current ranges.
 func (s *Shard) desired() requests.Ranges {
 	if ranges := s.ranges.Load(); ranges != nil {
 		return *ranges
 	}
-	return requests.NewRanges(requests.HashRange{})
+	return requests.NewRanges(sharding.Range{})
 }
 
 // Contains reports whether an object is in the current ranges. It does not look at caches.
@@ -125,7 +102,7 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	}
 	s.setting.Lock()
 	defer s.setting.Unlock()
-	next := mergedRanges(ranges)
+	next := requests.NewRanges(ranges...)
 	s.ranges.Store(&next)
 	for _, i := range s.running() {
 		i.core.Depart(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
@@ -197,7 +174,7 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 	if shard == nil {
 		return ErrNotSharded
 	}
-	asked := mergedRanges(ranges)
+	asked := requests.NewRanges(ranges...)
 	for {
 		current, changed := i.health.Snapshot()
 		// read from the shard: the status of an informer that has not started may be outdated
@@ -209,7 +186,7 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 		case current.State == status.Stopped:
 			return ErrStopped
 		case len(awaited.Minus(desired)) > 0:
-			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(desired)))
+			return fmt.Errorf("%w: %v", ErrNotInShard, awaited.Minus(desired))
 		case len(awaited.Minus(current.Shard.Listed)) == 0:
 			return nil
 		}

@@ -431,13 +431,14 @@ func TestStorageIsValidated(t *testing.T) {
 		options ResourceOptions
 		want    string
 	}{
-		"compression": {ResourceOptions{Storage: Storage{Mode: StorageCompressed}}, "needs a Compression"},
-		"mode":        {ResourceOptions{Storage: Storage{Mode: 77}}, "no mode 77"},
-		"preset":      {ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}, `no preset "all"`},
-		"path":        {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
-		"identity":    {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
-		"list":        {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
-		"field":       {ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
+		"compression": {ResourceOptions{Storage: Storage{Mode: StorageCompressed}},
+			"requires Storage.Compression"},
+		"mode":     {ResourceOptions{Storage: Storage{Mode: 77}}, "Storage.Mode is 77"},
+		"preset":   {ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}, `unknown preset "all"`},
+		"path":     {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
+		"identity": {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
+		"list":     {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
+		"field":    {ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})

@@ -13,9 +13,9 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
-	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // Subscriber is told about the objects of all types that a Selection has. Funcs that are nil are not called.
@@ -186,7 +186,7 @@ func (s *Subscription) Types() []status.Followed {
 		all = append(all, status.Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
 	slices.SortFunc(all, func(a, b status.Followed) int {
-		return health.CompareGVR(a.Status.GVR,
+		return typename.Compare(a.Status.GVR,
 			b.Status.GVR)
 	})
 	return all

@@ -54,7 +54,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 // because the status cannot change.
 func (f *follower) join(now health.Status) error {
 	if health.Runs(now) {
-		f.generation = status.Generation(health.GenerationOf(now))
+		f.generation = health.GenerationOf(now)
 		f.running.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
@@ -84,7 +84,7 @@ func (f *follower) statusChanged(before, after health.Status) {
 	}
 	if started {
 		f.running.Add(1)
-		g := status.Generation(health.GenerationOf(after))
+		g := health.GenerationOf(after)
 		f.registration.Mark(func() {
 			f.generation = g
 			f.announce()
@@ -106,7 +106,7 @@ func (f *follower) resettle() {
 // over reports whether nothing more is to come of a type that is gone.
 func (f *follower) over() bool {
 	now := f.informer.Status()
-	return f.running.Load() == 0 && health.Absent(now.State, now.Reason)
+	return f.running.Load() == 0 && health.Absent(now)
 }
 
 // stopped reports whether the informer has stopped for good, while the subscription goes on.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
-	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types it
@@ -92,7 +92,7 @@ func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (
 func mayRecover(s status.Status) bool {
 	switch s.State {
 	case status.Pending, status.Syncing, status.Resuming, status.Degraded:
-		return requests.Absent(s.Reason) || s.Reason == status.ReasonForbidden ||
+		return s.Reason.Absent() || s.Reason == status.ReasonForbidden ||
 			s.Reason == status.ReasonUnauthorized
 	}
 	return false
@@ -112,7 +112,7 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: i})
 		}
 		for _, gvr := range f.neglected() {
-			all = append(all, wanted{unknown: statusOf(health.NotAskedFor(gvr))})
+			all = append(all, wanted{unknown: health.NotAskedFor(gvr)})
 		}
 		return all
 	}
@@ -151,7 +151,7 @@ type NotSyncedError struct {
 func (e *NotSyncedError) Error() string {
 	parts := make([]string, 0, len(e.Missing))
 	for _, s := range e.Missing {
-		parts = append(parts, formatGVR(s.GVR)+": "+health.Describe(s.State, s.Reason, s.Message))
+		parts = append(parts, formatGVR(s.GVR)+": "+s.Describe())
 	}
 	text := "not synced: " + strings.Join(parts, "; ")
 	if e.Cause != nil {
@@ -177,7 +177,7 @@ func (e *NotSyncedError) Unwrap() []error {
 	return all
 }
 
-func formatGVR(gvr schema.GroupVersionResource) string { return health.FormatGVR(gvr) }
+func formatGVR(gvr schema.GroupVersionResource) string { return typename.Format(gvr) }
 
 func formatGVRs(gvrs []schema.GroupVersionResource) string {
 	names := make([]string, 0, len(gvrs))

@@ -257,7 +257,7 @@ func TestListenerOfFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-l.Done()
-	if _, err := f.AddListener(Listener{}); !errors.Is(err, ErrShutdown) {
+	if _, err := f.AddListener(status.Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, AddListener ends with %v", err)
 	}
 	for name, d := range map[string]*diary{"the first": first, "the late": late} {
@@ -278,7 +278,7 @@ func TestListenerOfFactory(t *testing.T) {
 func TestShutdownWaitsForListeners(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := newFactory(t, newServer(t),
-		Options{Listener: Listener{ConditionChanged: func(_, after status.Condition) {
+		Options{Listener: status.Listener{ConditionChanged: func(_, after status.Condition) {
 			if after.Type == status.ConditionReady {
 				close(entered)
 				<-release

@@ -1,21 +1,42 @@
 package sharding
 
-import "github.com/crdcache/crdcache/internal/requests"
+import (
+	"fmt"
+	"math/bits"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Key names the field of an object that is hashed.
-type Key = requests.ShardKey
+type Key string
 
 const (
 	// ByUID hashes the UID. It spreads objects evenly and independently of each other.
-	ByUID = requests.ShardByUID
+	ByUID Key = "metadata.uid"
 	// ByNamespace hashes the namespace, so that a shard holds all objects of a namespace, of all types.
 	// All cluster-scoped objects share one hash. Namespaces whose names differ only in their last
 	// characters have similar hashes, so few large ranges may be filled unevenly.
-	ByNamespace = requests.ShardByNamespace
+	ByNamespace Key = "metadata.namespace"
 )
 
-// Hash returns the position of a UID or of a namespace in the hash space.
-func Hash(value string) uint64 { return requests.ShardHash(value) }
+// Hash returns the hash of an object's field.
+func (k Key) Hash(obj metav1.Object) uint64 {
+	if k == ByNamespace {
+		return Hash(obj.GetNamespace())
+	}
+	return Hash(obj.GetUID())
+}
+
+// Hash returns the position of a UID or of a namespace in the hash space. It allocates nothing, unlike
+// hash/fnv.
+func Hash[T ~string | ~[]byte](value T) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	hash := uint64(offset)
+	for i := range len(value) {
+		hash = (hash ^ uint64(value[i])) * prime
+	}
+	return hash
+}
 
 // Range is the part of the hash space from Start up to, but not including, End. An End of zero is the
 // end of the hash space, so the zero value is the whole space. A range whose End is not zero and not
@@ -23,34 +44,41 @@ func Hash(value string) uint64 { return requests.ShardHash(value) }
 type Range struct{ Start, End uint64 }
 
 // Contains reports whether the range contains the hash.
-func (r Range) Contains(hash uint64) bool { return requests.HashRange(r).Contains(hash) }
+func (r Range) Contains(hash uint64) bool { return hash >= r.Start && hash <= r.End-1 }
 
 // String returns the range in hexadecimal digits: "0x0000000000000000-0x8000000000000000".
-func (r Range) String() string { return requests.HashRange(r).String() }
+func (r Range) String() string {
+	if r.End == 0 {
+		return fmt.Sprintf("0x%016x-0x10000000000000000", r.Start)
+	}
+	return fmt.Sprintf("0x%016x-0x%016x", r.Start, r.End)
+}
 
 // Split divides the hash space into n consecutive ranges of equal size, as far as possible. It returns
 // nil for n below 1.
 func Split(n int) []Range {
-	inside := requests.SplitHashSpace(n)
-	if inside == nil {
-		return nil
-	}
-	ranges := make([]Range, len(inside))
-	for i, r := range inside {
-		ranges[i] = Range(r)
+	var ranges []Range
+	start := uint64(0)
+	for i := range n {
+		end := uint64(0) // the end of the hash space
+		if i+1 < n {
+			end, _ = bits.Div64(uint64(i+1), 0, uint64(n)) // 2^64*(i+1)/n
+		}
+		ranges = append(ranges, Range{start, end})
+		start = end
 	}
 	return ranges
 }
 
 // Filter names the component that removes objects outside the shard. See status.Shard.
-type Filter = requests.ShardFilter
+type Filter string
 
 const (
 	// FilterUnknown: no answer has shown it yet. API servers (as of 1.37) confirm the selector only in
 	// lists of built-in types: not in lists of custom resources or metadata, and not in watch-lists.
-	FilterUnknown = requests.ShardFilterUnknown
+	FilterUnknown Filter = ""
 	// FilterServer: the server has confirmed that it applied the selector.
-	FilterServer = requests.ShardFilterServer
+	FilterServer Filter = "server"
 	// FilterClient: the server sent objects outside the shard, and the informer dropped them.
-	FilterClient = requests.ShardFilterClient
+	FilterClient Filter = "client"
 )

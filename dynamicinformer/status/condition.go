@@ -4,25 +4,23 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/crdcache/crdcache/internal/health"
 )
 
 // ConditionType names a condition of a factory.
-type ConditionType = health.ConditionType
+type ConditionType string
 
 const (
 	// ConditionReady is true when the types are known and every required type is synced. Other types do
 	// not affect it.
-	ConditionReady = health.ConditionReady
+	ConditionReady ConditionType = "Ready"
 	// ConditionReachable is false after three consecutive requests of a type got no answer. The types keep
 	// their states, and become stale after 30 seconds; none is considered deleted.
-	ConditionReachable = health.ConditionReachable
+	ConditionReachable ConditionType = "Reachable"
 	// ConditionAuthenticated is false while the server answers requests of a type with 401.
-	ConditionAuthenticated = health.ConditionAuthenticated
+	ConditionAuthenticated ConditionType = "Authenticated"
 	// ConditionTypesKnown is true once Options.Types has reported its types, and always without
 	// Options.Types.
-	ConditionTypesKnown = health.ConditionTypesKnown
+	ConditionTypesKnown ConditionType = "TypesKnown"
 )
 
 // Condition is an observation about a whole factory.

@@ -1,64 +1,76 @@
 package status
 
-import "github.com/crdcache/crdcache/internal/requests"
-
 // Reason is the machine-readable cause of a State or Condition.
-type Reason = requests.Reason
+type Reason string
 
 const (
 	// ReasonNone accompanies each state that needs no cause.
-	ReasonNone = requests.ReasonNone
+	ReasonNone Reason = ""
 	// ReasonForbidden: the server answered 403.
-	ReasonForbidden = requests.ReasonForbidden
+	ReasonForbidden Reason = "Forbidden"
 	// ReasonUnauthorized: the server answered 401. It concerns the whole factory: see
 	// ConditionAuthenticated.
-	ReasonUnauthorized = requests.ReasonUnauthorized
+	ReasonUnauthorized Reason = "Unauthorized"
 	// ReasonNotFound: the server answered 404: it does not serve the type.
-	ReasonNotFound = requests.ReasonNotFound
+	ReasonNotFound Reason = "NotFound"
 	// ReasonVerbUnsupported: the server answered 405: the type does not support list or watch.
-	ReasonVerbUnsupported = requests.ReasonVerbUnsupported
+	ReasonVerbUnsupported Reason = "VerbUnsupported"
 	// ReasonThrottled: the server answered 429.
-	ReasonThrottled = requests.ReasonThrottled
+	ReasonThrottled Reason = "Throttled"
 	// ReasonConversionFailed: the webhook that converts the type's objects between versions fails.
-	ReasonConversionFailed = requests.ReasonConversionFailed
+	ReasonConversionFailed Reason = "ConversionFailed"
 	// ReasonUnreachable: the connection to the server failed. It concerns the whole factory: see
 	// ConditionReachable.
-	ReasonUnreachable = requests.ReasonUnreachable
+	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNoAnswer: the server neither answers nor refuses requests.
-	ReasonNoAnswer = requests.ReasonNoAnswer
+	ReasonNoAnswer Reason = "NoAnswer"
 	// ReasonWatchClosed: the server accepts watches and closes them immediately. The informer lists the
 	// type from time to time instead.
-	ReasonWatchClosed = requests.ReasonWatchClosed
+	ReasonWatchClosed Reason = "WatchClosed"
 	// ReasonPanicked: a function of the program panicked while it handled a list or watch. The informer
 	// relists the type.
-	ReasonPanicked = requests.ReasonPanicked
+	ReasonPanicked Reason = "Panicked"
 	// ReasonRestored: the server was restored from an older backup. The cache has the lost state until
 	// the informer has relisted the type.
-	ReasonRestored = requests.ReasonRestored
+	ReasonRestored Reason = "Restored"
 	// ReasonTypesUnknown: the source of types has not reported its types yet.
-	ReasonTypesUnknown = requests.ReasonTypesUnknown
+	ReasonTypesUnknown Reason = "TypesUnknown"
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. The informer
 	// keeps waiting.
-	ReasonGroupUnknown = requests.ReasonGroupUnknown
+	ReasonGroupUnknown Reason = "GroupUnknown"
 	// ReasonNamespacesUnknown: each namespace has its own watch, and the namespaces are not known yet.
-	ReasonNamespacesUnknown = requests.ReasonNamespacesUnknown
+	ReasonNamespacesUnknown Reason = "NamespacesUnknown"
 	// ReasonNotInstalled: the type does not exist.
-	ReasonNotInstalled = requests.ReasonNotInstalled
+	ReasonNotInstalled Reason = "NotInstalled"
 	// ReasonNotEstablished: the CRD exists, and the server does not serve the type yet.
-	ReasonNotEstablished = requests.ReasonNotEstablished
+	ReasonNotEstablished Reason = "NotEstablished"
 	// ReasonVersionNotServed: the type exists, but not in this version.
-	ReasonVersionNotServed = requests.ReasonVersionNotServed
+	ReasonVersionNotServed Reason = "VersionNotServed"
 	// ReasonScopeConflict: the type is cluster-scoped and the factory is limited to namespaces.
-	ReasonScopeConflict = requests.ReasonScopeConflict
+	ReasonScopeConflict Reason = "ScopeConflict"
 	// ReasonReplaced: the CRD was deleted and created again.
-	ReasonReplaced = requests.ReasonReplaced
+	ReasonReplaced Reason = "Replaced"
 	// ReasonVersionChanged: a generation ended because the informer changes to another version of the
 	// type. The objects continue to exist.
-	ReasonVersionChanged = requests.ReasonVersionChanged
+	ReasonVersionChanged Reason = "VersionChanged"
 	// ReasonNotSelected: the selection of a subscription no longer matches the type.
-	ReasonNotSelected = requests.ReasonNotSelected
+	ReasonNotSelected Reason = "NotSelected"
 	// ReasonStopped: the informer of a subscription stopped because the context of Start ended.
-	ReasonStopped = requests.ReasonStopped
+	ReasonStopped Reason = "Stopped"
 	// ReasonRequestFailed: a list or watch request failed in another way.
-	ReasonRequestFailed = requests.ReasonRequestFailed
+	ReasonRequestFailed Reason = "RequestFailed"
 )
+
+// permanent reports whether waiting is unlikely to help.
+func (r Reason) permanent() bool {
+	switch r {
+	case ReasonForbidden, ReasonUnauthorized, ReasonVerbUnsupported, ReasonScopeConflict:
+		return true
+	}
+	return r.Absent()
+}
+
+// Absent reports whether the reason means that the type does not exist.
+func (r Reason) Absent() bool {
+	return r == ReasonNotFound || r == ReasonNotInstalled || r == ReasonVersionNotServed
+}

@@ -6,30 +6,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crdcache/crdcache/internal/health"
-	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // State is the phase of an informer.
-type State = health.State
+type State string
 
 const (
 	// Pending: not started, or waiting until the server serves the type.
-	Pending = health.StatePending
+	Pending State = "Pending"
 	// Syncing: started; the first list has not been completed.
-	Syncing = health.StateSyncing
+	Syncing State = "Syncing"
 	// Resuming: the cache has objects that an earlier process persisted, and the server has not confirmed
 	// them. The status is stale, and HasSynced returns false.
-	Resuming = health.StateResuming
+	Resuming State = "Resuming"
 	// Synced: the cache has the type's objects and follows their changes.
-	Synced = health.StateSynced
+	Synced State = "Synced"
 	// Degraded: requests fail. The cache keeps its objects, and the informer keeps trying.
-	Degraded = health.StateDegraded
+	Degraded State = "Degraded"
 	// Gone: the server no longer serves the type as before. The cache is empty, handlers receive a delete
 	// event for each object, and Pending or Syncing follows immediately.
-	Gone = health.StateGone
+	Gone State = "Gone"
 	// Stopped: the informer has stopped and cannot start again.
-	Stopped = health.StateStopped
+	Stopped State = "Stopped"
 )
 
 // Status describes an informer at one moment.
@@ -82,14 +81,14 @@ type Status struct {
 
 // String returns one line with the type, the watched version if it differs, the state and the reason.
 func (s Status) String() string {
-	name := health.FormatGVR(s.GVR)
+	name := typename.Format(s.GVR)
 	if s.Version != "" && s.Version != s.GVR.Version {
 		name += " in version " + s.Version
 	}
 	if s.View != "" {
 		name += " (" + s.View + ")"
 	}
-	text := name + ": " + health.Describe(s.State, s.Reason, s.Message)
+	text := name + ": " + s.Describe()
 	if s.Stale {
 		text += "; stale"
 	}
@@ -99,7 +98,29 @@ func (s Status) String() string {
 // Settled reports whether waiting is unlikely to change the state: the informer is synced or stopped, or
 // the server reports that the type does not exist, does not support list and watch, or may not be read,
 // or rejects the credentials.
-func (s Status) Settled() bool { return health.Settled(s.State, s.Reason) }
+func (s Status) Settled() bool {
+	switch s.State {
+	case Synced, Stopped:
+		return true
+	case Pending, Degraded:
+		return s.Reason.permanent()
+	case Syncing, Resuming:
+		return s.Reason == ReasonUnauthorized
+	}
+	return false
+}
+
+// Describe returns the state, and the reason and message if there are any.
+func (s Status) Describe() string {
+	text := string(s.State)
+	if s.Reason != ReasonNone {
+		text += " (" + string(s.Reason) + ")"
+	}
+	if s.Message != "" {
+		text += ": " + s.Message
+	}
+	return text
+}
 
 // Generation is one period in which an informer watches its type, from the type's creation to its
 // deletion.
@@ -117,17 +138,17 @@ type Generation struct {
 }
 
 // RelistReason is the cause of a relist.
-type RelistReason = requests.RelistReason
+type RelistReason string
 
 const (
 	// RelistExpired: the server no longer has the events since the informer's resource version (410).
-	RelistExpired = requests.RelistExpired
+	RelistExpired RelistReason = "Expired"
 	// RelistTooLarge: the server has not reached the requested resource version.
-	RelistTooLarge = requests.RelistTooLarge
+	RelistTooLarge RelistReason = "TooLarge"
 	// RelistRestored: the server was restored from an older backup.
-	RelistRestored = requests.RelistRestored
+	RelistRestored RelistReason = "Restored"
 	// RelistFailed: a request failed, or a watch ended, in another way.
-	RelistFailed = requests.RelistFailed
+	RelistFailed RelistReason = "Failed"
 )
 
 // Relists counts the relists of an informer by reason. Relists are normal: the server compacts its

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
@@ -33,8 +32,8 @@ func newGenerations(name string) *generations {
 	return g
 }
 
-func (g *generations) listener() dynamicinformer.Listener {
-	return dynamicinformer.Listener{
+func (g *generations) listener() status.Listener {
+	return status.Listener{
 		GenerationStarted: func(now status.Generation) {
 			g.check(now, "starts", func(c *course) bool {
 				ok := !c.running && now.Number == c.number+1

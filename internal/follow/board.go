@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // Board keeps what a source of types last told, and wakes those who wait for news of a type. It is safe for
@@ -15,7 +17,7 @@ type Board struct {
 
 	mu struct {
 		sync.Mutex
-		types map[schema.GroupResource]Type
+		types map[schema.GroupResource]typesource.Type
 		// watchers are called at each change.
 		watchers map[schema.GroupResource][]*func()
 		news     map[schema.GroupResource]chan struct{} // closed and removed at the next change
@@ -24,11 +26,13 @@ type Board struct {
 	}
 }
 
+var _ typesource.Listener = (*Board)(nil)
+
 // NewBoard returns a board on which there is nothing yet. completed is called, with no lock held, when all
 // types are.
 func NewBoard(completed func()) *Board {
 	b := &Board{completed: completed}
-	b.mu.types = map[schema.GroupResource]Type{}
+	b.mu.types = map[schema.GroupResource]typesource.Type{}
 	b.mu.watchers = map[schema.GroupResource][]*func(){}
 	b.mu.news = map[schema.GroupResource]chan struct{}{}
 	return b
@@ -63,23 +67,23 @@ func (b *Board) notify(gr schema.GroupResource, changed func()) (stop func()) {
 	}
 }
 
-// Set records that a type exists as described.
-func (b *Board) Set(t Type) {
+// SetType implements typesource.Listener.
+func (b *Board) SetType(t typesource.Type) {
 	b.change(t.GroupResource, func() { b.mu.types[t.GroupResource] = t })
 }
 
-// Remove records that a type exists no longer.
-func (b *Board) Remove(gr schema.GroupResource) {
+// RemoveType implements typesource.Listener.
+func (b *Board) RemoveType(gr schema.GroupResource) {
 	b.change(gr, func() { delete(b.mu.types, gr) })
 }
 
-// SetUnknown replaces the group versions that could not be discovered.
+// SetUnknown implements typesource.Listener.
 func (b *Board) SetUnknown(unknown map[schema.GroupVersion]error) {
 	b.changeAll(func() { b.mu.unknown = unknown })
 }
 
-// Complete records that the source has reported all types.
-func (b *Board) Complete() {
+// SetComplete implements typesource.Listener.
+func (b *Board) SetComplete() {
 	defer b.completed()
 	b.changeAll(func() { b.mu.complete = true })
 }

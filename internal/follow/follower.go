@@ -137,7 +137,7 @@ func (f *Follower) observe() (*knowledge, <-chan struct{}) {
 func (f *Follower) versions(ctx context.Context, known *knowledge, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
-		e := &ending{Follower: f, was: known.identity(), version: version, cancel: cancel}
+		e := &ending{Follower: f, was: identityOf(&known.Type), version: version, cancel: cancel}
 		stop := f.Board.notify(f.Type.GroupResource(), e.news)
 		e.look() // at what has changed before
 		f.generation(running, known, version)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -156,8 +157,9 @@ func follows(t *testing.T, d *diary, change func(*Follower),
 	})
 }
 
-func served(uid types.UID, versions ...string) Type {
-	return Type{GroupResource: widgets.GroupResource(), Namespaced: true, UID: uid, Versions: versions,
+func served(uid types.UID, versions ...string) typesource.Type {
+	return typesource.Type{GroupResource: widgets.GroupResource(), Namespaced: true, UID: uid,
+		Versions:    versions,
 		Established: true}
 }
 
@@ -167,17 +169,17 @@ func TestFollowerEndsWhatItBegan(t *testing.T) {
 	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
 		func(b *Board, expect func(string, ...string)) {
 			expect("nothing is known", "pending TypesUnknown")
-			b.Complete()
+			b.SetComplete()
 			expect("there is no such type", "pending NotInstalled")
-			b.Set(served("1", "v1"))
+			b.SetType(served("1", "v1"))
 			expect("installed", `begin v1 of "1"`, `read v1 in ""`, "synced 1")
-			b.Set(served("1", "v2", "v1"))
+			b.SetType(served("1", "v2", "v1"))
 			expect("another version is preferred")
-			b.Set(served("1", "v2"))
+			b.SetType(served("1", "v2"))
 			expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
-			b.Set(served("2", "v2"))
+			b.SetType(served("2", "v2"))
 			expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
-			b.Remove(widgets.GroupResource())
+			b.RemoveType(widgets.GroupResource())
 			expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
 		})
 }
@@ -187,7 +189,7 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 	d := &diary{forbidden: errors.New("not for you"), namespaces: []string{"a1", "b"}}
 	follows(t, d, func(f *Follower) {
 		f.Namespaces = Matching([]string{"a*"}, nil)
-		f.Board.Set(served("1", "v1"))
+		f.Board.SetType(served("1", "v1"))
 		d.allowed = make(chan struct{})
 	}, func(_ *Board, expect func(string, ...string)) {
 		expect("installed", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "a1"`, "run in a1", "synced 1")
@@ -204,7 +206,7 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 	unknown := &diary{forbidden: errors.New("not for you"), unknown: errors.New("nor are these")}
 	follows(t, unknown, func(f *Follower) {
 		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
-		f.Board.Set(served("1", "v1"))
+		f.Board.SetType(served("1", "v1"))
 	}, func(_ *Board, expect func(string, ...string)) {
 		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
 		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod",
@@ -229,7 +231,7 @@ func TestFollowerReadsWhatIsAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &diary{}, func(f *Follower) {
-				f.Board.Set(served("1", "v1"))
+				f.Board.SetType(served("1", "v1"))
 				test.change(f)
 			}, func(_ *Board, expect func(string, ...string)) { expect("started", test.want...) })
 		})

@@ -7,20 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/requests"
 )
-
-// Type is what has to be known of a type to follow it. The fields are those of dynamicinformer.Type.
-type Type struct {
-	GroupResource schema.GroupResource
-	Kind          string
-	Namespaced    bool
-	UID           types.UID
-	Versions      []string
-	Unwatchable   []string
-	Established   bool
-	Terminating   bool
-}
 
 // identity is what makes a type the same as before.
 type identity struct {
@@ -29,7 +18,7 @@ type identity struct {
 	uid        types.UID
 }
 
-func (t *Type) identity() identity {
+func identityOf(t *typesource.Type) identity {
 	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
 }
 
@@ -43,7 +32,7 @@ func (i identity) same(other identity) bool {
 
 // knowledge is what is known about one type at one moment.
 type knowledge struct {
-	Type
+	typesource.Type
 	exists   bool
 	complete bool // the source has told all there are
 	// unknown are the group versions that could not be discovered.
@@ -96,7 +85,7 @@ func (k *knowledge) ended(was identity) requests.Reason {
 	switch {
 	case !k.exists:
 		return requests.ReasonNotInstalled
-	case !k.identity().same(was):
+	case !identityOf(&k.Type).same(was):
 		return requests.ReasonReplaced
 	}
 	return requests.ReasonNone

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -14,7 +15,7 @@ func TestRunnable(t *testing.T) {
 		versions   Versions
 		namespaces Namespaces
 	}
-	installed := knowledge{complete: true, exists: true, Type: Type{
+	installed := knowledge{complete: true, exists: true, Type: typesource.Type{
 		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
 	}}
 	with := func(change func(*knowledge)) knowledge { k := installed; change(&k); return k }

@@ -3,6 +3,7 @@ package follow
 import (
 	"testing"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -40,7 +41,8 @@ func TestMatchingNamespaces(t *testing.T) {
 }
 
 func TestFallsBack(t *testing.T) {
-	namespaced, cluster := knowledge{exists: true, Type: Type{Namespaced: true}}, knowledge{exists: true}
+	namespaced, cluster := knowledge{exists: true, Type: typesource.Type{Namespaced: true}},
+		knowledge{exists: true}
 	teams := Matching([]string{"prod", "team-*"}, []string{"team-sandbox"})
 	for _, test := range []struct {
 		namespaces Namespaces

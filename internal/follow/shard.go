@@ -6,13 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Shard is the part of a hash space that is followed of a type, and may change at any time. It is safe for
 // concurrent use.
 type Shard struct {
-	key    requests.ShardKey
+	key    sharding.Key
 	wanted func() requests.Ranges
 	// told is called, with no lock held, when State returns something else.
 	told func()
@@ -45,7 +47,7 @@ type shardPart struct {
 
 // NewShard returns a shard of the ranges that wanted returns, of which nothing is followed yet. told is
 // called, with no lock held, when State returns something else.
-func NewShard(key requests.ShardKey, wanted func() requests.Ranges, told func()) *Shard {
+func NewShard(key sharding.Key, wanted func() requests.Ranges, told func()) *Shard {
 	s := &Shard{key: key, wanted: wanted, told: told, news: make(chan struct{}, 1)}
 	s.mu.parts = map[*requests.Selection]*shardPart{}
 	return s
@@ -89,11 +91,11 @@ func (s *Shard) changes() <-chan struct{} {
 func (s *Shard) Dropped() int64 { return s.dropped.Load() }
 
 // State returns what is known.
-func (s *Shard) State() requests.ShardStatus {
+func (s *Shard) State() status.Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := requests.ShardStatus{Key: s.key, Wanted: s.wanted(), Listed: requests.Ranges{},
-		Filter: requests.ShardFilterServer}
+	wanted := s.wanted()
+	state := status.Shard{Key: s.key, Wanted: wanted, Filter: sharding.FilterServer}
 	missing := requests.Ranges{}
 	covered := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
@@ -101,16 +103,16 @@ func (s *Shard) State() requests.ShardStatus {
 			missing = missing.Or(selection.Ranges())
 		}
 		covered[p.namespace] = covered[p.namespace].Or(selection.Ranges())
-		state.Filter = state.Filter.And(selection.Filter())
+		state.Filter = requests.CombineFilters(state.Filter, selection.Filter())
 	}
 	if len(s.mu.parts) == 0 {
-		state.Filter = requests.ShardFilterUnknown
+		state.Filter = sharding.FilterUnknown
 	}
 	for _, namespace := range s.mu.namespaces {
-		missing = missing.Or(state.Wanted.Minus(covered[namespace]))
+		missing = missing.Or(wanted.Minus(covered[namespace]))
 	}
 	if s.mu.namespaces != nil {
-		state.Listed = state.Wanted.Minus(missing)
+		state.Listed = wanted.Minus(missing)
 	}
 	return state
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -78,7 +79,7 @@ func (v Versions) accepts(asked, version string) bool {
 }
 
 // choose returns the version to follow, asked being the one that was asked for, or why there is none.
-func (v Versions) choose(asked string, t Type) (version string, none requests.Reason) {
+func (v Versions) choose(asked string, t typesource.Type) (version string, none requests.Reason) {
 	wanted := []string{asked}
 	switch v.kind {
 	case versionsPreferred:

@@ -3,42 +3,14 @@ package health
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/typename"
 )
-
-// ConditionType names a condition of a factory.
-type ConditionType string
-
-const (
-	// ConditionReady is true when it is known which types there are and every required type is synced. A
-	// type that is not required never keeps a factory from being ready.
-	ConditionReady ConditionType = "Ready"
-	// ConditionReachable is false while requests of some type get no answer: three in a row. The types keep
-	// their state meanwhile, and are marked stale after half a minute; none is taken to be gone.
-	ConditionReachable ConditionType = "Reachable"
-	// ConditionAuthenticated is false while requests of some type are answered with 401.
-	ConditionAuthenticated ConditionType = "Authenticated"
-	// ConditionTypesKnown is true once Options.Types has told which types there are, and without it.
-	ConditionTypesKnown ConditionType = "TypesKnown"
-)
-
-// Condition is one thing that is true or not of a factory as a whole.
-type Condition struct {
-	Type ConditionType
-	// Status is Unknown until something has been heard.
-	Status metav1.ConditionStatus
-	// Reason is why, for a machine; ReasonNone when all is well.
-	Reason requests.Reason
-	// Message is why, for a person: one line.
-	Message string
-	// Since is when Status became what it is.
-	Since time.Time
-}
 
 // Conditions returns the conditions, ordered by type.
 func (b *Hub) Conditions() []Condition {
@@ -56,8 +28,8 @@ func (b *Hub) Condition(t ConditionType) Condition {
 
 func (b *Hub) conditionsLocked() []Condition {
 	var all []Condition
-	for _, t := range []ConditionType{ConditionAuthenticated, ConditionReachable, ConditionReady,
-		ConditionTypesKnown} {
+	for _, t := range []ConditionType{status.ConditionAuthenticated, status.ConditionReachable,
+		status.ConditionReady, status.ConditionTypesKnown} {
 		all = append(all, b.mu.conditions[t])
 	}
 	return all
@@ -74,19 +46,19 @@ func (b *Hub) reviewLocked() {
 		}
 		b.mu.conditions[now.Type] = now
 		if before.Status != now.Status {
-			b.tellLocked(func(l *Listener) []func() { return l.conditionChanged(before, now) })
+			b.tellLocked(func(l *Listener) []func() { return conditionChanged(l, before, now) })
 		}
 	}
 }
 
 func (b *Hub) authenticatedLocked() Condition {
-	c := Condition{Type: ConditionAuthenticated, Status: heard(b.mu.reached)}
-	return c.unless(b.mu.sums.refused, b.mu.members, func(m *member) trouble { return m.standing.refused })
+	c := Condition{Type: status.ConditionAuthenticated, Status: heard(b.mu.reached)}
+	return unless(c, b.mu.sums.refused, b.mu.members, func(m *member) trouble { return m.standing.refused })
 }
 
 func (b *Hub) reachableLocked() Condition {
-	c := Condition{Type: ConditionReachable, Status: heard(b.mu.reached)}
-	return c.unless(b.mu.sums.unreached, b.mu.members,
+	c := Condition{Type: status.ConditionReachable, Status: heard(b.mu.reached)}
+	return unless(c, b.mu.sums.unreached, b.mu.members,
 		func(m *member) trouble { return m.standing.unreached })
 }
 
@@ -99,7 +71,7 @@ func heard(reached bool) metav1.ConditionStatus {
 
 // unless returns the condition, false if some informers have a trouble, whose message is that of the first of
 // them.
-func (c Condition) unless(affected int, members []*member, of func(*member) trouble) Condition {
+func unless(c Condition, affected int, members []*member, of func(*member) trouble) Condition {
 	if affected == 0 {
 		return c
 	}
@@ -113,10 +85,10 @@ func (c Condition) unless(affected int, members []*member, of func(*member) trou
 
 func typesKnown(known bool) Condition {
 	if known {
-		return Condition{Type: ConditionTypesKnown, Status: metav1.ConditionTrue}
+		return Condition{Type: status.ConditionTypesKnown, Status: metav1.ConditionTrue}
 	}
 	return Condition{
-		Type: ConditionTypesKnown, Status: metav1.ConditionFalse,
+		Type: status.ConditionTypesKnown, Status: metav1.ConditionFalse,
 		Reason: requests.ReasonTypesUnknown, Message: requests.Explain(requests.ReasonTypesUnknown),
 	}
 }
@@ -125,13 +97,13 @@ func typesKnown(known bool) Condition {
 // follows, or else one that nobody has asked for.
 func (b *Hub) readyLocked() Condition {
 	c := typesKnown(b.mu.typesKnown)
-	c.Type = ConditionReady
+	c.Type = status.ConditionReady
 	if !b.mu.typesKnown {
 		return c
 	}
 	lacking := func(s Status) Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, s.Reason
-		c.Message = fmt.Sprintf("%s: %s", FormatGVR(s.GVR), Describe(s.State, s.Reason, s.Message))
+		c.Message = fmt.Sprintf("%s: %s", typename.Format(s.GVR), s.Describe())
 		return c
 	}
 	if b.mu.sums.lacking > 0 {

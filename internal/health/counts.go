@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -12,24 +13,18 @@ type Counts struct {
 	// Requests counts the requests that were sent, by the verb that users know.
 	Requests map[string]int64
 	// Failures counts those that failed, and watches that broke off.
-	Failures map[Failure]int64
+	Failures map[status.RequestFailureKind]int64
 	// Lists counts the lists that were read to their end, which took ListTime in all.
 	Lists    int64
 	ListTime time.Duration
-	Relists  Relists
-}
-
-// Failure is a kind of failure.
-type Failure struct {
-	Verb   string
-	Reason requests.Reason
+	Relists  status.Relists
 }
 
 // counts are the Counts as they are kept: without a map for the few verbs that there are, of which each type
 // has one.
 type counts struct {
 	requests []verbCount
-	failures map[Failure]int64 // nil: there are none
+	failures map[status.RequestFailureKind]int64 // nil: there are none
 	lists    int64
 	listTime time.Duration
 	// answered counts the requests that the server accepted.
@@ -56,15 +51,16 @@ func (c *counts) sent(verb requests.Verb) {
 
 func (c *counts) failed(verb requests.Verb, reason requests.Reason) {
 	if c.failures == nil {
-		c.failures = map[Failure]int64{}
+		c.failures = map[status.RequestFailureKind]int64{}
 	}
-	c.failures[Failure{verb.String(), reason}]++
+	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
 // public returns the Counts.
 func (c *counts) public() Counts {
-	all := Counts{Requests: make(map[string]int64, len(c.requests)), Failures: map[Failure]int64{},
-		Lists: c.lists, ListTime: c.listTime}
+	all := Counts{Requests: make(map[string]int64, len(c.requests)),
+		Failures: map[status.RequestFailureKind]int64{},
+		Lists:    c.lists, ListTime: c.listTime}
 	for _, r := range c.requests {
 		all.Requests[r.verb] = r.sent
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -158,9 +159,9 @@ func (h *Health) Resuming(generation int, resuming bool) {
 
 // Sharded records what is known of a shard, as now tells, which is called under the lock and must not call
 // back.
-func (h *Health) Sharded(now func() requests.ShardStatus) {
+func (h *Health) Sharded(now func() status.Shard) {
 	h.update(func(_ *facts, s *Status) {
-		if next := now(); s.Shard == nil || !s.Shard.Equal(next) {
+		if next := now(); !equalShards(s.Shard, &next) {
 			s.Shard = &next
 		}
 	})
@@ -216,7 +217,7 @@ func (h *Health) deriveLocked(now time.Time) {
 		h.mu.stood = stands
 		h.news.stands(stands)
 	}
-	if before := h.mu.told; s.differs(*before) {
+	if before := h.mu.told; changed(s, before) {
 		h.tellLocked()
 		h.wakeLocked()
 		h.news.changed(before, h.mu.told)
@@ -283,19 +284,12 @@ func (h *Health) armLocked(at, now time.Time) {
 	}
 }
 
-// Snapshot returns the status and a channel that is closed when it says something else (see differs), or the
+// Snapshot returns the status and a channel that is closed when it says something else (see changed), or the
 // type begins or ceases to be required.
 func (h *Health) Snapshot() (Status, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.status, h.mu.changed
-}
-
-// differs reports whether a status says something else than another one, beyond when there was contact.
-func (s Status) differs(other Status) bool {
-	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
-		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating ||
-		s.Shard != other.Shard
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -185,7 +186,7 @@ func TestState(t *testing.T) {
 			if tt.facts.running {
 				reason = tt.facts.complaint(now).reason
 			}
-			if settled := Settled(got, reason); settled != tt.settled {
+			if settled := (Status{State: got, Reason: reason}).Settled(); settled != tt.settled {
 				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
 			}
 			deadline := tt.facts.deadline(now)
@@ -280,23 +281,23 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
 	r.Answer(requests.VerbWatchList, nil)
 	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired,
-		Relists: Relists{Expired: 1}})
+		Relists: status.Relists{Expired: 1}})
 
 	w.pass(29 * time.Second)
 	r.Contact(true)
 	w.pass(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
 	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign,
-		Relists: Relists{Expired: 1}})
+		Relists: status.Relists{Expired: 1}})
 	r.Contact(false)
 	w.pass(time.Hour)
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign,
-		Relists: Relists{Expired: 1}})
+		Relists: status.Relists{Expired: 1}})
 
 	w.Stopped("released")
 	w.expect("stopped", Status{State: StateStopped, Message: "released", Since: w.clock, LastContact: sign,
-		Relists: Relists{Expired: 1}})
+		Relists: status.Relists{Expired: 1}})
 }
 
 // TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
@@ -318,7 +319,7 @@ func TestHealthForbidden(t *testing.T) {
 	w.expect("a list", want)
 	r.Answer(requests.VerbWatchList, nil)
 	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock,
-		Relists: Relists{Failed: 2}})
+		Relists: status.Relists{Failed: 2}})
 }
 
 // TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
@@ -366,7 +367,7 @@ func TestRelistReasons(t *testing.T) {
 		r.Answer(requests.VerbWatch, nil)
 	}
 	s, _ := w.Snapshot()
-	if diff := cmp.Diff(Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" {
+	if diff := cmp.Diff(status.Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" {
 		t.Errorf("relists (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // ErrShutdown is returned for what a factory is asked after Shutdown.
@@ -92,7 +93,7 @@ func (b *Hub) Join(h *Health) {
 	b.mu.members = slices.Insert(b.mu.members, at, m)
 	m.counted = true
 	m.addLocked(1)
-	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), *m.status) })
+	b.tellLocked(func(l *Listener) []func() { return stateChanged(l, m.unknown(), *m.status) })
 	b.reviewLocked()
 }
 
@@ -105,10 +106,10 @@ func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 	}
 	l := &ListenerHandle{hub: b, listener: listener, queue: queue.NewCalls()}
 	for _, m := range b.mu.members {
-		l.queue.Push(l.listener.stateChanged(Status{GVR: m.status.GVR}, *m.status)...)
+		l.queue.Push(stateChanged(&l.listener, Status{GVR: m.status.GVR}, *m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
-		l.queue.Push(l.listener.conditionChanged(Condition{Type: c.Type}, c)...)
+		l.queue.Push(conditionChanged(&l.listener, Condition{Type: c.Type}, c)...)
 	}
 	b.mu.listeners = append(b.mu.listeners, l)
 	return l, nil
@@ -150,7 +151,7 @@ func (m *member) changed(before, after *Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.status = after })
-	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(*before, *after) })
+	b.tellLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
 	if after.State == StateStopped {
 		m.addLocked(-1)
 		m.counted = false
@@ -176,7 +177,7 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 	if reason != requests.ReasonNone {
 		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason,
 			Err: err, Time: b.now()}
-		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
+		b.tellLocked(func(l *Listener) []func() { return requestFailed(l, f) })
 	}
 	if reason != requests.ReasonUnreachable && !b.mu.reached {
 		b.mu.reached = true
@@ -189,7 +190,7 @@ func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tellLocked(func(l *Listener) []func() { return l.relisted(GenerationOf(s), reason) })
+	b.tellLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
 }
 
 // requires implements news.
@@ -241,5 +242,5 @@ func (b *Hub) tellLocked(calls func(*Listener) []func()) {
 
 // compareMembers orders informers by their types, and those of one type by what they follow of it.
 func compareMembers(x, y *member) int {
-	return cmp.Or(CompareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
+	return cmp.Or(typename.Compare(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
 }

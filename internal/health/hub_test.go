@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -50,11 +51,11 @@ func TestSums(t *testing.T) {
 			}
 		}
 		for condition, holds := range map[ConditionType]bool{
-			ConditionAuthenticated: !slices.ContainsFunc(members,
+			status.ConditionAuthenticated: !slices.ContainsFunc(members,
 				func(m *member) bool { return m.standing.refused.err != nil }),
-			ConditionReachable: !slices.ContainsFunc(members,
+			status.ConditionReachable: !slices.ContainsFunc(members,
 				func(m *member) bool { return m.standing.unreached.err != nil }),
-			ConditionReady: !slices.ContainsFunc(members, (*member).lacks) &&
+			status.ConditionReady: !slices.ContainsFunc(members, (*member).lacks) &&
 				!slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
 					return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
 				}),

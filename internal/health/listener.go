@@ -2,59 +2,14 @@ package health
 
 import (
 	"context"
-	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Listener is told what happens to informers, in order, one at a time and with no lock held. Funcs that are
-// nil are not called.
-type Listener struct {
-	StateChanged      func(before, after Status)
-	GenerationStarted func(g Generation)
-	GenerationSynced  func(g Generation)
-	GenerationEnded   func(g Generation, reason requests.Reason)
-	Relisted          func(g Generation, reason requests.RelistReason)
-	RequestFailed     func(f RequestFailure)
-	ConditionChanged  func(before, after Condition)
-}
-
-// Generation is one period in which an informer follows its type, from the type's coming to its going.
-type Generation struct {
-	// GVR is the type, as it was asked for.
-	GVR schema.GroupVersionResource
-	// View is what the informer shows of the type: see Status.View.
-	View string
-	// Version is the one that is followed; only with a version policy it can be another than that of GVR.
-	Version string
-	// Number counts the generations of an informer, from 1.
-	Number int
-	// UID is that of the CRD; empty where it is not known.
-	UID types.UID
-}
-
 // GenerationOf returns the generation of a status.
 func GenerationOf(s Status) Generation {
 	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
-}
-
-// RequestFailure is a list or watch that failed.
-type RequestFailure struct {
-	// GVR is the type, and View what the informer shows of it.
-	GVR  schema.GroupVersionResource
-	View string
-	// Verb is "list", "watch", or "watch-list" for a watch that begins with a list.
-	Verb string
-	// Reason classifies Err.
-	Reason requests.Reason
-	// Err is what the client returned, or what the watch ended with.
-	Err error
-	// Time is when.
-	Time time.Time
 }
 
 // ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
@@ -78,7 +33,7 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
 // stateChanged are the calls that a change of a status makes.
-func (l *Listener) stateChanged(before, after Status) []func() {
+func stateChanged(l *Listener, before, after Status) []func() {
 	var calls []func()
 	if l.StateChanged != nil {
 		calls = append(calls, func() { l.StateChanged(before, after) })
@@ -120,21 +75,21 @@ func Runs(s Status) bool {
 // count.
 func Filled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
-func (l *Listener) relisted(g Generation, reason requests.RelistReason) []func() {
+func relisted(l *Listener, g Generation, reason requests.RelistReason) []func() {
 	if l.Relisted == nil {
 		return nil
 	}
 	return []func(){func() { l.Relisted(g, reason) }}
 }
 
-func (l *Listener) requestFailed(f RequestFailure) []func() {
+func requestFailed(l *Listener, f RequestFailure) []func() {
 	if l.RequestFailed == nil {
 		return nil
 	}
 	return []func(){func() { l.RequestFailed(f) }}
 }
 
-func (l *Listener) conditionChanged(before, after Condition) []func() {
+func conditionChanged(l *Listener, before, after Condition) []func() {
 	if l.ConditionChanged == nil {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 		p.relist = requests.RelistFailed
 	}
 	if p.relist != "" {
-		r.mu.status.Relists.count(p.relist)
+		countRelist(&r.mu.status.Relists, p.relist)
 		r.news.relisted(r.mu.status, p.relist)
 		p.relist = ""
 	}

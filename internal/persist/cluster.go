@@ -26,7 +26,8 @@ type cluster struct {
 	uid   types.UID
 	err   error
 	asked time.Time // zero before the first request
-	// other is the first different UID. It is never reset, because informers may hold objects of both clusters.
+	// other is the first different UID. It is never reset, because informers may hold objects of both
+	// clusters.
 	other types.UID
 }
 

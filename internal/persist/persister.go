@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // Shared is the state that the persisters of a factory share.
@@ -234,7 +235,8 @@ func (p *Persister) Status() status.Persistence {
 // Idle reports whether nothing is read or saved at the moment. It is for tests.
 func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
-// HoldsSaved reports whether the saved content is in memory, for comparison with the next one. It is for tests.
+// HoldsSaved reports whether the saved content is in memory, for comparison with the next one. It is for
+// tests.
 func (p *Persister) HoldsSaved(ctx context.Context) (held bool, err error) {
 	err = p.do(ctx, func(context.Context) { held = p.state.saved != nil })
 	return held, err
@@ -340,7 +342,7 @@ func (p *Persister) reportRestored(r *restorer) {
 }
 
 func (p *Persister) errorf(verb string, err error) error {
-	return fmt.Errorf("%s %s: %w", verb, health.FormatGVR(p.source.GVR), err)
+	return fmt.Errorf("%s %s: %w", verb, typename.Format(p.source.GVR), err)
 }
 
 // fail reports an error, if there is one. It logs only the first of consecutive errors.

@@ -11,66 +11,45 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Reason is the machine-readable cause of a State.
-type Reason string
+// Reason and RelistReason are defined for users.
+type (
+	Reason       = status.Reason
+	RelistReason = status.RelistReason
+)
 
 const (
-	// ReasonNone goes with every state that needs no cause.
-	ReasonNone Reason = ""
-	// ReasonForbidden: the server answered 403.
-	ReasonForbidden Reason = "Forbidden"
-	// ReasonUnauthorized: the server answered 401. It is a matter of the whole factory: see
-	// ConditionAuthenticated.
-	ReasonUnauthorized Reason = "Unauthorized"
-	// ReasonNotFound: the server answered 404: it does not serve the type.
-	ReasonNotFound Reason = "NotFound"
-	// ReasonVerbUnsupported: the server answered 405: the type cannot be listed or watched.
-	ReasonVerbUnsupported Reason = "VerbUnsupported"
-	// ReasonThrottled: the server answered 429.
-	ReasonThrottled Reason = "Throttled"
-	// ReasonConversionFailed: the webhook that converts the type's objects between versions fails.
-	ReasonConversionFailed Reason = "ConversionFailed"
-	// ReasonUnreachable: no connection to the server, or it broke. It is a matter of the whole factory:
-	// see ConditionReachable.
-	ReasonUnreachable Reason = "Unreachable"
-	// ReasonNoAnswer: requests are sent and neither answered nor refused.
-	ReasonNoAnswer Reason = "NoAnswer"
-	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is
-	// listed now and then instead.
-	ReasonWatchClosed Reason = "WatchClosed"
-	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is
-	// listed again.
-	ReasonPanicked Reason = "Panicked"
-	// ReasonRestored: the server was restored from an older backup. The cache shows what is lost until the
-	// type has been listed again.
-	ReasonRestored Reason = "Restored"
-	// ReasonTypesUnknown: the source of types has not said yet which there are.
-	ReasonTypesUnknown Reason = "TypesUnknown"
-	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered.
-	ReasonGroupUnknown Reason = "GroupUnknown"
-	// ReasonNamespacesUnknown: each namespace is read by itself, and the server has not said yet which exist.
-	ReasonNamespacesUnknown Reason = "NamespacesUnknown"
-	// ReasonNotInstalled: there is no such type.
-	ReasonNotInstalled Reason = "NotInstalled"
-	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.
-	ReasonNotEstablished Reason = "NotEstablished"
-	// ReasonVersionNotServed: the type exists, without this version.
-	ReasonVersionNotServed Reason = "VersionNotServed"
-	// ReasonScopeConflict: the type is cluster-scoped and the factory is limited to a namespace.
-	ReasonScopeConflict Reason = "ScopeConflict"
-	// ReasonReplaced: the type's CRD is another one than before.
-	ReasonReplaced Reason = "Replaced"
-	// ReasonVersionChanged: a generation ended because another version of the type takes over; its objects
-	// live on.
-	ReasonVersionChanged Reason = "VersionChanged"
-	// ReasonNotSelected: a Subscription's Selection no longer has the type.
-	ReasonNotSelected Reason = "NotSelected"
-	// ReasonStopped: what followed the type was stopped, and says nothing about it any more.
-	ReasonStopped Reason = "Stopped"
-	// ReasonRequestFailed: any other failure of a list or watch request.
-	ReasonRequestFailed Reason = "RequestFailed"
+	ReasonNone              = status.ReasonNone
+	ReasonForbidden         = status.ReasonForbidden
+	ReasonUnauthorized      = status.ReasonUnauthorized
+	ReasonNotFound          = status.ReasonNotFound
+	ReasonVerbUnsupported   = status.ReasonVerbUnsupported
+	ReasonThrottled         = status.ReasonThrottled
+	ReasonConversionFailed  = status.ReasonConversionFailed
+	ReasonUnreachable       = status.ReasonUnreachable
+	ReasonNoAnswer          = status.ReasonNoAnswer
+	ReasonWatchClosed       = status.ReasonWatchClosed
+	ReasonPanicked          = status.ReasonPanicked
+	ReasonRestored          = status.ReasonRestored
+	ReasonTypesUnknown      = status.ReasonTypesUnknown
+	ReasonGroupUnknown      = status.ReasonGroupUnknown
+	ReasonNamespacesUnknown = status.ReasonNamespacesUnknown
+	ReasonNotInstalled      = status.ReasonNotInstalled
+	ReasonNotEstablished    = status.ReasonNotEstablished
+	ReasonVersionNotServed  = status.ReasonVersionNotServed
+	ReasonScopeConflict     = status.ReasonScopeConflict
+	ReasonReplaced          = status.ReasonReplaced
+	ReasonVersionChanged    = status.ReasonVersionChanged
+	ReasonNotSelected       = status.ReasonNotSelected
+	ReasonStopped           = status.ReasonStopped
+	ReasonRequestFailed     = status.ReasonRequestFailed
+	RelistExpired           = status.RelistExpired
+	RelistTooLarge          = status.RelistTooLarge
+	RelistRestored          = status.RelistRestored
+	RelistFailed            = status.RelistFailed
 )
 
 // errWatchClosed is what is wrong with watches that are closed at once and have brought nothing.
@@ -82,21 +61,6 @@ var errPanicked = errors.New("a function of the program panicked")
 // EndsWatches reports whether the reason ends each watch soon after it was accepted. Such a trouble is over
 // when a watch has lasted.
 func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
-
-// Settles reports whether trying on is not expected to help, so that nobody should wait for it.
-func Settles(r Reason) bool {
-	switch r {
-	case ReasonForbidden, ReasonUnauthorized, ReasonVerbUnsupported, ReasonScopeConflict:
-		return true
-	}
-	return Absent(r)
-}
-
-// Absent reports whether the reason is that there is no such type, which a program that requires the type
-// waits out.
-func Absent(r Reason) bool {
-	return r == ReasonNotFound || r == ReasonNotInstalled || r == ReasonVersionNotServed
-}
 
 // OfFactory reports whether the reason says nothing about the type: all types have it alike.
 func OfFactory(r Reason) bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
@@ -191,20 +155,6 @@ func conversionFailed(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")
 }
-
-// RelistReason says why a type was listed again.
-type RelistReason string
-
-const (
-	// RelistExpired: the server no longer has the history since the resource version that was reached (410).
-	RelistExpired RelistReason = "Expired"
-	// RelistTooLarge: the server has not reached the resource version that was asked for.
-	RelistTooLarge RelistReason = "TooLarge"
-	// RelistRestored: the server was restored from an older backup.
-	RelistRestored RelistReason = "Restored"
-	// RelistFailed: a request failed, or a watch broke off, in any other way.
-	RelistFailed RelistReason = "Failed"
-)
 
 // RelistReasonOf classifies the error that a type is listed again after.
 func RelistReasonOf(err error) RelistReason {

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,60 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ShardFilter says who leaves out what is not in a shard, as far as the server's answers show.
-type ShardFilter string
-
-const (
-	// ShardFilterUnknown: nothing has shown it so far. API servers say it in the lists of built-in types
-	// alone.
-	ShardFilterUnknown ShardFilter = ""
-	// ShardFilterServer: the server has said that it has applied the selector.
-	ShardFilterServer ShardFilter = "server"
-	// ShardFilterClient: what was not asked for came all the same, and was left out here.
-	ShardFilterClient ShardFilter = "client"
-)
-
-// And returns what is known of two parts together.
-func (f ShardFilter) And(other ShardFilter) ShardFilter {
+// CombineFilters returns the filter of two selections together.
+func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	switch {
-	case f == ShardFilterClient || other == ShardFilterClient:
-		return ShardFilterClient
-	case f == other:
-		return f
+	case a == sharding.FilterClient || b == sharding.FilterClient:
+		return sharding.FilterClient
+	case a == b:
+		return a
 	}
-	return ShardFilterUnknown
-}
-
-// ShardStatus is what is known of the shard that an informer follows. It never changes.
-type ShardStatus struct {
-	// Key is what is hashed.
-	Key ShardKey
-	// Wanted are the ranges as they are set, Listed those of them that the cache holds in full.
-	Wanted, Listed Ranges
-	// Filter is who leaves out what is not in the shard, as far as the answers of the server show it. It is
-	// left out here in any case.
-	Filter ShardFilter
-}
-
-// Equal reports whether two say the same.
-func (s ShardStatus) Equal(other ShardStatus) bool {
-	return s.Key == other.Key && s.Filter == other.Filter && slices.Equal(s.Wanted, other.Wanted) &&
-		slices.Equal(s.Listed, other.Listed)
+	return sharding.FilterUnknown
 }
 
 // Selection is what one reflector reads of a shard: ranges that only get fewer. What is not in them is left
 // out of every answer, whoever else does that. It is safe for concurrent use.
 type Selection struct {
 	// Key is what is hashed.
-	Key ShardKey
+	Key sharding.Key
 	// changed is called when Filter returns something else.
 	changed func()
 	// ranges are those that are wanted, asked those that the latest request has asked for.
 	ranges, asked atomic.Pointer[Ranges]
-	filter        atomic.Pointer[ShardFilter]
+	filter        atomic.Pointer[sharding.Filter]
 	// dropped counts the objects that were left out, here and by others; nil: nobody counts. foreign counts
 	// those that were not asked for.
 	dropped *atomic.Int64
@@ -72,11 +42,11 @@ type Selection struct {
 
 // NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else,
 // and what is left out is counted in dropped; both may be nil.
-func NewSelection(key ShardKey, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
+func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
 	s := &Selection{Key: key, changed: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
 	s.asked.Store(&ranges)
-	unknown := ShardFilterUnknown
+	unknown := sharding.FilterUnknown
 	s.filter.Store(&unknown)
 	return s
 }
@@ -85,7 +55,7 @@ func NewSelection(key ShardKey, ranges Ranges, changed func(), dropped *atomic.I
 func (s *Selection) Join(others ...*Selection) *Selection {
 	ranges, filter := s.Ranges(), s.Filter()
 	for _, other := range others {
-		ranges, filter = ranges.Or(other.Ranges()), filter.And(other.Filter())
+		ranges, filter = ranges.Or(other.Ranges()), CombineFilters(filter, other.Filter())
 	}
 	joined := NewSelection(s.Key, ranges, s.changed, s.dropped)
 	joined.filter.Store(&filter)
@@ -102,39 +72,31 @@ func (s *Selection) Narrow(to Ranges) {
 }
 
 // Filter tells who filters.
-func (s *Selection) Filter() ShardFilter { return *s.filter.Load() }
+func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
 
 // Has reports whether an object is selected.
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
 
 // Has reports whether an object is in one of the ranges, by the hash that counts. One without metadata is: it
 // is not for a shard to say what is wrong with it.
-func (r Ranges) Has(key ShardKey, object any) bool {
+func (r Ranges) Has(key sharding.Key, object any) bool {
 	if o, ok := object.(*packed.Object); ok {
-		if key == ShardByNamespace {
-			return r.Contains(ShardHash(o.Namespace()))
+		if key == sharding.ByNamespace {
+			return r.Contains(sharding.Hash(o.Namespace()))
 		}
-		return r.Contains(ShardHash(string(o.UID())))
+		return r.Contains(sharding.Hash(o.UID()))
 	}
 	o, err := meta.Accessor(object)
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// Hash returns the hash that counts for an object.
-func (k ShardKey) Hash(o metav1.Object) uint64 {
-	if k == ShardByNamespace {
-		return ShardHash(o.GetNamespace())
-	}
-	return ShardHash(string(o.GetUID()))
-}
-
 // wants is Has for what comes, before there is an object.
 func (s *Selection) wants(namespace, uid []byte) bool {
 	value := uid
-	if s.Key == ShardByNamespace {
+	if s.Key == sharding.ByNamespace {
 		value = namespace
 	}
-	return s.take(shardHash(value))
+	return s.take(sharding.Hash(value))
 }
 
 // keep is wants for an object.
@@ -153,13 +115,13 @@ func (s *Selection) take(hash uint64) bool {
 	}
 	if !s.asked.Load().Contains(hash) {
 		s.foreign.Add(1)
-		s.shows(ShardFilterClient)
+		s.shows(sharding.FilterClient)
 	}
 	return false
 }
 
 // shows records what an answer shows.
-func (s *Selection) shows(by ShardFilter) {
+func (s *Selection) shows(by sharding.Filter) {
 	if s.Filter() == by {
 		return
 	}
@@ -199,9 +161,9 @@ func (a *asking) listed(list runtime.Object) {
 	switch echo := echoOf(list); {
 	case a.came():
 	case echo == a.selector:
-		a.selection.shows(ShardFilterServer)
+		a.selection.shows(sharding.FilterServer)
 	default:
-		a.selection.shows(ShardFilterUnknown)
+		a.selection.shows(sharding.FilterUnknown)
 	}
 }
 
@@ -209,7 +171,7 @@ func (a *asking) listed(list runtime.Object) {
 // selected.
 func (a *asking) watched() {
 	if a != nil && !a.came() {
-		a.selection.shows(ShardFilterUnknown)
+		a.selection.shows(sharding.FilterUnknown)
 	}
 }
 

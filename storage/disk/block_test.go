@@ -48,19 +48,20 @@ func loadBlocks(v persistence.View) (blocked, error) {
 
 func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts ...string) {
 	t.Helper()
-	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), blocks != nil, func(w persistence.BlockWriter) error {
-		for _, head := range slices.Sorted(maps.Keys(blocks)) {
-			if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
-				return err
+	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), blocks != nil,
+		func(w persistence.BlockWriter) error {
+			for _, head := range slices.Sorted(maps.Keys(blocks)) {
+				if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
+					return err
+				}
 			}
-		}
-		for _, key := range puts {
-			if err := w.Put(key, []byte("json of "+key)); err != nil {
-				return err
+			for _, key := range puts {
+				if err := w.Put(key, []byte("json of "+key)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +156,10 @@ func TestFull(t *testing.T) {
 func TestBlocksComeFirst(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)
-	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), true, func(w persistence.BlockWriter) error {
-		return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
-	})
+	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), true,
+		func(w persistence.BlockWriter) error {
+			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
+		})
 	if !errors.Is(err, errOrder) {
 		t.Errorf("a block behind an object: %v", err)
 	}

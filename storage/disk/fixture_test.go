@@ -51,25 +51,26 @@ const blockObjects = 7
 
 // saveAll saves a content in blocks: heads have the keys, and bodies the texts, each on a line.
 func saveAll(v persistence.View, version int, c content) error {
-	return v.(persistence.BlockView).SaveBlocks(context.Background(), at(version, c), true, func(w persistence.BlockWriter) error {
-		keys := slices.Sorted(maps.Keys(c))
-		for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
-			var bodies []string
-			for _, key := range keys[:blockObjects] {
-				bodies = append(bodies, c[key])
+	return v.(persistence.BlockView).SaveBlocks(context.Background(), at(version, c), true,
+		func(w persistence.BlockWriter) error {
+			keys := slices.Sorted(maps.Keys(c))
+			for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
+				var bodies []string
+				for _, key := range keys[:blockObjects] {
+					bodies = append(bodies, c[key])
+				}
+				if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")),
+					[]byte(strings.Join(bodies, "\n"))); err != nil {
+					return err
+				}
 			}
-			if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")),
-				[]byte(strings.Join(bodies, "\n"))); err != nil {
-				return err
+			for _, key := range keys {
+				if err := w.Put(key, []byte(c[key])); err != nil {
+					return err
+				}
 			}
-		}
-		for _, key := range keys {
-			if err := w.Put(key, []byte(c[key])); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 // saveChanges saves what has become of one content.

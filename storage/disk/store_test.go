@@ -95,7 +95,8 @@ func TestViewsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	old := claim(t, s, "old")
-	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)},
+	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1",
+		Time: time.Now().Add(-2 * defaultMaxAge)},
 		true, func(w persistence.Writer) error {
 			return w.Put("ns/a", []byte("{}"))
 		})

@@ -48,7 +48,7 @@ func opOf(before, after status.Status) string {
 
 // Listen has the reader hear of the states of a factory's types, from now on.
 func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
-	handle, err := factory.AddListener(dynamicinformer.Listener{
+	handle, err := factory.AddListener(status.Listener{
 		StateChanged: func(before, after status.Status) {
 			if op := opOf(before, after); op != "" {
 				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op,

@@ -45,7 +45,7 @@ type serving struct {
 func (s *serving) prepare() (err error) {
 	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(),
-		Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
+		Listener: status.Listener{StateChanged: s.stateChanged},
 	}
 	if s.factory, err = dynamicinformer.New(options); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
@@ -71,7 +72,7 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged,
+		Listener: r.refusals.Heed(status.Listener{StateChanged: r.stateChanged,
 			ConditionChanged: r.teller.conditionChanged}),
 	})
 }

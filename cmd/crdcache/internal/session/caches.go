@@ -45,7 +45,7 @@ type CacheOptions struct {
 	// Types is the source of types for commands that follow them. Default: the requested types.
 	Types typesource.Source
 	// Listener is called for changes of status.
-	Listener dynamicinformer.Listener
+	Listener status.Listener
 }
 
 // NewCaches creates an informer for each type. Sync starts them.

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -33,7 +32,7 @@ func TestWatchRefused(t *testing.T) {
 		}
 	}
 	c, err := NewCaches(server.Client(t), []discovery.Resource{{GVR: others}, {GVR: statuses}},
-		CacheOptions{Listener: dynamicinformer.Listener{StateChanged: refused}})
+		CacheOptions{Listener: status.Listener{StateChanged: refused}})
 	if err != nil {
 		t.Fatal(err)
 	}

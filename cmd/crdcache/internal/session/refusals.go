@@ -23,7 +23,7 @@ type Refusals struct {
 }
 
 // Listener returns a listener that records refusals and then calls next.
-func (r *Refusals) Heed(next dynamicinformer.Listener) dynamicinformer.Listener {
+func (r *Refusals) Heed(next status.Listener) status.Listener {
 	tell := next.StateChanged
 	next.StateChanged = func(before, after status.Status) {
 		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {

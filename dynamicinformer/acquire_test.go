@@ -150,9 +150,10 @@ func TestReleaseAtOnce(t *testing.T) {
 		h := acquire(t, f, gadgets)
 		waited := make(chan error, 2)
 		go func() { // ended by the release
-			statuses, err := f.WaitForSync(context.Background(), gadgets)
-			if statuses[0].State != status.Stopped {
-				t.Errorf("the status is %+v", statuses[0])
+			err := f.WaitForSync(context.Background(), gadgets)
+			var missing *NotSyncedError
+			if !errors.As(err, &missing) || missing.Missing[0].State != status.Stopped {
+				t.Errorf("the error is %+v", err)
 			}
 			waited <- err
 		}()
@@ -260,7 +261,7 @@ func TestViews(t *testing.T) {
 		}
 		synctest.Wait()
 		var views []string
-		statuses, err := f.WaitForSync(context.Background(), widgets)
+		statuses, err := waitForStatuses(context.Background(), f, widgets)
 		for _, s := range statuses {
 			views = append(views, s.View)
 		}

@@ -83,7 +83,7 @@ func TestMemoryBudget(t *testing.T) {
 	must(t, err)
 	large, err := f.Acquire(widgets, ResourceOptions{Storage: Storage{Mode: StoragePacked}})
 	must(t, err)
-	if _, err := f.WaitForSync(ctx); err != nil {
+	if err := f.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
 	must(t, small.Informer().Compress(ctx))

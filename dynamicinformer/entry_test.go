@@ -287,12 +287,12 @@ func TestRequiredCounts(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if _, err := f.WaitForSync(ctx, widgets); !errors.Is(err, context.DeadlineExceeded) {
+		if err := f.WaitForSync(ctx, widgets); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the absent type was not waited for: %v", err)
 		}
 		waited := make(chan error)
 		go func() { // ended by the release
-			_, err := f.WaitForSync(context.Background(), widgets)
+			err := f.WaitForSync(context.Background(), widgets)
 			waited <- err
 		}()
 		synctest.Wait()
@@ -312,12 +312,12 @@ func TestRequiredCounts(t *testing.T) {
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
 			t.Errorf("before anybody has asked, Ready is %+v", c)
 		}
-		if _, err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
+		if err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
 			t.Errorf("before anybody has asked, the wait ended with %v", err)
 		}
 		ask(t, f, widgets)
 		start(t, f)
-		if _, err := f.WaitForSync(t.Context()); err != nil {
+		if err := f.WaitForSync(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {

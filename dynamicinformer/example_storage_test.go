@@ -39,7 +39,7 @@ func ExamplePrune() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -121,7 +121,7 @@ func ExampleOptions_memoryBudget() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -44,7 +44,7 @@ func ExampleFactory_WaitForHandlers() {
 		return
 	}
 
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -84,7 +84,7 @@ func ExampleSnapshot_AllJSON() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -2,6 +2,7 @@ package dynamicinformer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -76,7 +77,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -114,15 +115,16 @@ func ExampleFactory_WaitForSync() {
 		return
 	}
 
-	statuses, err := factory.WaitForSync(ctx)
-	for _, s := range statuses {
-		fmt.Println(s.GVR.Resource, s.State)
+	var missing *dynamicinformer.NotSyncedError
+	if err := factory.WaitForSync(ctx); errors.As(err, &missing) {
+		for _, s := range missing.Missing {
+			fmt.Println(s.GVR.Resource, s.State, s.Reason)
+		}
+		fmt.Println(err)
 	}
-	fmt.Println(err)
 
 	// Output:
-	// gadgets Degraded
-	// widgets Synced
+	// gadgets Degraded Forbidden
 	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }
 
@@ -155,7 +157,7 @@ func ExampleListener() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

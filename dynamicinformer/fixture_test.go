@@ -85,10 +85,23 @@ func synced(t testing.TB, f *Factory) *Informer {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WaitForSync(patient(t), widgets); err != nil {
+	if err := f.WaitForSync(patient(t), widgets); err != nil {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// waitForStatuses calls WaitForSync, and returns the status of each informer that it waits for.
+func waitForStatuses(ctx context.Context, f *Factory,
+	gvrs ...schema.GroupVersionResource) (all []status.Status, err error) {
+	err = f.WaitForSync(ctx, gvrs...)
+	for _, a := range f.awaited(gvrs) {
+		if a.informer != nil {
+			a.status = a.informer.Status()
+		}
+		all = append(all, a.status)
+	}
+	return all, err
 }
 
 // waitFor waits for a status.

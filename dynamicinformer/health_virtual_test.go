@@ -185,7 +185,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			f := newVirtualFactory(t, server, Options{Listener: d.listener()})
 			i := ask(t, f, widgets)
 			start(t, f)
-			if _, err := f.WaitForSync(t.Context()); err != nil {
+			if err := f.WaitForSync(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			observe(t, i, name+", at first", health.ContactPatience-time.Second,

@@ -198,7 +198,7 @@ func TestRunWithStopChannel(t *testing.T) {
 	if !cache.WaitForCacheSync(patient(t).Done(), i.HasSynced) {
 		t.Fatal("the informer does not sync")
 	}
-	if _, err := f.WaitForSync(patient(t), widgets); err != nil {
+	if err := f.WaitForSync(patient(t), widgets); err != nil {
 		t.Error(err)
 	}
 	close(stop)

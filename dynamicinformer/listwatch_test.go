@@ -132,7 +132,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 					if err := f.Start(context.Background()); err != nil {
 						t.Error(err)
 					}
-					_, err := f.WaitForSync(context.Background(), gadgets)
+					err := f.WaitForSync(context.Background(), gadgets)
 					waited <- err
 				}})
 				if err != nil {
@@ -225,7 +225,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		i := ask(t, f, widgets)
 		begun := time.Now()
 		start(t, f)
-		if _, err := f.WaitForSync(context.Background()); err != nil {
+		if err := f.WaitForSync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begun); took < requests.Patience || took > requests.Patience+2*time.Second {

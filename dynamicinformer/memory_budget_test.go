@@ -142,7 +142,7 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 			defer func() { must(t, f.Shutdown(ctx)) }()
 			i := ask(t, f, widgets)
 			must(t, f.Start(ctx))
-			if _, err := f.WaitForSync(ctx); err != nil {
+			if err := f.WaitForSync(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if count := len(i.Snapshot().Keys()); count < manyObjects {

@@ -111,7 +111,7 @@ var teams = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbo
 func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
-		if _, err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
+		if err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
 			s.Errorf("waiting ended with %v", err)
 		}
 		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")

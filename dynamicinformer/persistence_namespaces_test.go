@@ -186,7 +186,7 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WaitForSync(patient(t)); err != nil {
+	if err := f.WaitForSync(patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	server.Repair()

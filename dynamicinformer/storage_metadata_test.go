@@ -51,7 +51,7 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			if err := f.Start(patient(t)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.WaitForSync(patient(t)); err != nil {
+			if err := f.WaitForSync(patient(t)); err != nil {
 				t.Error(err)
 			}
 			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 ||

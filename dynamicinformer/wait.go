@@ -14,40 +14,35 @@ import (
 )
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types it
-// waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or ordered
-// by group, resource and version, one for each view of a type, whoever asked for it: Informer.WaitForSync and
-// Handle.WaitForSync wait for one alone. Each status is of the moment when the type was settled.
+// waits for all types that were requested before the call. It waits for every informer of a type;
+// Informer.WaitForSync and Handle.WaitForSync wait for one. It does not poll.
 //
-// A type that is required (see ResourceOptions.Required) is waited for until it is synced, its informer
-// stops, or ctx ends: it may be installed, or the right to read it granted, while the program starts. Only
-// what does not come to pass by itself settles it, too: a type that cannot be listed and watched, or one of
-// another scope.
+// A required type (see ResourceOptions.Required) is settled only when it is synced or stopped, because it may
+// be installed, or the permission to read it granted, while the program starts. A type that does not support
+// list and watch, or has another scope, is settled as well.
 //
-// The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
-// counts as not synced, also without types if Options.Resources requires it. A type that settles without
-// being synced, because it may not be read for example, does not keep the others from being waited for. It
-// does not poll.
-func (f *Factory) WaitForSync(ctx context.Context,
-	gvrs ...schema.GroupVersionResource) ([]status.Status, error) {
-	var statuses, missing []status.Status
-	var ended error
-	for _, i := range f.named(gvrs) {
-		current := i.unknown
-		if i.informer != nil {
+// WaitForSync returns nil if all types are synced, and otherwise a *NotSyncedError with the status of each
+// type that is not. These include types that were not requested, and without arguments the types that only
+// Options.Resources requires. A type that cannot sync does not end the wait for the others.
+func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) error {
+	failure := &NotSyncedError{}
+	for _, a := range f.awaited(gvrs) {
+		current := a.status
+		if a.informer != nil {
 			var err error
-			if current, err = i.informer.waitUntilSettled(ctx, i.informer.health.Required); err != nil {
-				ended = err
+			current, err = a.informer.waitUntilSettled(ctx, a.informer.health.Required)
+			if err != nil {
+				failure.Cause = err
 			}
 		}
-		statuses = append(statuses, current)
 		if current.State != status.Synced {
-			missing = append(missing, current)
+			failure.Missing = append(failure.Missing, current)
 		}
 	}
-	if len(missing) > 0 {
-		return statuses, &NotSyncedError{Missing: missing, Cause: ended}
+	if len(failure.Missing) > 0 {
+		return failure
 	}
-	return statuses, nil
+	return nil
 }
 
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, independently of other
@@ -99,30 +94,30 @@ func mayRecover(s status.Status) bool {
 }
 
 // awaited is one type to wait for. It has a status instead of an informer if the type was not requested.
-type wanted struct {
+type awaited struct {
 	informer *Informer
-	unknown  status.Status
+	status   status.Status
 }
 
-// named returns the informers of gvrs, or of all requested and required types if gvrs is empty.
-func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
-	var all []wanted
+// awaited returns the informers of gvrs, or of all requested and required types if gvrs is empty.
+func (f *Factory) awaited(gvrs []schema.GroupVersionResource) []awaited {
+	var all []awaited
 	if len(gvrs) == 0 {
 		for _, i := range f.Informers() {
-			all = append(all, wanted{informer: i})
+			all = append(all, awaited{informer: i})
 		}
 		for _, gvr := range f.neglected() {
-			all = append(all, wanted{unknown: health.NotAskedFor(gvr)})
+			all = append(all, awaited{status: health.NotAskedFor(gvr)})
 		}
 		return all
 	}
 	for _, gvr := range gvrs {
 		views := f.entriesOf(gvr)
 		for _, e := range views {
-			all = append(all, wanted{informer: e.informer})
+			all = append(all, awaited{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, wanted{unknown: status.Status{GVR: gvr, State: status.Pending,
+			all = append(all, awaited{status: status.Status{GVR: gvr, State: status.Pending,
 				Message: "ForResource was not called for it"}})
 		}
 	}

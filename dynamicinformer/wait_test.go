@@ -47,7 +47,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 			if err := f.Start(patient(t)); err != nil {
 				t.Fatal(err)
 			}
-			statuses, err := f.WaitForSync(patient(t))
+			statuses, err := waitForStatuses(patient(t), f)
 			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
 				t.Error("the other type is not synced")
 			}
@@ -109,7 +109,7 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	why := errors.New("had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	statuses, err := f.WaitForSync(ctx, widgets, gadgets)
+	statuses, err := waitForStatuses(ctx, f, widgets, gadgets)
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || len(missing.Missing) != 2 || !errors.Is(err, why) ||
 		!errors.Is(missing.Cause, why) {
@@ -126,11 +126,11 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 
 func TestWaitForSyncOfOthers(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	if statuses, err := f.WaitForSync(t.Context()); err != nil || len(statuses) != 0 {
+	if statuses, err := waitForStatuses(t.Context(), f); err != nil || len(statuses) != 0 {
 		t.Errorf("an empty factory: %v, %v", statuses, err)
 	}
 	synced(t, f)
-	statuses, err := f.WaitForSync(patient(t), gadgets, widgets)
+	statuses, err := waitForStatuses(patient(t), f, gadgets, widgets)
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || len(missing.Missing) != 1 {
 		t.Fatalf("the error is %#v", err)
@@ -150,7 +150,7 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := f.WaitForSync(ctx)
+	err := f.WaitForSync(ctx)
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != status.Stopped ||
 		!i.IsStopped() {
@@ -172,7 +172,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("the status of a failing informer is %+v", s)
 	}
 	server.Repair()
-	statuses, err := f.WaitForSync(patient(t))
+	statuses, err := waitForStatuses(patient(t), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
 	var missing *NotSyncedError
-	if _, err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil ||
+	if err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil ||
 		len(missing.Missing) != 2 {
 		t.Errorf("giving up ends with %v", err)
 	}
@@ -219,7 +219,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 	result := make(chan outcome, 1)
 	go func() { // ends when the type is synced
-		statuses, err := s.factory.WaitForSync(s.ctx)
+		statuses, err := waitForStatuses(s.ctx, s.factory)
 		result <- outcome{statuses, err}
 	}()
 	s.types.set(func(t *typesource.Type) { t.Established = false })
@@ -352,7 +352,7 @@ func TestRequiredWaitsForRights(t *testing.T) {
 			time.AfterFunc(10*time.Second, server.Repair)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			if _, err := f.WaitForSync(ctx); err != nil {
+			if err := f.WaitForSync(ctx); err != nil {
 				t.Errorf("%d: %v", status, err)
 			}
 			if err := i.WaitForSync(ctx); err != nil {

@@ -58,7 +58,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -127,7 +127,7 @@ func (s *scene) follow(ctx context.Context, options Options) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := s.factory.WaitForSync(waiting); err != nil {
+	if err := s.factory.WaitForSync(waiting); err != nil {
 		t.Fatal(err)
 	}
 	definitions := definitionsOf(t)

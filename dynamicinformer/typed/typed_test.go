@@ -70,7 +70,7 @@ func informerOf(
 	if err := factory.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := factory.WaitForSync(ctx, widgets); err != nil {
+	if err := factory.WaitForSync(ctx, widgets); err != nil {
 		t.Fatal(err)
 	}
 	return informer

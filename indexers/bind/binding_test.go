@@ -50,7 +50,7 @@ func TestFollowBindsWhatIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := s.follow(parse(t, widgetsByColor))
-		if _, err := s.factory.WaitForSync(s.ctx); err != nil {
+		if err := s.factory.WaitForSync(s.ctx); err != nil {
 			t.Fatal(err)
 		}
 		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {

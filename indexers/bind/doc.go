@@ -8,7 +8,7 @@
 //	err = tracker.WaitForSync(ctx)                   // after go tracker.Run(ctx)
 //	stop := binding.Follow(tracker)                  // without a tracker: binding.Resolve(catalog)
 //	err = factory.Start(ctx)
-//	status, err := factory.WaitForSync(ctx)
+//	err = factory.WaitForSync(ctx)
 //	querier, err := binding.Querier("certs")
 //	result, err := querier.ByIndex("issuer", "letsencrypt")
 //

@@ -104,7 +104,7 @@ func Example() {
 		return
 	}
 	_ = factory.Start(ctx)
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -157,7 +157,7 @@ func ExampleBinding_Follow() {
 	}
 	defer binding.Follow(tracker)()
 	_ = factory.Start(ctx)
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -236,7 +236,7 @@ func TestOutage(t *testing.T) {
 		err = factory.Start(t.Context())
 	}
 	if err == nil {
-		_, err = factory.WaitForSync(t.Context())
+		err = factory.WaitForSync(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -48,14 +48,14 @@ func TestNeverEstablished(t *testing.T) {
 	_, _ = s.follow(resourceOf(widgets))
 	bad, _ := s.follow(resourceOf(rival))
 
-	if _, err := s.factory.WaitForSync(s.ctx, resourceOf(widgets)); err != nil {
+	if err := s.factory.WaitForSync(s.ctx, resourceOf(widgets)); err != nil {
 		t.Error(err)
 	}
 	s.await(bad, status.Pending, status.ReasonNotEstablished)
 	// It may be established yet, so waiting for it is up to the context, and the error names it alone.
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	_, err := s.factory.WaitForSync(ctx)
+	err := s.factory.WaitForSync(ctx)
 	var missing *dynamicinformer.NotSyncedError
 	if !errors.As(err, &missing) || len(missing.Missing) != 1 ||
 		missing.Missing[0].GVR != resourceOf(rival) || !errors.Is(err, context.Canceled) {

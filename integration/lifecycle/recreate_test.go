@@ -81,7 +81,7 @@ func TestRecreatedWithAnotherScope(t *testing.T) {
 	s.await(i, status.Pending, status.ReasonScopeConflict)
 	s.expectEmpty(i)
 	var missing *dynamicinformer.NotSyncedError
-	if _, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil {
+	if err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil {
 		t.Errorf("WaitForSync returns %v, want it not to wait for what cannot be", err)
 	}
 

@@ -70,7 +70,7 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 	if err := f.Start(ctx); err != nil {
 		p.Fatal(err)
 	}
-	if _, err := f.WaitForSync(ctx); err != nil {
+	if err := f.WaitForSync(ctx); err != nil {
 		p.Fatal(err)
 	}
 	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", what,

@@ -89,7 +89,7 @@ func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *sce
 		s.ok(s.server.Keep(informer, indexes...))
 	}
 	s.ok(s.factory.Start(ctx))
-	if _, err := s.factory.WaitForSync(t.Context()); err != nil {
+	if err := s.factory.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, gvr := range []schema.GroupVersionResource{workloads, environments, namespaces} {

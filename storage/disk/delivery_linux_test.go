@@ -118,7 +118,7 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivere
 	if err := factory.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := factory.WaitForSync(b.Context()); err != nil {
+	if err := factory.WaitForSync(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for folder != "" && informer.Persistence().Saves == 0 {

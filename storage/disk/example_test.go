@@ -58,7 +58,7 @@ func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
 	if err := factory.Start(ctx); err != nil {
 		return err
 	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
+	if err := factory.WaitForSync(ctx); err != nil {
 		return err
 	}
 	for _, key := range configMaps.GetStore().ListKeys() {

@@ -46,7 +46,7 @@ func BenchmarkRestart(b *testing.B) {
 		if err := factory.Start(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := factory.WaitForSync(b.Context()); err != nil {
+		if err := factory.WaitForSync(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		after := processTime(b)

@@ -59,7 +59,7 @@ func (k *Kept) Sync(ctx context.Context, readable func()) error {
 		}
 	}
 	readable()
-	_, err := k.factory.WaitForSync(ctx)
+	err := k.factory.WaitForSync(ctx)
 	return err
 }
 

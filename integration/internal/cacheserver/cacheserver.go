@@ -56,7 +56,7 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 
 // WaitForSync waits until all types are served from the caches.
 func (s *Server) WaitForSync(ctx context.Context) error {
-	if _, err := s.factory.WaitForSync(ctx); err != nil {
+	if err := s.factory.WaitForSync(ctx); err != nil {
 		return err
 	}
 	for _, gvr := range s.gvrs {

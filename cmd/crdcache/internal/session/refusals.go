@@ -97,6 +97,6 @@ func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Fact
 		case <-waiting.Done():
 		}
 	}()
-	_, err := factory.WaitForSync(waiting, gvr)
+	err := factory.WaitForSync(waiting, gvr)
 	return err
 }

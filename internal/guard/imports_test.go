@@ -21,10 +21,10 @@ type ban struct {
 }
 
 // libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache are
-// 119 packages; the library adds 15 packages of this module and no other package.
+// 119 packages; the library adds 17 packages of this module and no other package.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
-	most: 134,
+	most: 136,
 	banned: []ban{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
@@ -171,7 +171,7 @@ func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
 	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
-	for _, want := range []string{"at most 134", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
+	for _, want := range []string{"at most 136", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
 		"k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {
 			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)

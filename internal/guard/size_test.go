@@ -20,7 +20,7 @@ type room struct {
 // rooms are the limits of today. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var rooms = []room{
-	{"dynamicinformer", 6329},
+	{"dynamicinformer", 5360},
 	{"discovery", 4274},
 	{"indexers", 12778},
 	{"indexers/query", 5366},
@@ -28,17 +28,18 @@ var rooms = []room{
 	{"internal/codec", 762},
 	{"internal/requests", 3305},
 	{"internal/packed", 2693},
-	{"internal/store", 4210},
+	{"internal/store", 4260},
 	{"internal/informer", 6448},
 	{"internal/follow", 1378},
-	{"internal/health", 1866},
+	{"internal/health", 1700},
+	{"internal/persist", 860},
 	{"internal/queue", 463},
 	{"internal/jsontext", 2120},
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
-	{"internal", 630},
+	{"internal", 660},
 	{"snapshot", 1407},
-	{"storage", 2228},
+	{"storage", 2245},
 	{"readapi", 7880},
 	{"readapi/live", 2554},
 	{"web", 3919},
@@ -62,7 +63,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 1047
+	maxNames = 1050
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 
+	shards "github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // requirements are ranges as apimachinery has them.
-func requirements(key ShardKey, ranges Ranges) (all []sharding.ShardRangeRequirement) {
+func requirements(key shards.Key, ranges Ranges) (all []sharding.ShardRangeRequirement) {
 	for _, r := range ranges {
-		start, end := r.bounds("", "-")[:18], r.bounds("", "-")[19:]
+		start, end := r.String()[:18], r.String()[19:]
 		all = append(all, sharding.ShardRangeRequirement{Key: "object." + string(key),
 			Start: start, End: end})
 	}
@@ -34,11 +35,11 @@ func FuzzShardHash(f *testing.F) {
 		f.Add("uid", value, uint64(1)<<63, uint64(0))
 	}
 	f.Fuzz(func(t *testing.T, uid, namespace string, start, end uint64) {
-		if want := "0x" + sharding.HashField(uid); (HashRange{Start: ShardHash(uid)}).bounds("",
-			"-")[:18] != want {
-			t.Fatalf("the hash of %q is %x, want %s", uid, ShardHash(uid), want)
+		if want := "0x" + sharding.HashField(uid); (shards.Range{Start: shards.Hash(uid)}).
+			String()[:18] != want {
+			t.Fatalf("the hash of %q is %x, want %s", uid, shards.Hash(uid), want)
 		}
-		ranges := NewRanges(HashRange{Start: start, End: end})
+		ranges := NewRanges(shards.Range{Start: start, End: end})
 		if len(ranges) == 0 {
 			return
 		}
@@ -53,7 +54,7 @@ func FuzzShardHash(f *testing.F) {
 		if err := decoded.UnmarshalJSON(text); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []ShardKey{ShardByUID, ShardByNamespace} {
+		for _, key := range []shards.Key{shards.ByUID, shards.ByNamespace} {
 			want, err := sharding.NewSelector(requirements(key, ranges)...).Matches(decoded)
 			if err != nil {
 				t.Fatal(err)
@@ -75,11 +76,12 @@ func TestRanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const step, points = 1 << 60, 16
 	some := func() (Ranges, [points]bool) {
-		var ranges []HashRange
+		var ranges []shards.Range
 		var has [points]bool
 		for range random.IntN(5) {
 			start, end := random.Uint64N(points), random.Uint64N(points+1)
-			ranges = append(ranges, HashRange{start * step, end * step}) // which wraps around at the end
+			// The end of the hash space wraps around to zero.
+			ranges = append(ranges, shards.Range{Start: start * step, End: end * step})
 			for p := start; p < end; p++ {
 				has[p] = true
 			}
@@ -111,9 +113,9 @@ func TestRanges(t *testing.T) {
 		check("and", a.And(b), func(p int) bool { return inA[p] && inB[p] })
 		check("or", a.Or(b), func(p int) bool { return inA[p] || inB[p] })
 		check("minus", a.Minus(b), func(p int) bool { return inA[p] && !inB[p] })
-		if want := sharding.NewSelector(requirements(ShardByUID,
-			a)...).String(); a.Selector(ShardByUID) != want {
-			t.Fatalf("the selector is %q, want %q", a.Selector(ShardByUID), want)
+		if want := sharding.NewSelector(requirements(shards.ByUID,
+			a)...).String(); a.Selector(shards.ByUID) != want {
+			t.Fatalf("the selector is %q, want %q", a.Selector(shards.ByUID), want)
 		}
 	}
 }
@@ -121,7 +123,7 @@ func TestRanges(t *testing.T) {
 // TestSplitHashSpace: ranges are next to each other, of nearly the same size, and together everything.
 func TestSplitHashSpace(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
-		ranges := SplitHashSpace(n)
+		ranges := shards.Split(n)
 		if len(ranges) != n || ranges[0].Start != 0 || ranges[n-1].End != 0 {
 			t.Fatalf("%d: %v", n, ranges)
 		}
@@ -129,33 +131,33 @@ func TestSplitHashSpace(t *testing.T) {
 			if ranges[i].Start != ranges[i-1].End {
 				t.Errorf("%d: %v does not follow %v", n, ranges[i], ranges[i-1])
 			}
-			if a, b := ranges[i].last()-ranges[i].Start, ranges[i-1].last()-ranges[i-1].Start; max(a,
+			if a, b := last(ranges[i])-ranges[i].Start, last(ranges[i-1])-ranges[i-1].Start; max(a,
 				b)-min(a, b) > 1 {
 				t.Errorf("%d: %v and %v differ in size", n, ranges[i], ranges[i-1])
 			}
 		}
 	}
-	if SplitHashSpace(0) != nil || SplitHashSpace(-1) != nil {
+	if shards.Split(0) != nil || shards.Split(-1) != nil {
 		t.Error("there are ranges of no space")
 	}
 }
 
 // TestManyRanges: a selector stays short, and asks for what is wanted, with little besides.
 func TestManyRanges(t *testing.T) {
-	var odd []HashRange
-	for i, r := range SplitHashSpace(1000) {
+	var odd []shards.Range
+	for i, r := range shards.Split(1000) {
 		if i%2 == 1 {
 			odd = append(odd, r)
 		}
 	}
 	wanted := NewRanges(odd...)
 	dropped := &atomic.Int64{}
-	s := NewSelection(ShardByUID, wanted, nil, dropped)
+	s := NewSelection(shards.ByUID, wanted, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	s.ask(&options)
 	asked := *s.asked.Load()
 	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 ||
-		options.ShardSelector != asked.Selector(ShardByUID) || len(options.ShardSelector) > 6000 {
+		options.ShardSelector != asked.Selector(shards.ByUID) || len(options.ShardSelector) > 6000 {
 		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked),
 			len(options.ShardSelector))
 	}
@@ -165,11 +167,11 @@ func TestManyRanges(t *testing.T) {
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(string(rune('a' + i))))
-		if s.keep(u) != wanted.Contains(ShardHash(string(u.GetUID()))) {
+		if s.keep(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
 			t.Errorf("%s is kept: %v", u.GetUID(), s.keep(u))
 		}
 	}
-	if dropped.Load() == 0 || s.Filter() != ShardFilterUnknown && s.foreign.Load() == 0 {
+	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.foreign.Load() == 0 {
 		t.Errorf("%d dropped, %d of them foreign", dropped.Load(), s.foreign.Load())
 	}
 }

@@ -59,8 +59,7 @@ func (k *Kept) Sync(ctx context.Context, readable func()) error {
 		}
 	}
 	readable()
-	err := k.factory.WaitForSync(ctx)
-	return err
+	return k.factory.WaitForSync(ctx)
 }
 
 // Len counts the objects of all types.

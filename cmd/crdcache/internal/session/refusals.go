@@ -97,6 +97,5 @@ func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Fact
 		case <-waiting.Done():
 		}
 	}()
-	err := factory.WaitForSync(waiting, gvr)
-	return err
+	return factory.WaitForSync(waiting, gvr)
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// EtcdAddress returns host and port of etcd.
+// EtcdAddress returns the host and port of etcd.
 func EtcdAddress(t testing.TB) string {
 	t.Helper()
 	etcd, err := url.Parse(APIServerFlag(t, "--etcd-servers"))
@@ -23,7 +23,7 @@ func EtcdAddress(t testing.TB) string {
 	return etcd.Host
 }
 
-// APIServerFlag returns what the API server was told by a flag, such as "--etcd-servers".
+// APIServerFlag returns the value of a flag of the running API server, such as "--etcd-servers".
 func APIServerFlag(t testing.TB, name string) string {
 	t.Helper()
 	for _, arg := range apiServerCommand(t) {
@@ -35,9 +35,9 @@ func APIServerFlag(t testing.TB, name string) string {
 	return ""
 }
 
-// AnotherAPIServer runs a second API server over the same data until the test ends, and returns its address.
-// It knows the same users and has the same certificate, and reads etcd at an address that may be that of a
-// proxy. It gets some flags besides those of the first one.
+// AnotherAPIServer runs a second API server until the test ends and returns its address. Both servers share
+// the data, users and certificate. The second one reaches etcd at the given address, which can be a proxy.
+// The flags are added to the flags of the first server.
 func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 			command[i] = "--secure-port=" + port
 		}
 	}
-	// It ends with the pipe, and so with this process at the latest.
+	// The server ends when the pipe closes, so it never outlives this process.
 	script := `"$@" & read -r line; kill -9 $!`
 	run := exec.Command("sh", append([]string{"-c", script, "another"}, command...)...)
 	stdin, err := run.StdinPipe()
@@ -83,7 +83,7 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 	return address
 }
 
-// APIServerPID returns the process of the API server, which runs.
+// APIServerPID returns the process ID of the running API server.
 func APIServerPID(t testing.TB) (pid int) {
 	t.Helper()
 	steer(t, func(ctx context.Context) (err error) {
@@ -93,7 +93,7 @@ func APIServerPID(t testing.TB) (pid int) {
 	return pid
 }
 
-// apiServerCommand is how the API server was started.
+// apiServerCommand returns the command line of the API server.
 func apiServerCommand(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", APIServerPID(t)))

@@ -7,15 +7,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is a control plane beside the one that the tests of a package share. One method is called at a
-// time.
+// Cluster is a separate control plane of one test. It is not safe for concurrent use.
 type Cluster struct{ plane *controlPlane }
 
-// AnotherCluster starts an etcd and an API server with nothing in them, which end with the test. Their
-// resource versions begin where those of any cluster begin.
+// AnotherCluster starts an empty etcd and API server, which end with the test. Resource versions start from
+// the beginning.
 func AnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
-	plane(t) // which skips the test where there are no binaries
+	plane(t) // skips the test if there are no binaries
 	dir, err := os.MkdirTemp(current(t).dir, "another-")
 	if err != nil {
 		t.Fatal(err)
@@ -38,13 +37,13 @@ func (c *Cluster) Config(t testing.TB) *rest.Config {
 	return configFrom(t, c.plane.kubeconfig(), AdminContext)
 }
 
-// RestartAPIServer is the function of this name for this control plane.
+// RestartAPIServer works like the function of the same name.
 func (c *Cluster) RestartAPIServer(t testing.TB) {
 	t.Helper()
 	steer(t, c.plane.restartAPIServer)
 }
 
-// Compact is the function of this name for this control plane.
+// Compact works like the function of the same name.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
 	steer(t, c.plane.compact)

@@ -23,8 +23,8 @@ var applyOptions = metav1.ApplyOptions{FieldManager: "integration", Force: true}
 
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Apply applies objects, namespaces first, with their status where the type has that as a subresource. When
-// the test ends they are removed, whatever their finalizers. The types must be served already.
+// Apply applies objects and their status, namespaces first. At the end of the test it removes them and their
+// finalizers. The API server must already serve the types.
 func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	c := newClients(t)
@@ -61,8 +61,8 @@ func isNamespace(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1"
 }
 
-// Namespace makes a namespace of the test's own and returns its name. When the test ends the namespace is
-// deleted; objects that are still in it then are hidden, not deleted, unless their type goes too.
+// Namespace creates a namespace for the test and returns its name. At the end of the test it deletes the
+// namespace, but not the objects in it: they stay hidden until their type is deleted.
 func Namespace(t testing.TB) string {
 	t.Helper()
 	name := uniqueName(t.Name())
@@ -72,7 +72,6 @@ func Namespace(t testing.TB) string {
 	return name
 }
 
-// apply applies an object and its status.
 func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource,
 	object *unstructured.Unstructured) error {
 	resource := c.resource(gvr, object.GetNamespace())
@@ -82,7 +81,7 @@ func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource,
 	if _, ok := object.Object["status"]; !ok || gvr == crdResource {
 		return nil
 	}
-	// Not found is what a type without the subresource answers; its status was applied above.
+	// A type without the subresource answers "not found". Its status was applied above.
 	if _, err := resource.ApplyStatus(ctx, object.GetName(), object,
 		applyOptions); ignoreNotFound(err) != nil {
 		return fmt.Errorf("applying the status of %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -97,7 +96,7 @@ func (c *clients) resource(gvr schema.GroupVersionResource, namespace string) dy
 	return c.dynamic.Resource(gvr).Namespace(namespace)
 }
 
-// cleanUp removes an object that a test has applied.
+// cleanUp removes an applied object.
 func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -114,7 +113,7 @@ func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object 
 	}
 }
 
-// removeNamespace does what the namespace controller would do in the end.
+// removeNamespace deletes a namespace and finalizes it, because no namespace controller runs.
 func (c *clients) removeNamespace(ctx context.Context, name string) error {
 	namespaces := c.dynamic.Resource(namespaceResource)
 	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
@@ -131,7 +130,7 @@ func (c *clients) removeNamespace(ctx context.Context, name string) error {
 	return awaitGone(ctx, namespaces, name)
 }
 
-// remove deletes an object and waits until it is gone.
+// remove deletes an object and waits for its deletion.
 func remove(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	if err := resource.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return err
@@ -139,7 +138,7 @@ func remove(ctx context.Context, resource dynamic.ResourceInterface, name string
 	return awaitGone(ctx, resource, name)
 }
 
-// release takes the finalizers of an object away: the controllers that would are not there.
+// release removes the finalizers of an object, because their controllers do not run.
 func release(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	if err != nil {
@@ -149,7 +148,7 @@ func release(ctx context.Context, resource dynamic.ResourceInterface, name strin
 	return err
 }
 
-// releaseAll takes the finalizers of all objects of a definition away, so that it can be deleted.
+// releaseAll removes the finalizers of all objects of a definition, so that the definition can be deleted.
 func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured) error {
 	served := servedResources(crd)
 	if len(served) == 0 {
@@ -172,8 +171,8 @@ func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured
 	})
 }
 
-// releaseHidden takes the finalizers of an object away whose namespace is gone. Kubernetes 1.30 refuses to
-// change it then, so that its definition would never go: the namespace is there once more meanwhile.
+// releaseHidden removes the finalizers of an object in a deleted namespace. Kubernetes 1.30 refuses this
+// change, so the namespace is created again for it.
 func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionResource,
 	object metav1.Object) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
@@ -186,8 +185,7 @@ func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionReso
 		c.removeNamespace(ctx, object.GetNamespace()))
 }
 
-// isMissingNamespace reports whether an error says that the namespace of an object does not exist, rather
-// than the object.
+// isMissingNamespace reports whether an error says that the namespace, not the object, does not exist.
 func isMissingNamespace(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&

@@ -14,7 +14,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// awaitObject watches an object until it meets a condition. It need not exist yet.
+// awaitObject watches an object until it meets a condition. The object need not exist yet.
 func awaitObject(ctx context.Context, resource dynamic.ResourceInterface, name string,
 	met func(*unstructured.Unstructured) (bool, error)) error {
 	_, err := watchtools.UntilWithSync(ctx, watchOf(resource, name), &unstructured.Unstructured{}, nil,
@@ -31,7 +31,7 @@ func awaitObject(ctx context.Context, resource dynamic.ResourceInterface, name s
 	return nil
 }
 
-// awaitGone watches until there is no object of that name.
+// awaitGone waits until no object of this name exists.
 func awaitGone(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	absent := func(store cache.Store) (bool, error) { return len(store.ListKeys()) == 0, nil }
 	_, err := watchtools.UntilWithSync(ctx, watchOf(resource, name), &unstructured.Unstructured{}, absent,

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BackUpEtcd copies the data of etcd, which is restarted for that. restore kills the API server and etcd,
-// puts the copy back and starts them again: the resource version goes back, and all later changes are lost.
+// BackUpEtcd restarts etcd and copies its data. restore kills the API server and etcd, restores the copy and
+// starts both again. All later changes are lost, and resource versions decrease.
 func BackUpEtcd(t testing.TB) (restore func()) {
 	t.Helper()
 	p := plane(t)
@@ -33,7 +33,7 @@ func copyFolder(t testing.TB, to, from string) {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(to, 0o700); err != nil { // etcd wants nobody else to read it
+	if err := os.Chmod(to, 0o700); err != nil { // etcd requires a private folder
 		t.Fatal(err)
 	}
 }

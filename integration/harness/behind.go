@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Behind returns a configuration that reaches the API server through a reverse proxy, which speaks HTTP/1.1
-// alone, with boxes around it, the first of them outside.
+// Behind returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
+// handlers in boxes wrap the proxy, the first one outermost.
 func Behind(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	config := Config(t)
@@ -27,7 +27,7 @@ func Behind(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config
 	}
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
-		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // watches break off all the time
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // watches are interrupted often
 	}
 	for _, box := range slices.Backward(boxes) {
 		handler = box(handler)

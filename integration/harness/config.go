@@ -7,16 +7,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The contexts of the kubeconfig.
+// Contexts of the kubeconfig.
 const (
-	// AdminContext may do everything. It is the current context.
+	// AdminContext has all rights. It is the current context.
 	AdminContext = "sandbox-admin"
-	// UnprivilegedContext may discover the API and nothing else.
+	// UnprivilegedContext has only the right to discover the API.
 	UnprivilegedContext = "sandbox-unprivileged"
 )
 
-// Kubeconfig returns the path of a kubeconfig with AdminContext and UnprivilegedContext. It must not be
-// changed.
+// Kubeconfig returns the path of a kubeconfig with AdminContext and UnprivilegedContext. Tests must not
+// change the file.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	return plane(t).kubeconfig()
@@ -49,7 +49,7 @@ func configFrom(t testing.TB, path, context string) *rest.Config {
 		t.Fatal(err)
 	}
 	c.QPS = -1
-	// A server deprecation is no news in a test's output.
+	// Deprecation warnings would clutter the output of tests.
 	c.WarningHandler = rest.NoWarnings{}
 	return c
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// controlPlane is an etcd and a kube-apiserver, run by the sandbox binary. Its methods are called one at a
-// time. A restart returns when the API server is ready, with the same data at the same address.
+// controlPlane is an etcd and a kube-apiserver in a sandbox process. It is not safe for concurrent use. A
+// restart returns when the API server is ready again, with the same data and address.
 type controlPlane struct {
 	binary string
 	dir    string
@@ -22,12 +22,11 @@ type controlPlane struct {
 
 	command *exec.Cmd
 	stdin   io.Closer
-	stderr  *bytes.Buffer // only to be read after Wait
+	stderr  *bytes.Buffer // valid after Wait
 }
 
-// startControlPlane runs "sandbox exec" around a command that prints where the kubeconfig is and then waits
-// until its standard input ends. That input is a pipe from this process, so the sandbox ends with it, in
-// whatever way it ends.
+// startControlPlane runs "sandbox exec" with a command that prints the path of the kubeconfig and waits until
+// its standard input ends. The input is a pipe from this process, so the sandbox always ends with it.
 func startControlPlane(ctx context.Context, where location, dir string,
 	flags []string) (*controlPlane, error) {
 	p := &controlPlane{binary: where.sandbox, dir: filepath.Join(dir, "sandbox"), stderr: &bytes.Buffer{}}
@@ -61,10 +60,10 @@ func startControlPlane(ctx context.Context, where location, dir string,
 	return p, nil
 }
 
-// kubeconfig is a file with the contexts AdminContext (the current one) and UnprivilegedContext.
+// kubeconfig returns the path of a file with AdminContext, the current context, and UnprivilegedContext.
 func (p *controlPlane) kubeconfig() string { return p.config }
 
-// killAPIServer ends the API server at once; it stays away until restartAPIServer.
+// killAPIServer kills the API server. restartAPIServer starts it again.
 func (p *controlPlane) killAPIServer(ctx context.Context) error {
 	return p.run(ctx, "kill", "apiserver")
 }
@@ -73,18 +72,18 @@ func (p *controlPlane) restartAPIServer(ctx context.Context) error {
 	return p.run(ctx, "restart", "apiserver")
 }
 
-// killEtcd ends etcd at once; it stays away until restartEtcd.
+// killEtcd kills etcd. restartEtcd starts it again.
 func (p *controlPlane) killEtcd(ctx context.Context) error { return p.run(ctx, "kill", "etcd") }
 
 func (p *controlPlane) restartEtcd(ctx context.Context) error { return p.run(ctx, "restart", "etcd") }
 
-// etcdData is the folder with the data of etcd.
+// etcdData returns the data folder of etcd.
 func (p *controlPlane) etcdData() string { return filepath.Join(p.dir, "etcd") }
 
 // compact discards etcd's history.
 func (p *controlPlane) compact(ctx context.Context) error { return p.run(ctx, "compact") }
 
-// apiServerPID is the process of the API server, which runs.
+// apiServerPID returns the process ID of the running API server.
 func (p *controlPlane) apiServerPID(ctx context.Context) (int, error) {
 	out, err := exec.CommandContext(ctx, p.binary, "status", "--json", "--dir", p.dir).Output()
 	if err != nil {
@@ -104,7 +103,7 @@ func (p *controlPlane) stop() error {
 	return nil
 }
 
-// run has the sandbox steered by another process of its binary.
+// run sends a command to the sandbox through another process of its binary.
 func (p *controlPlane) run(ctx context.Context, args ...string) error {
 	args = append(args, "--dir", p.dir)
 	out, err := exec.CommandContext(ctx, p.binary, args...).CombinedOutput()

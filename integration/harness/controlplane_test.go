@@ -76,7 +76,7 @@ func TestControlPlane(t *testing.T) {
 		}
 		RestartAPIServer(t)
 		wantKept(t)
-		KillAPIServer(t) // and leave it to the cleanup
+		KillAPIServer(t) // the cleanup restarts it
 	})
 	t.Run("killed server is back", func(t *testing.T) { wantKept(t) })
 }
@@ -117,8 +117,7 @@ func TestCRDs(t *testing.T) {
 	})
 }
 
-// TestHiddenObjects: a definition goes although an object that a finalizer holds is left in a namespace that
-// went before.
+// TestHiddenObjects deletes a definition whose last object has a finalizer and a deleted namespace.
 func TestHiddenObjects(t *testing.T) {
 	group := Group(t)
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}

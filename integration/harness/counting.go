@@ -8,16 +8,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Request is what Requests counts by.
+// Request is the key of a counter in Requests.
 type Request struct {
-	// Verb is the HTTP method, or WATCH for a GET that watches.
+	// Verb is the HTTP method, or WATCH for a watch.
 	Verb string
-	// Path is the path of the URL, without the query.
+	// Path is the URL path without the query.
 	Path string
 }
 
-// Requests counts the requests that were sent with a configuration, answered or not. It is safe for
-// concurrent use.
+// Requests counts the requests of a client, whether or not they are answered. It is safe for concurrent use.
 type Requests struct {
 	mu struct {
 		sync.Mutex
@@ -36,21 +35,21 @@ func Counting(config *rest.Config) (*rest.Config, *Requests) {
 	return counted, requests
 }
 
-// Count returns how often a request was sent.
+// Count returns the number of requests.
 func (r *Requests) Count(verb, path string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.counts[Request{Verb: verb, Path: path}]
 }
 
-// All returns all counts.
+// All returns all counters.
 func (r *Requests) All() map[Request]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.mu.counts)
 }
 
-// Reset begins again at zero.
+// Reset sets all counters to zero.
 func (r *Requests) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +67,6 @@ type counter struct {
 	requests *Requests
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	verb := r.Method
 	if watch := r.URL.Query().Get("watch"); verb == http.MethodGet && (watch == "true" || watch == "1") {
@@ -78,5 +76,5 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
 func (c *counter) WrappedRoundTripper() http.RoundTripper { return c.next }

@@ -18,8 +18,8 @@ var crdResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// NewCRD returns the definition of a namespaced kind in group, with the one version v1 and a schema that
-// takes anything. The resource is called by the kind in lower case with an s. Change it as the test needs.
+// NewCRD returns the definition of a namespaced kind with the version v1 and a schema that accepts any field.
+// The resource is the kind in lower case plus "s". Tests can change the definition.
 func NewCRD(group, kind string) *unstructured.Unstructured {
 	singular := strings.ToLower(kind)
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -41,9 +41,8 @@ func NewCRD(group, kind string) *unstructured.Unstructured {
 	}}
 }
 
-// InstallCRDs applies definitions and waits until each is established, listable in all its served versions
-// and in discovery. When the test ends they are deleted, and with them all their objects, and it is waited
-// until they are gone.
+// InstallCRDs applies definitions and waits until they are established, listable in all served versions, and
+// in discovery. At the end of the test it deletes them with their objects and waits for the deletion.
 func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 	t.Helper()
 	c := newClients(t)
@@ -67,7 +66,7 @@ func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 	}
 }
 
-// removeCRD deletes a definition and waits until neither it nor its resources are there.
+// removeCRD deletes a definition and waits until the definition and its resources are gone.
 func removeCRD(t testing.TB, c *clients, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -96,7 +95,7 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	}
 }
 
-// awaitServed waits for what becomes true one after the other; a client may depend on any of it.
+// awaitServed waits for each step in order, because a client can depend on any of them.
 func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
 	err := awaitObject(ctx, c.dynamic.Resource(crdResource), crd.GetName(), isEstablished)
 	for _, gvr := range servedResources(crd) {
@@ -120,7 +119,8 @@ func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 	return err
 }
 
-// isEstablished reports whether a definition is, and an error if it never will be.
+// isEstablished reports whether a definition is established. It returns an error if the definition never will
+// be.
 func isEstablished(crd *unstructured.Unstructured) (bool, error) {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	established := false
@@ -136,7 +136,7 @@ func isEstablished(crd *unstructured.Unstructured) (bool, error) {
 	return established, nil
 }
 
-// servedResources returns what a definition adds to the API.
+// servedResources returns the resources that a definition adds to the API.
 func servedResources(crd *unstructured.Unstructured) []schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
@@ -153,8 +153,8 @@ func servedResources(crd *unstructured.Unstructured) []schema.GroupVersionResour
 	return served
 }
 
-// discovered reports whether both forms of discovery, the aggregated one and the document of the group
-// version, have gvr; an error if only one has.
+// discovered reports whether discovery has gvr. It returns an error if aggregated discovery and the document
+// of the group version disagree.
 func (c *clients) discovered(gvr schema.GroupVersionResource) (bool, error) {
 	aggregated := false
 	_, lists, _, err := c.discovery.GroupsAndMaybeResources()
@@ -184,7 +184,7 @@ func hasResource(list *metav1.APIResourceList, name string) bool {
 	return false
 }
 
-// clients are the admin's.
+// clients are the clients of the admin.
 type clients struct {
 	dynamic   dynamic.Interface
 	discovery *discovery.DiscoveryClient

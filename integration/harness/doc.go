@@ -1,5 +1,4 @@
-// Package harness gives integration tests a real etcd and a real kube-apiserver, one pair for each test
-// package.
+// Package harness starts a real etcd and kube-apiserver for the integration tests of a package.
 //
 // # Usage
 //
@@ -12,31 +11,31 @@
 //		...
 //	}
 //
-// The control plane starts when a test first asks for something of it, and stops when the package's tests
-// have ended: tests that need none pay for none. It also stops when the test process dies.
+// The control plane starts when a test first uses it. It stops after the last test of the package, or when
+// the test process dies.
 //
-// # Where it comes from
+// # Programs
 //
-// The sandbox binary starts it: the one that CRDCACHE_SANDBOX_BIN names, else bin/sandbox in the repository.
-// It runs the etcd and kube-apiserver beside it, or those in the folder that KUBEBUILDER_ASSETS names.
-// Without these programs a test that needs a control plane is skipped, or fails where
-// CRDCACHE_REQUIRE_SANDBOX=1 is set.
+// The sandbox binary starts the control plane. Its path is CRDCACHE_SANDBOX_BIN, by default bin/sandbox in the
+// repository. It runs the etcd and kube-apiserver in its own folder, or in KUBEBUILDER_ASSETS if that is set.
+// Without these programs, tests that need a control plane are skipped. They fail if CRDCACHE_REQUIRE_SANDBOX=1
+// is set.
 //
-// CRDCACHE_APISERVER_ARGS holds more flags of kube-apiserver, separated by spaces.
-// "feature-gates=WatchList=false" makes it a server without watch-list, as many are.
+// CRDCACHE_APISERVER_ARGS has additional flags of kube-apiserver, separated by spaces.
+// For example, "feature-gates=WatchList=false" runs a server without watch-lists.
 //
-// # Servers that differ
+// # Differences between servers
 //
-// The tests run against every supported version of Kubernetes, with and without watch-list. A test that needs
-// what not all of them have says so with [Needs], and [Has] tells one that expects something else of them.
-// Nothing else decides by the server.
+// The tests run against every supported version of Kubernetes, with and without watch-lists. A test calls
+// [Needs] if it requires a feature, and [Has] if its expectations depend on one. Tests must not detect the
+// server in any other way.
 //
 // # Isolation
 //
-// Tests of a package share the control plane. [Group] and [Namespace] give a test names of its own, and
-// [InstallCRDs] and [Apply] take away in the end what they put there. Tests that kill or restart a component
-// disturb whatever runs beside them, so they must not be parallel.
+// The tests of a package share the control plane. [Group] and [Namespace] return unique names.
+// [InstallCRDs] and [Apply] clean up at the end of the test. Tests that kill or restart a component disturb
+// other tests, so they must not be parallel.
 //
-// There are no controllers beside those in the API server: no pods, no garbage collection, and namespaces
-// go only because Namespace finalizes them itself.
+// Only the controllers in the API server run. There are no pods and no garbage collection, and Namespace
+// finalizes its namespaces itself.
 package harness

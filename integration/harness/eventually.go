@@ -10,11 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pollInterval is how often Eventually looks.
 const pollInterval = 50 * time.Millisecond
 
-// Eventually calls check until it returns nil, and fails the test with its last error when that takes longer
-// than anything should. It is for what the API offers no watch for.
+// Eventually polls until check returns nil. If that takes too long, it fails the test with the last error.
+// Use it only if the API offers no watch.
 func Eventually(t testing.TB, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -40,7 +39,6 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	}
 }
 
-// ready reports whether the API server answers.
 func ready(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -52,7 +50,7 @@ func ready(t testing.TB) bool {
 	return client.Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
-// unversioned completes a configuration for requests by path.
+// unversioned prepares a configuration for requests by path.
 func unversioned(config *rest.Config) *rest.Config {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return config

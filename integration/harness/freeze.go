@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FreezeAPIServer has the API server do nothing more, its connections stay open, until thaw is called, which
-// happens at the end of the test at the latest. It must not be restarted meanwhile.
+// FreezeAPIServer suspends the API server, whose connections stay open. thaw resumes it, at the end of the
+// test at the latest. Tests must not restart the server before that.
 func FreezeAPIServer(t testing.TB) (thaw func()) {
 	t.Helper()
 	pid := APIServerPID(t)

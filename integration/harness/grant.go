@@ -12,19 +12,19 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// GrantRead lets the user of UnprivilegedContext list and watch types, until the test ends or revoke is
-// called. The server learns of rights with a delay: each time it is waited until it knows.
+// GrantRead gives the user of UnprivilegedContext the right to list and watch types until revoke is called or
+// the test ends. Both directions wait until the server applies the change.
 func GrantRead(t testing.TB, types ...schema.GroupVersionResource) (revoke func()) {
 	t.Helper()
 	return Grant(t, []string{"list", "watch"}, types...)
 }
 
-// Grant is GrantRead for some verbs.
+// Grant works like GrantRead for other verbs.
 func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (revoke func()) {
 	t.Helper()
 	var revokes []func()
 	for _, gvr := range types {
-		t.Cleanup(func() { AwaitRights(t, gvr, "", verbs, false) }) // after Apply has removed the rights
+		t.Cleanup(func() { AwaitRights(t, gvr, "", verbs, false) }) // runs after Apply has removed the rights
 		rights := readRights(gvr, verbs)
 		Apply(t, rights...)
 		AwaitRights(t, gvr, "", verbs, true)
@@ -48,8 +48,8 @@ func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (
 	}
 }
 
-// AwaitRights waits until the server gives verbs to the user of UnprivilegedContext, in a namespace or in all
-// (""), or no longer does.
+// AwaitRights waits until the user of UnprivilegedContext has, or no longer has, the verbs in a namespace. An
+// empty namespace means all.
 func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string,
 	verbs []string, given bool) {
 	t.Helper()
@@ -86,7 +86,7 @@ func rbacResource(kind string) schema.GroupVersionResource {
 		Resource: strings.ToLower(kind) + "s"}
 }
 
-// readRights are a role and its binding to the unprivileged user.
+// readRights returns a role and its binding to the unprivileged user.
 func readRights(gvr schema.GroupVersionResource, verbs []string) []*unstructured.Unstructured {
 	const group = "rbac.authorization.k8s.io"
 	name := "may-" + strings.Join(verbs, "-") + "-" + gvr.GroupResource().String()

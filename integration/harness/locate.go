@@ -7,26 +7,25 @@ import (
 	"path/filepath"
 )
 
-// Environment variables that say where programs are, whether tests may be skipped without them, and how the
-// API server is run.
+// Environment variables of the tests.
 const (
 	envSandbox = "CRDCACHE_SANDBOX_BIN"
 	envAssets  = "KUBEBUILDER_ASSETS"
 	envRequire = "CRDCACHE_REQUIRE_SANDBOX"
 	envKubectl = "CRDCACHE_KUBECTL_BIN"
-	// envAPIServerArgs are more flags of kube-apiserver, separated by spaces, each as "name=value" with or
-	// without dashes in front.
+	// envAPIServerArgs has flags of kube-apiserver, separated by spaces, as "name=value" with or without
+	// dashes.
 	envAPIServerArgs = "CRDCACHE_APISERVER_ARGS"
 )
 
-// location is what a control plane is started with.
+// location has the programs and flags of a control plane.
 type location struct {
-	sandbox  string // the sandbox binary
-	binaries string // the folder of etcd and kube-apiserver; empty: that of the sandbox binary
+	sandbox  string // path of the sandbox binary
+	binaries string // folder of etcd and kube-apiserver, by default the folder of sandbox
 }
 
-// locate finds the programs of the control plane. A variable that names a missing program is an error even if
-// there is another one: the tests must not run against another server than the caller asked for.
+// locate finds the programs of the control plane. If a variable names a missing program, it returns an error:
+// the tests must not use another server than the caller's.
 func locate(getenv func(string) string, isProgram func(string) bool, root string) (location, error) {
 	where := location{sandbox: getenv(envSandbox), binaries: getenv(envAssets)}
 	if where.sandbox == "" {
@@ -49,7 +48,6 @@ func locate(getenv func(string) string, isProgram func(string) bool, root string
 	return where, nil
 }
 
-// locateKubectl decides which kubectl to run.
 func locateKubectl(getenv func(string) string, isProgram func(string) bool, root string) (string, error) {
 	if path := getenv(envKubectl); path != "" {
 		if !isProgram(path) {
@@ -69,17 +67,16 @@ func locateKubectl(getenv func(string) string, isProgram func(string) bool, root
 	return "", fmt.Errorf("no kubectl: there is no %s; run 'make sandbox' to build it", candidates[0])
 }
 
-// mustHave reports whether a missing program fails tests instead of skipping them.
+// mustHave reports whether missing programs fail the tests instead of skipping them.
 func mustHave(getenv func(string) string) bool { return getenv(envRequire) == "1" }
 
-// isProgram reports whether path is a file that may be executed.
+// isProgram reports whether path is an executable file.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// moduleRoot returns the folder of the repository: the one that holds the folder of this module. Tests run
-// in the folder of their package.
+// moduleRoot returns the folder of the repository. Tests run in the folder of their package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -14,7 +14,7 @@ func TestLocate(t *testing.T) {
 		env      map[string]string
 		programs []string
 		want     location
-		wantErr  string // a part of the message; it has to say how to get one
+		wantErr  string // part of the message; it must name the remedy
 	}{
 		{name: "the repository's", programs: []string{"/repo/bin/sandbox"},
 			want: location{sandbox: "/repo/bin/sandbox"}},

@@ -12,16 +12,15 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
-// patience is how long anything may take before a test gives up: far more than anything needs, so that a
-// busy machine fails no test.
+// patience limits every wait. It is long, so that a busy machine fails no test.
 const patience = 90 * time.Second
 
-// Main runs the tests of a package and exits. It fails a run that leaves goroutines of the library or of a
-// reflector behind. What has to be there before the control plane starts is prepared in a folder that goes
-// with the run. Call Main from TestMain and from nowhere else.
+// Main runs the tests of a package and exits. It fails if the tests leave goroutines of the library or of a
+// reflector behind. The prepare functions run before the control plane starts, with a folder that is removed
+// at the end. Only TestMain may call Main.
 func Main(m *testing.M, prepare ...func(folder string) error) { os.Exit(run(m, prepare)) }
 
-// run exists so that deferred calls happen before the process exits.
+// run is a separate function so that deferred calls run before the process exits.
 func run(m *testing.M, prepare []func(folder string) error) int {
 	dir, err := os.MkdirTemp("", "crdcache-integration-")
 	if err != nil {
@@ -44,18 +43,17 @@ func run(m *testing.M, prepare []func(folder string) error) int {
 	return code
 }
 
-// shared is what the tests of this process have in common; Main makes it.
+// shared is the state that all tests of this process use. Main creates it.
 var shared *suite
 
-// suite is made once per test process.
 type suite struct {
 	dir string
 
 	plane struct {
 		once sync.Once
 		*controlPlane
-		unavailable error // there are no binaries
-		err         error // there are, and they did not start
+		unavailable error // set if there are no binaries
+		err         error // set if the start failed
 	}
 	server struct {
 		once sync.Once
@@ -72,7 +70,6 @@ type program struct {
 	err  error
 }
 
-// current returns the suite.
 func current(t testing.TB) *suite {
 	t.Helper()
 	if shared == nil {
@@ -81,8 +78,8 @@ func current(t testing.TB) *suite {
 	return shared
 }
 
-// plane returns the running control plane, which the first call starts. Without binaries it skips or fails
-// the test.
+// plane returns the running control plane. The first call starts it. Without binaries it skips or fails the
+// test.
 func plane(t testing.TB) *controlPlane {
 	t.Helper()
 	s := current(t)
@@ -102,7 +99,7 @@ func plane(t testing.TB) *controlPlane {
 	return p.controlPlane
 }
 
-// start starts a control plane with its files in a folder.
+// start starts a control plane that stores its files in dir.
 func start(dir string) (p *controlPlane, unavailable, err error) {
 	root, err := moduleRoot()
 	if err != nil {

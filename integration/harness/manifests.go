@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns the objects in files and, recursively, in folders, of which .yaml, .yml and .json files
-// count. It fails the test for anything that is not an object.
+// Read returns the objects in files and folders. Folders are read recursively; only .yaml, .yml and .json
+// files count. Read fails the test if a document is not an object.
 func Read(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := read(paths)
@@ -72,7 +72,7 @@ func readFile(file string) ([]*unstructured.Unstructured, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: document %d: %w", file, number, err)
 		case len(object.Object) == 0:
-			continue // between two separators
+			continue // an empty document
 		case object.GetKind() == "" || object.GetName() == "":
 			return nil, fmt.Errorf("%s: document %d has no kind or no name", file, number)
 		}
@@ -80,7 +80,7 @@ func readFile(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// parse keeps integers as int64: the largest ones would not survive as float64.
+// parse decodes integers as int64, because float64 cannot represent large ones.
 func parse(document []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	// Keep the modules in go.mod. They are imported for their folders of definitions alone.
+	// Keep the modules in go.mod. Tests only need their folders with definitions.
 	_ "github.com/cert-manager/cert-manager/pkg/apis/certmanager"
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 )
 
-// CertManagerCRDs returns the folder of cert-manager's definitions, for Read and InstallCRDs.
+// CertManagerCRDs returns the folder of cert-manager's definitions.
 func CertManagerCRDs(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(ModuleFolder(t, "github.com/cert-manager/cert-manager"), "deploy", "crds")
@@ -24,8 +24,8 @@ func PrometheusOperatorCRDs(t testing.TB) string {
 		"prometheus-operator-crd")
 }
 
-// ModuleFolder returns the folder of a module, which the go command tells. The module is in the module cache
-// once this package has been built; "go mod download" brings it there too.
+// ModuleFolder asks the go command for the folder of a module in the module cache. The build of this package
+// or "go mod download" puts it there.
 func ModuleFolder(t testing.TB, module string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()

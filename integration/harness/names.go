@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// names counts what has been given out, so that no two tests get the same name, nor the runs of one test
-// under -count.
+// names makes names unique among tests and among the runs of -count.
 var names atomic.Int64
 
-// Group returns an API group that no other test has.
+// Group returns an API group for one test.
 func Group(t testing.TB) string {
 	t.Helper()
 	return uniqueName(t.Name()) + ".crdcache.test"
 }
 
-// uniqueName makes a DNS label of a test's name that nobody else has.
+// uniqueName returns a unique DNS label that contains the name of the test.
 func uniqueName(test string) string {
 	const longest = 40
 	label := strings.Map(func(r rune) rune {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Kubectl runs kubectl as the admin, fails the test if that fails, and returns its stdout. Nothing is kept
-// of discovery from one call to the next.
+// Kubectl runs kubectl as the admin and returns its stdout. It fails the test if kubectl fails. Calls share
+// no discovery cache.
 func Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -28,7 +28,7 @@ func Kubectl(t testing.TB, args ...string) string {
 	return stdout.String()
 }
 
-// KubectlPath returns the path of kubectl, for tests that run it in the background.
+// KubectlPath returns the path of kubectl.
 func KubectlPath(t testing.TB) string {
 	t.Helper()
 	root, err := moduleRoot()
@@ -45,7 +45,7 @@ func KubectlPath(t testing.TB) string {
 	return kubectl
 }
 
-// Crdcache returns the path of the crdcache binary, which the first call builds.
+// Crdcache returns the path of the crdcache binary. The first call builds it.
 func Crdcache(t testing.TB) string {
 	t.Helper()
 	s := current(t)
@@ -56,8 +56,8 @@ func Crdcache(t testing.TB) string {
 	return s.cli.path
 }
 
-// Crdcached returns the path of the crdcached binary: the one that CRDCACHE_CRDCACHED_BIN names, or one that
-// the first call builds, which takes minutes where nothing of it is in the build cache.
+// Crdcached returns the path of the crdcached binary, which is CRDCACHE_CRDCACHED_BIN if that is set.
+// Otherwise the first call builds it, which takes minutes without a build cache.
 func Crdcached(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("CRDCACHE_CRDCACHED_BIN"); path != "" {
@@ -74,7 +74,6 @@ func Crdcached(t testing.TB) string {
 	return s.crdcached.path
 }
 
-// buildProgram builds a command of the module in a folder of the repository.
 func buildProgram(dir, module, name string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestKubebuilderAssets names programs that fail, and wants their failure.
+// TestKubebuilderAssets uses programs that fail, and expects their error.
 func TestKubebuilderAssets(t *testing.T) {
 	plane(t) // skips without a sandbox
 	assets := t.TempDir()
@@ -53,7 +53,8 @@ func TestWithoutControlPlane(t *testing.T) {
 	})
 }
 
-// TestSandboxEndsWithTestProcess kills a process that has a control plane, and waits until that is gone.
+// TestSandboxEndsWithTestProcess kills a process with a control plane and waits for the end of the control
+// plane.
 func TestSandboxEndsWithTestProcess(t *testing.T) {
 	if os.Getenv(envSuicide) != "" {
 		fmt.Printf("server=%s\n", Config(t).Host)
@@ -77,10 +78,10 @@ func TestSandboxEndsWithTestProcess(t *testing.T) {
 	})
 }
 
-// envSuicide makes TestSandboxEndsWithTestProcess the process that is killed.
+// envSuicide marks the process that TestSandboxEndsWithTestProcess kills.
 const envSuicide = "CRDCACHE_HARNESS_SUICIDE"
 
-// runAlone runs one test of this package in a new process with more environment variables.
+// runAlone runs one test of this package in a new process with additional environment variables.
 func runAlone(t *testing.T, test string, env ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)

@@ -13,40 +13,40 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Feature is something that not every supported API server has.
+// Feature is a capability that not every supported API server has.
 type Feature struct {
 	name string
 	has  func(server) bool
 }
 
-// What tests need, or ask for.
+// Features that tests need or query.
 var (
-	// WatchList is that a watch can begin with the objects there are: on by default since 1.34.
+	// WatchList means that a watch can begin with the existing objects. It is the default since 1.34.
 	WatchList = Feature{name: "watch-list", has: func(s server) bool { return s.watchList }}
-	// SelectableFields is that definitions name fields for field selectors.
+	// SelectableFields means that definitions can declare fields for field selectors.
 	SelectableFields = since("1.31", "selectableFields of custom resources")
-	// UnreadyAnswers is that requests are answered while the watch cache of a type is not ready, as that of a
-	// version is whose conversion fails. Before, they wait.
+	// UnreadyAnswers means that the server answers requests while a watch cache is not ready, for example
+	// after a failed conversion. Earlier versions block these requests.
 	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
-	// Wording is that errors are put into the words, and carry the codes, that readapi repeats.
+	// Wording means that errors have the text and codes that readapi uses.
 	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
-	// Shards is the feature gate by which lists and watches are of a shard.
+	// Shards is the feature gate for lists and watches of a shard.
 	Shards = since("1.36", "lists of a shard")
-	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it
-	// cuts.
+	// Padding means that kubectl, which has the version of the server, pads columns to the full width of a
+	// truncated cell.
 	Padding = since("1.37", "kubectl that pads as since 1.37")
 )
 
-// since is what came with a minor version of Kubernetes.
+// since returns the feature that a minor version of Kubernetes introduced.
 func since(minor, name string) Feature {
 	return Feature{name: name,
 		has: func(s server) bool { return s.version.AtLeast(version.MustParse(minor)) }}
 }
 
-// Since is whatever came with a minor version of Kubernetes, such as "1.32".
+// Since returns the feature of all servers from a minor version on, such as "1.32".
 func Since(minor string) Feature { return since(minor, "Kubernetes "+minor) }
 
-// Needs skips a test on a server without all of these features, and says which it lacks.
+// Needs skips the test and names the missing features if the server lacks one of them.
 func Needs(t testing.TB, features ...Feature) {
 	t.Helper()
 	var missing []string
@@ -60,7 +60,7 @@ func Needs(t testing.TB, features ...Feature) {
 	}
 }
 
-// Has reports whether the API server has a feature, for tests that expect something else without.
+// Has reports whether the API server has a feature.
 func Has(t testing.TB, feature Feature) bool {
 	t.Helper()
 	config, s := Config(t), &current(t).server
@@ -71,8 +71,8 @@ func Has(t testing.TB, feature Feature) bool {
 	return feature.has(s.server)
 }
 
-// FirstWatches is how many watches an informer sends until it is synced and follows: without watch-list, one
-// that is refused comes before the list.
+// FirstWatches returns the number of watches that an informer sends until it is synced. Without watch-lists,
+// a refused one precedes the list.
 func FirstWatches(t testing.TB) int {
 	t.Helper()
 	if Has(t, WatchList) {
@@ -81,13 +81,13 @@ func FirstWatches(t testing.TB) int {
 	return 2
 }
 
-// server is what is known of an API server.
+// server has the known properties of an API server.
 type server struct {
 	version   *version.Version
 	watchList bool
 }
 
-// inspect asks an API server what it is, and sends it the shortest of watch-lists, which one without refuses.
+// inspect queries the version of an API server, and sends a minimal watch-list to see whether it is refused.
 func inspect(ctx context.Context, config *rest.Config) (server, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFeatures compares what is found out with what the API server was told.
+// TestFeatures compares the detected features with the flags of the API server.
 func TestFeatures(t *testing.T) {
 	if !Has(t, Since("1.30")) {
 		t.Error("the API server is older than any that is supported")
@@ -22,8 +22,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestWithoutWatchList runs TestFeatures on an API server without watch-list, and wants a test that needs it
-// to be skipped with the reason.
+// TestWithoutWatchList runs TestFeatures on an API server without watch-lists. A test that needs them must be
+// skipped with the reason.
 func TestWithoutWatchList(t *testing.T) {
 	plane(t) // skips without binaries
 	gate := envAPIServerArgs + "=feature-gates=WatchList=false"

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// KillAPIServer ends the API server with SIGKILL: connections break, and new ones are refused until
-// RestartAPIServer, which happens at the end of the test at the latest.
+// KillAPIServer kills the API server. Connections break, and new ones are refused until RestartAPIServer is
+// called. The end of the test restarts it too.
 func KillAPIServer(t testing.TB) {
 	t.Helper()
 	p := plane(t)
@@ -19,39 +19,38 @@ func KillAPIServer(t testing.TB) {
 	})
 }
 
-// RestartAPIServer ends the API server, if it runs, starts it at the same address and returns when it is
-// ready. Its watch caches are empty then.
+// RestartAPIServer restarts the API server at the same address, with empty watch caches, and returns when it
+// is ready.
 func RestartAPIServer(t testing.TB) {
 	t.Helper()
 	steer(t, plane(t).restartAPIServer)
 }
 
-// KillEtcd ends etcd with SIGKILL. RestartEtcd has to follow; it brings the data back.
+// KillEtcd kills etcd. The test must call RestartEtcd, which restores the data.
 func KillEtcd(t testing.TB) {
 	t.Helper()
 	steer(t, plane(t).killEtcd)
 }
 
-// RestartEtcd restarts etcd with its data, and returns when it and the API server, if that runs, are ready.
+// RestartEtcd restarts etcd with its data. It returns when etcd and the API server, if it runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()
 	steer(t, plane(t).restartEtcd)
 }
 
-// RestartAPIServerWithin is RestartAPIServer where so much else happens that it may take as long as that for
-// the server to be ready.
+// RestartAPIServerWithin is RestartAPIServer with a longer deadline, for busy servers.
 func RestartAPIServerWithin(t testing.TB, patience time.Duration) {
 	t.Helper()
 	within(t, patience, plane(t).restartAPIServer)
 }
 
-// RestartEtcdWithin is RestartEtcd in the same way.
+// RestartEtcdWithin is RestartEtcd with a longer deadline.
 func RestartEtcdWithin(t testing.TB, patience time.Duration) {
 	t.Helper()
 	within(t, patience, plane(t).restartEtcd)
 }
 
-// within does not mind that f loses its patience, as long as the API server is ready in the end.
+// within ignores a timeout of f if the API server is ready in the end.
 func within(t testing.TB, patience time.Duration, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -69,14 +68,14 @@ func within(t testing.TB, patience time.Duration, f func(context.Context) error)
 	}
 }
 
-// Compact discards etcd's history, so that lists at old resource versions and old continue tokens expire.
-// Watches expire only when the API server has been restarted too, because its watch caches know more.
+// Compact discards the history of etcd. Lists at old resource versions and old continue tokens then expire.
+// Watches expire only after a restart of the API server, because its watch caches keep more history.
 func Compact(t testing.TB) {
 	t.Helper()
 	steer(t, plane(t).compact)
 }
 
-// steer has its own deadline: in a cleanup the test's context has ended already.
+// The deadline does not derive from the test's context, which has ended when cleanups run.
 func steer(t testing.TB, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -11,20 +11,20 @@ import (
 	"testing"
 )
 
-// TLSServer is an HTTPS server on loopback that the API server talks to: a webhook, or an aggregated API.
+// TLSServer is an HTTPS server on loopback for the API server: a webhook or an aggregated API.
 type TLSServer struct {
-	// Port is the one it listens on, also after Restart.
+	// Port stays the same after Restart.
 	Port int
-	// URL is its address for a webhook's client configuration.
+	// URL is the address for a webhook's client configuration.
 	URL string
-	// CA is the certificate to trust, in PEM.
+	// CA is the trusted certificate in PEM.
 	CA []byte
 
 	handler http.Handler
 	server  *httptest.Server
 }
 
-// NewTLSServer starts a server, which ends with the test.
+// NewTLSServer starts a server that ends with the test.
 func NewTLSServer(t testing.TB, handler http.Handler) *TLSServer {
 	t.Helper()
 	s := &TLSServer{handler: handler}
@@ -36,16 +36,16 @@ func NewTLSServer(t testing.TB, handler http.Handler) *TLSServer {
 	return s
 }
 
-// Stop breaks all connections and refuses new ones until Restart.
+// Stop closes all connections and refuses new ones until Restart is called.
 func (s *TLSServer) Stop() {
 	s.server.CloseClientConnections()
 	s.server.Close()
 }
 
-// BreakConnections breaks all connections. New ones are accepted.
+// BreakConnections closes all connections. The server accepts new ones.
 func (s *TLSServer) BreakConnections() { s.server.CloseClientConnections() }
 
-// Restart listens at the same address again, after Stop.
+// Restart listens on the same port again after Stop.
 func (s *TLSServer) Restart(t testing.TB) {
 	t.Helper()
 	s.listen(t, s.server.Listener.Addr().String())
@@ -60,7 +60,7 @@ func (s *TLSServer) listen(t testing.TB, address string) {
 	s.server = httptest.NewUnstartedServer(s.handler)
 	_ = s.server.Listener.Close()
 	s.server.Listener = listener
-	s.server.Config.ErrorLog = log.New(io.Discard, "", 0) // the API server breaks connections off as it likes
+	s.server.Config.ErrorLog = log.New(io.Discard, "", 0) // the API server closes connections at any time
 	s.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	s.server.StartTLS()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// RunTracker returns a tracker that follows types until the end of the test. What is cleaned up for who
-// called it is so before.
+// RunTracker returns a tracker that runs until the end of the test. Later cleanups of the caller run before
+// it stops.
 func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
@@ -19,7 +19,7 @@ func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- tracker.Run(ctx) }() // ended by cancel
+	go func() { done <- tracker.Run(ctx) }() // ends when cancel is called
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

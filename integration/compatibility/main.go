@@ -37,7 +37,7 @@ func run(server, path string, in io.Reader, out io.Writer) error {
 	return document.WriteSection(path, server, section(results))
 }
 
-// progress reports each package that ends.
+// progress reports finished packages.
 type progress struct{ out io.Writer }
 
 // Event implements testjson.EventHandler.

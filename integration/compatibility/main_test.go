@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 Not run, because it needs wings, which this server lacks: 1 tests of ` + "`a`" + `.
 <!-- end Server 1 -->
 `
-	for range 2 { // the second time over what the first has written
+	for range 2 { // the second run replaces the section of the first
 		if err := run("Server 1", document, strings.NewReader(passed), io.Discard); err != nil {
 			t.Fatal(err)
 		}

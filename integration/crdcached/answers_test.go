@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// byDesign is where crdcached answers an administrator otherwise than the API server. For others 403 comes
-// before all of it, in the words of the API server: see testAnswers.
+// byDesign lists where crdcached answers an administrator differently from the API server. Other users get
+// 403 first, with the text of the API server: see testAnswers.
 var byDesign = []answers.Difference{
 	answers.FutureWatches,
 	{
@@ -46,8 +46,7 @@ var byDesign = []answers.Difference{
 	},
 }
 
-// TestAnswers: whatever is asked, an administrator is answered as by the API server, but for what byDesign
-// has.
+// TestAnswers compares the answers of crdcached and the API server to an administrator, except byDesign.
 func TestAnswers(t *testing.T) {
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
@@ -65,7 +64,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// ask sends one request, with headers as names and values in turn.
+// ask sends one request. header alternates names and values.
 func ask(t *testing.T, config *rest.Config, method, path string, header ...string) answers.Answer {
 	t.Helper()
 	all := http.Header{}

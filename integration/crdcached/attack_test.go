@@ -27,35 +27,32 @@ import (
 
 var (
 	attackWatches = flag.Int("attack-watches", 300, "how many watches TestAttacks opens, of which half stall")
-	// attackMemory is what crdcached may take more for that. A watch that stalls holds what it was last
-	// written.
+	// attackMemory limits the growth of crdcached's memory. A stalled watch holds its unsent events.
 	attackMemory = flag.Int("attack-memory", 256,
 		"how many MiB more crdcached may take for all attacks together")
 )
 
-// victimConfig gives watches a short life, and those that do not read a shorter one.
+// victimConfig limits the lifetime of watches, and limits it further if the client does not read.
 const victimConfig = `
 types: ["*.example.com"]
 watches: {min: 5s, max: 6s, writeTimeout: 2s}
 limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 600, connectionsPerAddress: 300, bytesPerSecond: 64Mi, burstBytes: 256Mi}
 `
 
-// rules let somebody read widgets.
+// mayRead allows a user to read widgets.
 var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
 	Verbs: []string{"get", "list", "watch"}}
 
-// victim is a crdcached that is attacked, with the rights that its manifests give, and who may read what
-// there.
+// victim is the attacked crdcached with the rights from its manifests, and its users.
 type victim struct {
 	*testing.T
 	*running.Server
 	gvr schema.GroupVersionResource
-	// open is a namespace that the guest may read, closed is another one. The object in that has a value
-	// nobody else has.
+	// open is a namespace that the guest may read. closed is another one, whose object has a unique value.
 	open, closed string
 	guest        *running.User
 	guestConfig  *rest.Config
-	reader       *rest.Config // who may read all
+	reader       *rest.Config // may read all namespaces
 }
 
 const secretValue = "value-of-the-closed-namespace"
@@ -84,13 +81,13 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// path of the widgets of a namespace.
+// path returns the path of the widgets of a namespace.
 func (v *victim) path(namespace string) string {
 	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 }
 
-// TestAttacks does to crdcached what somebody might who is up to no good. All of it is refused or bounded,
-// and somebody who follows a type meanwhile misses nothing.
+// TestAttacks attacks crdcached in many ways. Each attack must be refused or bounded, and a bystander with a
+// watch must not miss an event.
 func TestAttacks(t *testing.T) {
 	v := newVictim(t)
 	bystander := followBystander(v)
@@ -111,13 +108,13 @@ func TestAttacks(t *testing.T) {
 	bystander.check(v)
 }
 
-// answer is what was answered to a GET.
+// answer is the answer to a GET.
 type answer struct {
 	code int
 	text string
 }
 
-// get sends a GET for a path as it is, whatever it is.
+// get sends a GET for a path without cleaning the path.
 func (v *victim) get(t *testing.T, config *rest.Config, path string, header http.Header) (answer, error) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
@@ -145,7 +142,7 @@ func (v *victim) get(t *testing.T, config *rest.Config, path string, header http
 	return answer{got.StatusCode, string(text)}, err
 }
 
-// wants sends a GET, and wants an answer with a code, without anything of the closed namespace.
+// wants expects one of the codes, and nothing from the closed namespace in the answer.
 func (v *victim) wants(t *testing.T, config *rest.Config, path string, header http.Header, codes ...int) {
 	t.Helper()
 	got, err := v.get(t, config, path, header)
@@ -161,7 +158,7 @@ func (v *victim) wants(t *testing.T, config *rest.Config, path string, header ht
 	}
 }
 
-// strangers have no token, or one that is good for nothing.
+// strangers have no token or an invalid one.
 func (v *victim) strangers(t *testing.T) {
 	nobody := rest.AnonymousClientConfig(v.reader)
 	as := func(token string) *rest.Config {
@@ -188,12 +185,12 @@ func (v *victim) strangers(t *testing.T) {
 		"/metrics", "/readyz/types"} {
 		v.wants(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
 	}
-	// Who a header says somebody is counts from a front proxy alone.
+	// Only a front proxy may set identity headers.
 	v.wants(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
 		"X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
 }
 
-// guests ask for more than the namespace that they may read.
+// guests request more than the namespace that they may read.
 func (v *victim) guests(t *testing.T) {
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	all := "/apis/example.com/v1/widgets"
@@ -228,7 +225,7 @@ func (v *victim) guests(t *testing.T) {
 	}
 }
 
-// paths are written so that one who checks them might read something else than one who serves them.
+// paths are written so that authorization and serving might interpret them differently.
 func (v *victim) paths(t *testing.T) {
 	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
@@ -258,12 +255,12 @@ func (v *victim) paths(t *testing.T) {
 	}
 }
 
-// longRequests are longer than anything of use.
+// longRequests exceed all useful lengths.
 func (v *victim) longRequests(t *testing.T) {
 	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge,
 		http.StatusBadRequest}
 	long := strings.Repeat("a", 1<<20)
-	// By HTTP/2, clients of Go keep to the limit that the server tells them.
+	// With HTTP/2, Go's client respects the limit that the server announces.
 	config := rest.CopyConfig(v.guestConfig)
 	config.NextProtos = []string{"http/1.1"}
 	for name, path := range map[string]string{
@@ -276,7 +273,7 @@ func (v *victim) longRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got, err := v.get(t, config, path, nil); err == nil && !slices.Contains(tooLong, got.code) {
 				t.Errorf("answered with %d: %.200s", got.code, got.text)
-			} // or the connection is closed while the request is being sent
+			} // the server may also close the connection during the request
 		})
 	}
 	t.Run("headers", func(t *testing.T) {
@@ -287,7 +284,8 @@ func (v *victim) longRequests(t *testing.T) {
 	})
 	t.Run("HTTP/2", func(t *testing.T) {
 		r := v.dial(t, 1<<16)
-		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long) // it may be cut off
+		// the answer can be incomplete
+		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long)
 		harness.Eventually(t, func(context.Context) error {
 			if r.over.Load() < 1 {
 				return errors.New("the stream goes on")
@@ -295,13 +293,13 @@ func (v *victim) longRequests(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("many terms", func(t *testing.T) { // as long as it may be, which costs little
+	t.Run("many terms", func(t *testing.T) { // the longest allowed request, which is cheap
 		terms := url.QueryEscape(strings.TrimSuffix(strings.Repeat("a!=b,", 1<<13), ","))
 		v.wants(t, v.guestConfig, v.path(v.open)+"?labelSelector="+terms, nil, http.StatusOK)
 	})
 }
 
-// lostRights are taken away during a watch, which ends, and is not opened again.
+// lostRights revokes a right during a watch. The watch must end, and a new one must be refused.
 func (v *victim) lostRights(t *testing.T) {
 	user := running.NewUser(t, "former")
 	revoke := user.Grant(t, v.open, mayRead)
@@ -316,7 +314,7 @@ func (v *victim) lostRights(t *testing.T) {
 	}
 	defer w.Stop()
 	revoke()
-	for range w.ResultChan() { // until it is cut, which is after 6 s at the latest
+	for range w.ResultChan() { // the server ends the watch after at most 6 s
 	}
 	harness.Eventually(t, func(context.Context) error {
 		got, err := v.get(t, config, v.path(v.open)+"?watch=true", nil)
@@ -327,7 +325,7 @@ func (v *victim) lostRights(t *testing.T) {
 	})
 }
 
-// memoryOf is the memory that a process has, in bytes.
+// memoryOf returns the memory of a process in bytes.
 func memoryOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -341,7 +339,7 @@ func memoryOf(t *testing.T, pid int) int {
 	return size << 10
 }
 
-// request sends a GET to the cluster, and returns what it answers.
+// request sends a GET to the cluster and returns the answer.
 func request(t *testing.T, config *rest.Config, path string) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)

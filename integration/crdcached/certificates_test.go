@@ -28,13 +28,13 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// authority signs the certificates of users.
+// authority signs client certificates.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// newAuthority makes one that the API server will believe, and writes it to a folder.
+// newAuthority creates an authority that the API server trusts, and writes it to a folder.
 func newAuthority(folder, name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -52,7 +52,7 @@ func encode(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }
 
-// user returns a configuration for the API server as somebody with a certificate, which ends at a time.
+// user returns a configuration with a client certificate that is valid until end.
 func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,7 +77,7 @@ func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config 
 	return config
 }
 
-// TestClientCertificates: users are known by the certificates that the API server knows them by.
+// TestClientCertificates checks that crdcached accepts the client certificates that the API server accepts.
 func TestClientCertificates(t *testing.T) {
 	admin, err := kubernetes.NewForConfig(harness.Config(t))
 	if err != nil {
@@ -106,13 +106,13 @@ func TestClientCertificates(t *testing.T) {
 	}
 	hour := time.Now().Add(time.Hour)
 	known := believed.user(t, name, hour)
-	harness.Eventually(t, func(context.Context) error { // rights are known with a delay
+	harness.Eventually(t, func(context.Context) error { // new rights take effect with a delay
 		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("with a certificate: %d", got.Code)
 		}
 		return nil
 	})
-	// authorities are read while it runs, and count for connections made after that
+	// crdcached reloads the authorities; they apply to new connections
 	harness.Eventually(t, func(context.Context) error {
 		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet,
 			"/api/v1/namespaces"); got.Code != http.StatusOK {

@@ -27,8 +27,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// TestInformers has client-go's informers follow a built-in type and a custom one, in all the ways there are,
-// and sees that it is the cache that they follow.
+// TestInformers follows a built-in and a custom type with each kind of client-go informer, and checks that
+// the cache serves them.
 func TestInformers(t *testing.T) {
 	widgets := installWidgets(t)
 	namespace := harness.Namespace(t)
@@ -135,7 +135,7 @@ func followMetadata(t *testing.T, config *rest.Config,
 	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-// servedBy counts who has answered requests.
+// servedBy counts requests by the component that answered them.
 type servedBy struct {
 	sync.Mutex
 	by map[string]int
@@ -154,7 +154,7 @@ func (a *servedBy) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// check wants an informer to have been served by a watch-list of the cache, and by nothing else.
+// check expects one watch-list from the cache and no other request.
 func (a *servedBy) check(t *testing.T) {
 	t.Helper()
 	a.Lock()
@@ -169,7 +169,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// installWidgets installs a type of the test's own.
+// installWidgets installs a type for this test.
 func installWidgets(t *testing.T) schema.GroupVersionResource {
 	t.Helper()
 	group := harness.Group(t)
@@ -177,7 +177,7 @@ func installWidgets(t *testing.T) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 }
 
-// admin writes to the cluster.
+// admin returns a client with all rights.
 func admin(t *testing.T) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(harness.Config(t))
@@ -187,7 +187,7 @@ func admin(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// object is a new object of a type, with a value as label.
+// object returns a new object with a label value.
 func object(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap",

@@ -12,14 +12,14 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// daemon is a crdcached that stays at its address.
+// daemon is a crdcached with a fixed address.
 type daemon struct {
 	*testing.T
 	kubeconfig, keeps, port string
 	server                  *running.Server
 }
 
-// startDaemon starts a crdcached that keeps types, and returns when they are served.
+// startDaemon starts a crdcached and returns when it serves the types.
 func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
 	d := newDaemon(t, gvrs...)
@@ -27,7 +27,7 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	return d
 }
 
-// newDaemon returns a crdcached that has not started.
+// newDaemon returns a daemon before its start.
 func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
 	d := &daemon{T: t, kubeconfig: running.Kubeconfig(t), keeps: "types:\n"}
@@ -51,7 +51,7 @@ func (d *daemon) restart() {
 // kill implements server.
 func (d *daemon) kill() { d.server.Kill() }
 
-// config implements server. It is good for each of the certificates that the daemon makes when it starts.
+// config implements server. It trusts all certificates that the daemon creates at its starts.
 func (d *daemon) config() *rest.Config {
 	config := d.server.As(harness.Config(d))
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true}

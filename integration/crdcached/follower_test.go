@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// follower is a handler of an informer of client-go, which notes what it is told.
+// follower is an event handler of a client-go informer that records its events.
 type follower struct {
 	name string
 	mu   struct {
@@ -28,7 +28,7 @@ type follower struct {
 	}
 }
 
-// followAll has informers follow a type: at the server that is killed, and at both in turn.
+// followAll starts informers: some use only the victim, and some alternate between both servers.
 func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*follower {
 	t.Helper()
 	var all []*follower
@@ -55,7 +55,7 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other serv
 	return all
 }
 
-// between is a configuration whose requests go to one server and to the other in turn.
+// between returns a configuration that alternates between two servers.
 func between(t *testing.T, config, others *rest.Config) *rest.Config {
 	t.Helper()
 	next, err := rest.TransportFor(others)
@@ -74,7 +74,7 @@ func between(t *testing.T, config, others *rest.Config) *rest.Config {
 			}
 			r = r.Clone(r.Context())
 			r.URL.Scheme, r.URL.Host, r.Host = address.Scheme, address.Host, ""
-			r.Header.Del("Authorization") // it is that of the first
+			r.Header.Del("Authorization") // the header is for the first server
 			return next.RoundTrip(r)
 		})
 	})
@@ -100,8 +100,7 @@ func (f *follower) note(verb string, o metav1.Object) {
 	defer f.mu.Unlock()
 	key, now := keyOf(o), stateOf(o)
 	had, there := f.mu.state[key]
-	// After a list an informer may tell an object that took the place of another as an update; what it never
-	// may is to go back.
+	// After a list, an informer may report a replaced object as an update. Versions must never decrease.
 	if there == (verb == "add") || now.version < had.version {
 		f.mu.nonsense = append(f.mu.nonsense, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
 			key, now, had))
@@ -120,7 +119,7 @@ func (f *follower) agrees(w *writer) error {
 	return w.diff(f.name, maps.Clone(f.mu.state))
 }
 
-// check fails the test for what makes no sense, and for what was never written.
+// check fails the test if events contradict each other or were never written.
 func (f *follower) check(t *testing.T, w *writer) {
 	t.Helper()
 	f.mu.Lock()

@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestGracefulRestart: client-go's informers, and a client in the middle of a list, continue after a graceful
-// restart of crdcached. No informer lists again.
+// TestGracefulRestart restarts crdcached gracefully. client-go's informers must not list again, and a client
+// must be able to continue a list.
 func TestGracefulRestart(t *testing.T) {
 	t.Run("without changes", func(t *testing.T) {
 		testGracefulRestart(t, false)
@@ -64,7 +64,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	if err := server.server.Stop(); err != nil {
 		t.Error(err)
 	}
-	// The version of the cluster rises without the server.
+	// The cluster's resource version increases while the server is down.
 	others := admin(t).Resource(configMaps).Namespace(namespace)
 	_, err := others.Create(t.Context(), object(configMaps, "other", "1"), metav1.CreateOptions{})
 	if err != nil {
@@ -93,7 +93,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	}
 }
 
-// followCounted runs an informer of client-go until the test ends, and counts its lists.
+// followCounted runs a client-go informer until the test ends and counts its lists.
 func followCounted(
 	t *testing.T, config *rest.Config, gvr schema.GroupVersionResource, lists *atomic.Int64,
 ) cache.SharedIndexInformer {
@@ -134,7 +134,7 @@ type pages struct {
 	continues string
 }
 
-// next reads a page. All pages are of one version.
+// next reads a page. All pages must have the same version.
 func (p *pages) next() {
 	p.Helper()
 	path := p.path

@@ -18,13 +18,13 @@ var (
 	seed   = flag.Uint64("seed", 0, "the seed of the first round of TestHistory; 0: by the clock")
 )
 
-// stepsAround is how often something is written while something happens, and after that.
+// stepsAround is the number of writes during a disruption, and again after it.
 const stepsAround = 40
 
-// TestHistory writes at random, while the API server, etcd and crdcached, one of two servers of caches, are
-// killed. Some clients change between the three in the middle of watches, others stay with the server that is
-// killed. None of them misses or invents an event between its lists; client-go's informers tell nothing that
-// makes no sense; and all agree with the cluster in the end.
+// TestHistory writes at random while the API server, etcd and crdcached are killed. Some clients alternate
+// between the three servers during watches, others stay with the killed server. No client may miss or invent
+// an event between its lists. Events of client-go's informers must be consistent. Finally, all clients must
+// agree with the cluster.
 func TestHistory(t *testing.T) {
 	widgets := installWidgets(t)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
@@ -78,7 +78,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// during writes before something happens, while it does, and after that.
+// during writes before, during and after a disruption.
 func (w *writer) during(random *rand.Rand, happen func()) {
 	w.Helper()
 	begin, over := 1+random.IntN(stepsAround), make(chan struct{})
@@ -95,7 +95,7 @@ func (w *writer) during(random *rand.Rand, happen func()) {
 	}
 }
 
-// diff says what differs from what was written; nil if nothing does.
+// diff describes the difference between state and the written objects. It returns nil if there is none.
 func (w *writer) diff(name string, state map[string]written) error {
 	if diff := cmp.Diff(w.live, state, cmp.AllowUnexported(written{})); diff != "" {
 		return fmt.Errorf("%s (-written +told):\n%s", name, diff)

@@ -26,7 +26,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// open begins a watch. The caller closes the body.
+// open starts a watch. The caller closes the body.
 func open(t *testing.T, config *rest.Config, path string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
@@ -45,8 +45,8 @@ func open(t *testing.T, config *rest.Config, path string) *http.Response {
 	return response
 }
 
-// TestLostRights: a watch ends by itself, however long its client wants it, and another one is refused once
-// the right is lost.
+// TestLostRights checks that a watch ends after its server-side lifetime, and that a new one is refused after
+// the right was revoked.
 func TestLostRights(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
 		"--authorization-webhook-cache-authorized-ttl=1s")
@@ -65,7 +65,7 @@ func TestLostRights(t *testing.T) {
 	if events.Err() != nil {
 		t.Errorf("the watch does not end well: %v", events.Err())
 	}
-	harness.Eventually(t, func(context.Context) error { // what has been allowed is remembered for a second
+	harness.Eventually(t, func(context.Context) error { // the server caches decisions for a second
 		if again := ask(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
 			return fmt.Errorf("another watch is %d", again.Code)
 		}
@@ -73,8 +73,7 @@ func TestLostRights(t *testing.T) {
 	})
 }
 
-// TestEndOfServer: watches end well when the server is asked to end, so that clients go on elsewhere from
-// where they are.
+// TestEndOfServer checks that a graceful stop ends watches properly, so that clients can continue elsewhere.
 func TestEndOfServer(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\n")
 	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
@@ -94,7 +93,8 @@ func TestEndOfServer(t *testing.T) {
 	}
 }
 
-// TestTypesThatComeAndGo: a pattern means types that are installed later, and what is gone is not served.
+// TestTypesThatComeAndGo checks that a pattern includes types that are installed later, and that deleted
+// types are not served.
 func TestTypesThatComeAndGo(t *testing.T) {
 	late := harness.Group(t)
 	s := running.Start(t, "types: ['*."+late+"']\n")
@@ -121,7 +121,7 @@ func TestTypesThatComeAndGo(t *testing.T) {
 	})
 }
 
-// TestCertificateReload: a certificate that is replaced is served without a restart.
+// TestCertificateReload replaces the serving certificate without a restart.
 func TestCertificateReload(t *testing.T) {
 	folder := t.TempDir()
 	cert, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
@@ -150,7 +150,7 @@ func TestCertificateReload(t *testing.T) {
 	})
 }
 
-// TestAudit: each request is told of, with who has asked and whether they could.
+// TestAudit expects an audit event with user and result for each request.
 func TestAudit(t *testing.T) {
 	folder := t.TempDir()
 	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
@@ -189,8 +189,7 @@ func TestAudit(t *testing.T) {
 	t.Errorf("the refusal is not in the log: %s", written)
 }
 
-// TestTooManyWatches: who has as many watches as are allowed is told to come back, in a way that clients
-// understand.
+// TestTooManyWatches checks that a user with too many watches gets a retriable refusal.
 func TestTooManyWatches(t *testing.T) {
 	s := running.Start(t, "types: [namespaces]\nlimits: {watches: 1}\n")
 	config := s.As(harness.Config(t))
@@ -217,7 +216,8 @@ func TestTooManyWatches(t *testing.T) {
 	}
 }
 
-// TestOutage: while the API server is away the server stays ready, and its clients go on when it is back.
+// TestOutage checks that the server stays ready during an outage of the API server, and that its clients
+// recover.
 func TestOutage(t *testing.T) {
 	s := running.Start(t, "types: [serviceaccounts]\n")
 	user := running.NewUser(t, "changed")
@@ -264,8 +264,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestFolderThatCannotBeUsed: what cannot be kept for the next start is served all the same, and an operator
-// sees why it is not kept.
+// TestFolderThatCannotBeUsed checks that types are served without persistence, and that the reason is
+// reported.
 func TestFolderThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

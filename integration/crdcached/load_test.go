@@ -35,14 +35,14 @@ var (
 	loadDocument = flag.String("load-document", "", "document whose section \"Load\" is to have the figures")
 )
 
-// loadConfig has no limits for one user, who is all there are.
+// loadConfig lifts the limits per user, because the test has only one user.
 const loadConfig = `
 types: ["*.example.com"]
 limits: {requests: 0, watches: 0, totalWatches: 0, connections: 0, bytesPerSecond: 0, burstBytes: 0}
 `
 
-// TestLoad has watches told of changes, and lists, by the API server and by crdcached, and logs what that
-// costs each of them. make load has many of everything. Here it sees that all is told.
+// TestLoad measures the cost of watches and lists for the API server and crdcached, and logs both. make load
+// runs it with large numbers. The test itself checks that all events arrive.
 func TestLoad(t *testing.T) {
 	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
 	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
@@ -85,7 +85,7 @@ func listName(version string, compressed bool) string {
 	return name
 }
 
-// measured is a server whose process is looked at.
+// measured is a server whose process is measured.
 type measured struct {
 	name   string
 	config *rest.Config
@@ -96,14 +96,14 @@ type load struct {
 	*testing.T
 	gvr       schema.GroupVersionResource
 	namespace string
-	size      int64 // of a list
+	size      int64 // of a list, in bytes
 	rates     []string
 	rows      []string
 }
 
-// record adds what was measured of kube-apiserver and of crdcached.
+// record adds figures of kube-apiserver and of crdcached.
 func (l *load) record(what, unit string, figures ...float64) {
-	times := "" // where a figure is lost in what else the process does, there is no factor
+	times := "" // no factor if noise hides the figure
 	if figures[0] > 0 && figures[1] > 0 {
 		times = fmt.Sprintf("%.1f ×", figures[0]/figures[1])
 	}
@@ -116,8 +116,7 @@ func (l *load) record(what, unit string, figures ...float64) {
 	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(cells, " | "), times))
 }
 
-// tell logs a table of all that was measured, with what else the machine did meanwhile, and writes it into
-// the document.
+// tell logs all figures and the other load of the machine, and writes them to the document.
 func (l *load) tell() {
 	l.Helper()
 	busy, err := os.ReadFile("/proc/loadavg")
@@ -140,11 +139,11 @@ func (l *load) tell() {
 	}
 }
 
-// fill creates the objects, each of some 1.4 KB, and has them deleted in the end.
+// fill creates objects of about 1.4 KB and deletes them at the end of the test.
 func (l *load) fill() {
 	l.Helper()
 	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
-	l.Cleanup(func() { // the definition would take its time for many
+	l.Cleanup(func() { // deleting the definition would be slow for many objects
 		inParallel(*loadObjects, func(i int) error {
 			return objects.Delete(context.Background(), nameOf(i), metav1.DeleteOptions{})
 		}, l.Error)
@@ -159,12 +158,12 @@ func (l *load) fill() {
 
 func nameOf(i int) string { return fmt.Sprintf("w%06d", i) }
 
-// inParallel does something so many times, unless it fails.
+// inParallel calls do the given number of times, until one call fails.
 func inParallel(times int, do func(i int) error, failed func(...any)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { // ended by the last time
+		workers.Go(func() { // ended by the last call
 			for i := next.Add(1); i <= int64(times); i = next.Add(1) {
 				if err := do(int(i)); err != nil {
 					failed(err)
@@ -176,7 +175,7 @@ func inParallel(times int, do func(i int) error, failed func(...any)) {
 	workers.Wait()
 }
 
-// list lists all, and returns how many milliseconds of processor time that costs a server.
+// list lists all objects and returns the server's CPU time in milliseconds.
 func (l *load) list(server measured, version string, compressed bool) float64 {
 	l.Helper()
 	config := rest.CopyConfig(server.config)
@@ -185,7 +184,7 @@ func (l *load) list(server measured, version string, compressed bool) float64 {
 	if err != nil {
 		l.Fatal(err)
 	}
-	l.size = l.download(client, config, version) // once before, so that what is kept for lists is there
+	l.size = l.download(client, config, version) // the first list fills caches for lists
 	begin := cpuOf(l.T, server.pid)
 	for range *loadLists {
 		l.download(client, config, version)
@@ -211,9 +210,8 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 	return size
 }
 
-// watched changes objects while a server has watches. It returns how many milliseconds of processor time
-// 1,000 events cost, less what its process uses for the changes without watches, and how many KiB of memory a
-// watch takes.
+// watched changes objects while a server has watches. It returns the CPU time for 1,000 events in
+// milliseconds, less the cost without watches, and the memory for a watch in KiB.
 func (l *load) watched(server measured, watchers int, without time.Duration) (event, watch float64) {
 	l.Helper()
 	before := memoryOf(l.T, server.pid)
@@ -224,11 +222,11 @@ func (l *load) watched(server measured, watchers int, without time.Duration) (ev
 		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
-// spent is what changes take.
+// spent is the CPU time and the duration of changes.
 type spent struct{ used, lasted time.Duration }
 
-// changes changes objects while a server has watches, all of which have to be told. It returns the processor
-// time of the server, and how long the changes took.
+// changes writes objects and waits until all watches have received the changes. It returns the server's CPU
+// time and the duration.
 func (l *load) changes(server measured, watchers int) spent {
 	l.Helper()
 	client, err := rest.HTTPClientFor(server.config)
@@ -248,7 +246,7 @@ func (l *load) changes(server measured, watchers int) spent {
 	var lost atomic.Int64
 	for range watchers {
 		opened.Add(1)
-		readers.Go(func() { // ended by the last change, or by cancel
+		readers.Go(func() { // ended by the last change or by cancel
 			lost.Add(int64(*loadUpdates - countEvents(ctx, client, path, *loadUpdates, opened.Done)))
 		})
 	}
@@ -263,7 +261,7 @@ func (l *load) changes(server measured, watchers int) spent {
 	return spent{cpuOf(l.T, server.pid) - begin, lasted}
 }
 
-// change changes objects at the rate, or as fast as the cluster can.
+// change writes objects at the configured rate, or as fast as the cluster can.
 func (l *load) change(ctx context.Context) {
 	l.Helper()
 	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
@@ -278,8 +276,8 @@ func (l *load) change(ctx context.Context) {
 	}, l.Error)
 }
 
-// countEvents reads a watch until so many events have come, and tells when it has begun. It returns how many
-// have.
+// countEvents reads a watch until it has received the given number of events. It calls begun when the watch
+// has started, and returns the number of received events.
 func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (told int) {
 	begin := sync.OnceFunc(begun)
 	defer begin()
@@ -306,10 +304,10 @@ func countEvents(ctx context.Context, client *http.Client, path string, events i
 	return told
 }
 
-// tick is the unit in which the kernel tells processor time.
+// tick is the kernel's unit of CPU time.
 const tick = time.Second / 100
 
-// cpuOf is the processor time that a process has used.
+// cpuOf returns the CPU time of a process.
 func cpuOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

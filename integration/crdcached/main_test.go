@@ -1,7 +1,7 @@
-// Package crdcached_test asks a crdcached and the API server behind it the same, as the same users, and
-// compares the answers. Stock clients read from it: client-go's informers, controller-runtime's managers, and
-// clients that change between the API server and two servers of caches while all of them are killed. Others
-// attack it, and measure its load.
+// Package crdcached_test sends the same requests, as the same users, to crdcached and to its API server, and
+// compares the answers. Stock clients read from crdcached: client-go's informers, controller-runtime's
+// managers, and clients that alternate between the API server and two cache servers while all three are
+// killed. Other tests attack crdcached or measure its load.
 package crdcached_test
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/integration/crdcached/running"
 )
 
-// believed signs the certificates of users whom the API server believes.
+// believed signs client certificates that the API server trusts.
 var believed *authority
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		if believed, err = newAuthority(folder, "client-ca.crt"); err != nil {
 			return err
 		}
-		// The control plane, which starts with the first test that needs it, takes its flags from there.
+		// The control plane, which starts with the first test that needs it, reads its flags from this
+		// variable.
 		const flags = "CRDCACHE_APISERVER_ARGS"
 		return os.Setenv(flags, os.Getenv(flags)+" client-ca-file="+filepath.Join(folder, "client-ca.crt"))
 	})

@@ -23,8 +23,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestManagers runs a manager, as kubebuilder makes it, that reads ConfigMaps from crdcached. Its leader
-// election, its events, its APIReader, its writes and other types are the cluster's.
+// TestManagers runs a scaffolded manager that reads ConfigMaps from crdcached. Its leader election, events,
+// APIReader, writes and other types use the cluster.
 func TestManagers(t *testing.T) {
 	s := running.Start(t, "types: [configmaps]")
 	namespace := harness.Namespace(t)
@@ -127,7 +127,7 @@ var _ transport.WrapperFunc = (&counting{}).wrap
 // RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// copier is a reconciler that copies a value within each ConfigMap of the user.
+// copier is a reconciler that copies a value within each ConfigMap.
 type copier struct {
 	client.Client
 	direct   client.Reader
@@ -143,7 +143,7 @@ func (c *copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 	if object.Data["value"] == object.Data["copy"] {
 		return ctrl.Result{}, nil
 	}
-	// which crdcached does not keep
+	// crdcached does not cache this type
 	if err := c.List(ctx, &corev1.ServiceAccountList{}, client.InNamespace(r.Namespace)); err != nil {
 		return ctrl.Result{}, err
 	}

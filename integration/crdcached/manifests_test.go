@@ -19,8 +19,8 @@ import (
 
 const packaged = "../../packaging/crdcached/"
 
-// TestManifests has the API server take the manifests of crdcached, all fields of which it must know, and
-// looks at what they promise: rights to read and no others, and containers that can do little.
+// TestManifests applies the manifests of crdcached to an API server that rejects unknown fields. It checks
+// that they grant only read rights and that the containers are restricted.
 func TestManifests(t *testing.T) {
 	monitoring, certificates := harness.PrometheusOperatorCRDs(t), harness.CertManagerCRDs(t)
 	for _, file := range []string{
@@ -33,7 +33,7 @@ func TestManifests(t *testing.T) {
 	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {
 			objects := kustomized(t, name)
-			// what is in it cannot be tried before it is there
+			// objects in it can be applied only when it exists
 			harness.Apply(t, ofKind(objects, "Namespace")...)
 			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", packaged+name)
 			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
@@ -46,7 +46,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// kustomized are the objects of a folder.
+// kustomized returns the objects of a folder.
 func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -72,7 +72,7 @@ func ofKind(objects []*unstructured.Unstructured, kinds ...string) []*unstructur
 	return of
 }
 
-// checkRights wants roles to give nothing but reading, of groups that they name.
+// checkRights expects roles to grant only read access to named groups.
 func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range ofKind(objects, "ClusterRole", "Role") {
@@ -100,7 +100,7 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// checkSelectors wants each selector to be there, and to match the pods, or the Service, of the manifests.
+// checkSelectors expects each selector to exist and to match the pods or the Service of the manifests.
 func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	pods, _, _ := unstructured.NestedStringMap(ofKind(objects, "Deployment")[0].Object, "spec", "template",
@@ -135,7 +135,8 @@ func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// checkPods wants the pods to run as the user of the image, who can become nobody else, and to write nothing.
+// checkPods expects the pods to run as the image's user, without privilege escalation and with a read-only
+// file system.
 func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	image, err := os.ReadFile(packaged + "Containerfile")
@@ -169,7 +170,7 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// at is what is at a path, as text.
+// at returns the value at a path as text.
 func at(o map[string]any, path string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
 	return fmt.Sprint(value)

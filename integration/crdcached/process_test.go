@@ -22,31 +22,31 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
-// What tells a process of this test that it is a server: where it listens, and what it keeps, as
+// Environment variables that make a process of this test a server: its address, and its types as
 // "resource.version.group".
 const (
 	envAddress = "CRDCACHE_SERVING_ADDRESS"
 	envTypes   = "CRDCACHE_SERVING_TYPES"
 )
 
-// server is one that can be killed, and restarted at the same address.
+// server can be killed and restarted at the same address.
 type server interface {
 	config() *rest.Config
 	kill()
-	// restart returns when all types are served from the caches.
+	// restart returns when the caches serve all types.
 	restart()
 }
 
-// process is a server of caches in a process of its own, which can be killed.
+// process is a cache server in a process of its own.
 type process struct {
 	*testing.T
 	address string
 	gvrs    []schema.GroupVersionResource
 	command *exec.Cmd
-	stdin   io.Closer // the process ends with it, and so with the test at the latest
+	stdin   io.Closer // the process ends when this is closed, at the latest with the test
 }
 
-// startProcess starts a server that keeps types, and returns when they are served.
+// startProcess starts a server and returns when it serves the types.
 func startProcess(t *testing.T, gvrs ...schema.GroupVersionResource) *process {
 	t.Helper()
 	p := &process{T: t, address: reserve(t), gvrs: gvrs}
@@ -62,8 +62,8 @@ func (p *process) restart() {
 	p.await()
 }
 
-// reserve returns an address on loopback that nothing else gets until the test ends: it is bound, and nothing
-// listens, so that connections are refused unless a server does.
+// reserve returns an address on loopback that is bound until the test ends. Connections are refused unless a
+// server listens.
 func reserve(t *testing.T) string {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -106,7 +106,7 @@ func (p *process) start() {
 	p.stdin = stdin
 }
 
-// await waits until all types are served from the caches.
+// await waits until the caches serve all types.
 func (p *process) await() {
 	p.Helper()
 	harness.Eventually(p, func(ctx context.Context) error {
@@ -134,7 +134,7 @@ func (p *process) kill() {
 	_ = p.stdin.Close()
 }
 
-// serve is the main function of such a process. It ends with its standard input.
+// serve is the main function of the process. It ends with its standard input.
 func serve() int {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

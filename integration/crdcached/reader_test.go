@@ -19,11 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// via is what requests may go to.
+// via is a set of servers for requests.
 type via []*rest.Config
 
-// reader lists, and watches from there on, each time at another server, until it is told that the history is
-// lost.
+// reader lists and then watches, each time at a random server, until its history has expired.
 type reader struct {
 	*testing.T
 	name    string
@@ -36,10 +35,10 @@ type reader struct {
 		segments []*segment
 		nonsense []string
 	}
-	segments []*segment // as they were at the last check
+	segments []*segment // as of the last check
 }
 
-// segment is what was told after a list.
+// segment has the events after a list.
 type segment struct {
 	from, to uint64
 	told     map[uint64]entry
@@ -59,7 +58,7 @@ func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, confi
 	return r
 }
 
-// run goes on until the context ends. Which server it asks is up to chance.
+// run reads until the context ends.
 func (r *reader) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !r.list(ctx) {
@@ -78,7 +77,7 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// pause keeps a client from asking a server that is away again and again.
+// pause limits the requests to an unavailable server.
 func pause(ctx context.Context) {
 	select {
 	case <-time.After(20 * time.Millisecond):
@@ -110,8 +109,8 @@ func (r *reader) list(ctx context.Context) bool {
 	return true
 }
 
-// watch watches for some events, and reports whether the client can go on from there, and whether the server
-// failed.
+// watch receives some events. It reports whether the client can continue at the last version, and whether the
+// server failed.
 func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -133,7 +132,7 @@ func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
 		}
 		o, ok := e.Object.(*unstructured.Unstructured)
 		if !ok || e.Type == watch.Error {
-			return false, false // 410, or what else a server may say of a watch
+			return false, false // 410 or another error of the watch
 		}
 		r.note(e.Type, o)
 	}
@@ -165,7 +164,7 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	s.told[now.version] = entry{keyOf(o), now}
 }
 
-// agrees compares what the client has with what was written.
+// agrees compares the client's state with the written objects.
 func (r *reader) agrees(w *writer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,8 +174,8 @@ func (r *reader) agrees(w *writer) error {
 	return w.diff(r.name, r.mu.state)
 }
 
-// check compares what the client was told with what was written: everything in the time of a segment, and
-// nothing else.
+// check compares the client's events with the written changes. Each change during a segment must have exactly
+// one event.
 func (r *reader) check(w *writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +220,7 @@ func (s *segment) check(w *writer, name string) {
 	}
 }
 
-// events is how many events the client was told, at the last check.
+// events returns the number of received events at the last check.
 func (r *reader) events() int {
 	n := 0
 	for _, s := range r.segments {

@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRestoredEtcd: etcd is restored from a backup after objects were created, changed and deleted. crdcached
-// serves what the API server has then: one that runs meanwhile, and one that starts on the content that it
-// saved before the restore.
+// TestRestoredEtcd restores etcd from a backup after objects were created, changed and deleted. Both a
+// running crdcached, and one that restores its saved state after that, must serve the objects of the API
+// server.
 func TestRestoredEtcd(t *testing.T) {
 	for name, runs := range map[string]bool{"running": true, "stopped": false} {
 		t.Run(name, func(t *testing.T) { testRestoredEtcd(t, runs) })
@@ -57,7 +57,7 @@ func testRestoredEtcd(t *testing.T, runs bool) {
 		t.Fatal(err)
 	}
 	create("lost")
-	for n := range 200 { // the restored server does not get there soon
+	for n := range 200 { // the restored server will not reach this version soon
 		patch("lost", n)
 	}
 	server.expectSameVersions(widgets)
@@ -82,19 +82,19 @@ func testRestoredEtcd(t *testing.T, runs bool) {
 	server.expectSameVersions(widgets)
 }
 
-// expectSameVersions waits until a cache, asked for what it has, has the objects of the API server.
+// expectSameVersions waits until a read at any version returns the objects of the API server.
 func (d *daemon) expectSameVersions(gvr schema.GroupVersionResource) {
 	d.Helper()
 	harness.Eventually(d, func(ctx context.Context) error { return sameVersions(ctx, d.T, d.config(), gvr) })
 }
 
-// restoreRelists matches a relist after a restore. Which reason it has depends on the request that noticed
-// it.
+// restoreRelists matches a relist after a restore. Its reason depends on the request that detected the
+// restore.
 var restoreRelists = regexp.
 	MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
 
-// expectRestoreInMetrics waits until the metrics count a relist after a restore. Until the caches are current
-// again, crdcached may forward requests to the API server, so answers can be right earlier.
+// expectRestoreInMetrics waits until the metrics count a relist after a restore. Answers can be correct
+// earlier, because crdcached may forward requests to the API server until the caches are current.
 func (d *daemon) expectRestoreInMetrics() {
 	d.Helper()
 	harness.Eventually(d, func(context.Context) error {
@@ -107,7 +107,7 @@ func (d *daemon) expectRestoreInMetrics() {
 	})
 }
 
-// sameVersions returns an error unless a cache, asked for what it has, has the objects of the API server.
+// sameVersions returns an error unless a read at any version returns the objects of the API server.
 func sameVersions(
 	ctx context.Context, t *testing.T, config *rest.Config, gvr schema.GroupVersionResource,
 ) error {

@@ -23,7 +23,7 @@ const (
 	demo     = "/apis/" + group + "/v1"
 )
 
-// TestRights: users get what they may read, from a server that keeps the objects of testdata.
+// TestRights checks what users can read from a server that caches the objects of testdata.
 func TestRights(t *testing.T) {
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
@@ -46,7 +46,7 @@ func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 		Verbs: strings.Split(verbs, ","), ResourceNames: names}
 }
 
-// readers are users with all kinds of rights, as the API server knows them.
+// readers returns users with different rights.
 func readers(t *testing.T) map[string]*rest.Config {
 	t.Helper()
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
@@ -74,7 +74,7 @@ func readers(t *testing.T) map[string]*rest.Config {
 	}
 }
 
-// requests are what each of them asks for.
+// requests are the requests of each user.
 var requests = []string{
 	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo +
 		"/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",
@@ -97,7 +97,7 @@ var requests = []string{
 		group, demo, "/api/v1", "/openapi/v3", "/nothing", "/metrics", "/logs",
 }
 
-// testAnswers: whoever asks, and whatever for, gets what the API server answers.
+// testAnswers expects the API server's answer to each request of each user.
 func testAnswers(t *testing.T, s *running.Server) {
 	for name, real := range readers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func testAnswers(t *testing.T, s *running.Server) {
 				}
 			}
 			if name == "everywhere" {
-				return // who may read all may still not write: see testWriting
+				return // users with all rights may not write either: see testWriting
 			}
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
 				http.MethodDelete} {
@@ -119,7 +119,7 @@ func testAnswers(t *testing.T, s *running.Server) {
 	}
 }
 
-// compare asks both servers.
+// compare sends a request to both servers and compares the answers.
 func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, accept string) {
 	t.Helper()
 	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path,
@@ -141,7 +141,7 @@ func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, a
 	}
 }
 
-// testWatches: a watch takes the right to watch, where a list does not do.
+// testWatches checks that a watch requires the right to watch; the right to list is not enough.
 func testWatches(t *testing.T, s *running.Server) {
 	lister := running.NewUser(t, "lister")
 	lister.Grant(t, "", rule("list", "workloads"))
@@ -156,7 +156,8 @@ func testWatches(t *testing.T, s *running.Server) {
 	}
 }
 
-// testQueries: a query takes the right to list what it is on, and says so in the words of the API server.
+// testQueries checks that a query requires the right to list its type, and that the refusal has the API
+// server's text.
 func testQueries(t *testing.T, s *running.Server) {
 	tenant := running.NewUser(t, "tenant")
 	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
@@ -198,7 +199,7 @@ func testQueries(t *testing.T, s *running.Server) {
 	}
 }
 
-// testWriting: who may do everything may still only read here.
+// testWriting checks that no user can write, including users with all rights.
 func testWriting(t *testing.T, s *running.Server) {
 	admin := s.As(harness.Config(t))
 	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
@@ -222,7 +223,8 @@ func testWriting(t *testing.T, s *running.Server) {
 	}
 }
 
-// TestSecretsAreNotServed: not by a pattern, a name, or in passing, unless the config says so.
+// TestSecretsAreNotServed checks that patterns, names and references do not expose Secrets unless the config
+// selects them.
 func TestSecretsAreNotServed(t *testing.T) {
 	s := running.Start(t, "types: ['*', secrets]\n")
 	admin := harness.Config(t)
@@ -242,7 +244,7 @@ func TestSecretsAreNotServed(t *testing.T) {
 	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")
 }
 
-// testPaths: none leads around the authorization.
+// testPaths checks that no path bypasses authorization.
 func testPaths(t *testing.T, s *running.Server) {
 	tenant := running.NewUser(t, "tenant")
 	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
@@ -273,8 +275,8 @@ func testPaths(t *testing.T, s *running.Server) {
 	}
 }
 
-// testPage: the page is for who may get its path, and shows what they may list, in all namespaces or in those
-// that they name.
+// testPage checks that a user needs the right to get the path of the page. The page shows the types that the
+// user may list, in all namespaces or in named ones.
 func testPage(t *testing.T, s *running.Server) {
 	pages := rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
@@ -326,13 +328,13 @@ func testPage(t *testing.T, s *running.Server) {
 			}
 		}
 	}
-	// A browser may come from another replica.
+	// The browser may have a cookie from another replica.
 	if got := ask(t, s.As(harness.Config(t)), http.MethodGet, "/page"+ledger); got.Code != http.StatusOK {
 		t.Errorf("without a session: %d, %s", got.Code, got.Body)
 	}
 }
 
-// newBrowser returns what gets a path, as a user, with what has been set before.
+// newBrowser returns a function that gets a path as a user and keeps cookies.
 func newBrowser(t *testing.T, user *rest.Config) func(path string) (code int, body string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(user)

@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// packagedKubeconfig is a file with which a program has the rights that the manifests give to crdcached, and
-// no others.
+// packagedKubeconfig returns the path of a file with exactly the rights that the manifests grant to
+// crdcached.
 func packagedKubeconfig(t *testing.T) string {
 	t.Helper()
 	harness.Apply(t, ofKind(kustomized(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
@@ -39,7 +39,7 @@ func packagedKubeconfig(t *testing.T) string {
 	return file
 }
 
-// expired is a token with the end of its time in the past, which the cluster has signed.
+// expired returns a copy of a token that has expired, signed by the cluster's key.
 func expired(t *testing.T, token string) string {
 	t.Helper()
 	key, err := keyutil.PrivateKeyFromFile(harness.APIServerFlag(t, "--service-account-signing-key-file"))
@@ -66,7 +66,7 @@ func expired(t *testing.T, token string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature(t, key, sum[:]))
 }
 
-// signature is that of a token, in the form that its kind of key has there.
+// signature returns a token's signature for the type of the key.
 func signature(t *testing.T, key any, sum []byte) []byte {
 	t.Helper()
 	switch signer := key.(type) {

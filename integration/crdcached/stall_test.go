@@ -27,8 +27,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// silentConnections are more than the server accepts, all of one address. They say nothing, or begin to say
-// something.
+// silentConnections opens more connections from one address than the server accepts. They send nothing, or
+// the start of a message.
 func (v *victim) silentConnections(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for i := range 700 {
@@ -37,26 +37,26 @@ func (v *victim) silentConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		if i%2 == 0 { // a hello that never comes to its end
-			// which the server may not want
+		if i%2 == 0 { // an incomplete TLS hello
+			// the server may have closed the connection
 			_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01})
 		}
 	}
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 }
 
-// raw is a connection that speaks HTTP/2 as it likes.
+// raw is an HTTP/2 connection with full control over its frames.
 type raw struct {
 	conn   *tls.Conn
 	framer *http2.Framer
 	head   bytes.Buffer
 	hpack  *hpack.Encoder
 	stream uint32
-	// over is how many streams have ended; all where the connection has.
+	// over counts the ended streams. The end of the connection ends all streams.
 	over atomic.Int64
 }
 
-// dial opens one on which nothing can be sent back but heads: the window for bodies has some bytes.
+// dial opens a connection whose flow-control window admits headers but hardly any body.
 func (v *victim) dial(t *testing.T, window uint32) *raw {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
@@ -79,12 +79,12 @@ func (v *victim) dial(t *testing.T, window uint32) *raw {
 	return r
 }
 
-// ask sends a GET on a stream of its own.
+// ask sends a GET on a new stream.
 func (r *raw) ask(token, path string) error {
 	r.head.Reset()
 	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"},
 		{":path", path}, {"authorization", "Bearer " + token}} {
-		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // into memory
+		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // writes to memory
 	}
 	r.stream += 2
 	first := r.head.Next(frame)
@@ -97,17 +97,17 @@ func (r *raw) ask(token, path string) error {
 	return err
 }
 
-// frame is how long the frames of a request may be.
+// frame limits the length of frames.
 const frame = 16 << 10
 
-// resets are requests that are taken back at once, by the thousands.
+// resets sends thousands of requests and cancels each one at once.
 func (v *victim) resets(t *testing.T) {
 	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
 		r := v.dial(t, 1<<16)
 		for range 5000 {
 			if r.ask(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1,
 				http2.ErrCodeCancel) != nil {
-				break // the server has had enough
+				break // the server has closed the connection
 			}
 		}
 		_ = r.conn.Close()
@@ -115,11 +115,11 @@ func (v *victim) resets(t *testing.T) {
 	}
 }
 
-// perConnection is how many watches share a connection: fewer than a server allows.
+// perConnection is the number of watches on a connection. It is below the server's limit.
 const perConnection = 50
 
-// stalledWatches are half of very many: they read nothing. The other half is told everything, and those are
-// cut.
+// stalledWatches opens many watches. Half of them read nothing and must be closed; the other half must
+// receive all events.
 func (v *victim) stalledWatches(t *testing.T) {
 	version := v.version(t)
 	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
@@ -140,19 +140,20 @@ func (v *victim) stalledWatches(t *testing.T) {
 	defer cancel()
 	for range *attackWatches / 2 / perConnection {
 		config := rest.CopyConfig(v.guestConfig)
-		config.Dial = (&net.Dialer{}).DialContext // so that the connection is one of its own
+		config.Dial = (&net.Dialer{}).DialContext // for a connection of its own
 		client, err := dynamic.NewForConfig(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first request opens the connection, and the others share it: all at once would open one each.
+		// The first request opens the connection that the others share. Concurrent first requests would open
+		// one connection each.
 		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx,
 			metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 			t.Fatal(err)
 		}
 		for range perConnection {
 			readers.Add(1)
-			go func() { // ended when it has been told everything, or by cancel
+			go func() { // ended after the last event or by cancel
 				defer readers.Done()
 				told.Add(int64(watchChanges(ctx, client.Resource(v.gvr).Namespace(v.open), version, changes)))
 			}()
@@ -196,7 +197,7 @@ func (r *raw) read() {
 	}
 }
 
-// version is that of the widgets now.
+// version returns the current resource version of the widgets.
 func (v *victim) version(t *testing.T) string {
 	t.Helper()
 	list, err := admin(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
@@ -206,7 +207,7 @@ func (v *victim) version(t *testing.T) string {
 	return list.GetResourceVersion()
 }
 
-// change changes the widget of the open namespace so often, each time by some kilobytes.
+// change updates the widget in the open namespace repeatedly, by some kilobytes each time.
 func (v *victim) change(t *testing.T, times int) {
 	t.Helper()
 	objects := admin(t).Resource(v.gvr).Namespace(v.open)
@@ -224,8 +225,8 @@ func (v *victim) change(t *testing.T, times int) {
 	}
 }
 
-// watchChanges watches until so many changes have been told, and goes on where a watch ends. It returns how
-// many were.
+// watchChanges watches until it has received the given number of changes, and continues after the end of a
+// watch. It returns the number of received changes.
 func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, version string,
 	changes int) (told int) {
 	for ctx.Err() == nil {
@@ -238,7 +239,7 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 			o, ok := e.Object.(metav1.Object)
 			if !ok && !isCut(e) {
 				w.Stop()
-				return told // the history is lost
+				return told // the history has expired
 			}
 			if !ok {
 				break
@@ -254,14 +255,14 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 	return told
 }
 
-// isCut reports whether an event says that the watch was cut: that its client, on a machine that has much
-// else to do, took too long to read. It can go on from where it is.
+// isCut reports whether an event says that the server closed the watch because the client read too slowly.
+// The client can continue at its last version.
 func isCut(e watch.Event) bool {
 	err := apierrors.FromObject(e.Object)
 	return e.Type == watch.Error && !apierrors.IsGone(err) && !apierrors.IsResourceExpired(err)
 }
 
-// bystander follows the open namespace while all that happens.
+// bystander follows the open namespace during the attacks.
 type bystander struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -277,7 +278,7 @@ func followBystander(v *victim) *bystander {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bystander{cancel: cancel, ended: make(chan struct{}), from: v.version(v.T)}
-	go func() { // ended by cancel, or by the last change
+	go func() { // ended by cancel or after the last change
 		defer close(b.ended)
 		at := b.from
 		for ctx.Err() == nil {
@@ -309,7 +310,7 @@ func followBystander(v *victim) *bystander {
 	return b
 }
 
-// check compares what the bystander was told with what the cluster tells.
+// check compares the bystander's events with the objects of the cluster.
 func (b *bystander) check(v *victim) {
 	v.Helper()
 	defer b.cancel()

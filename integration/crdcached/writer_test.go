@@ -18,26 +18,26 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// written is an object as it was written: what, and with which version.
+// written is the value and version of a written object.
 type written struct {
 	uid     types.UID
 	version uint64
 	value   string
 }
 
-// writer is the only one who writes objects of a type, and knows all that was written.
+// writer is the only writer of a type, and records all changes.
 type writer struct {
 	*testing.T
 	gvr        schema.GroupVersionResource
 	client     dynamic.Interface
 	namespaces []string
-	values     int // how many have been used
-	// live is what there is by key, and log what was written by version.
+	values     int // number of used values
+	// live has the existing objects by key. log has all written objects by version.
 	live map[string]written
 	log  map[uint64]entry
-	// order are the versions in log.
+	// order has the versions of log in their order.
 	order []uint64
-	// gone are deletions: each came after one version, and before another.
+	// gone has the deletions with the versions around them.
 	gone []deletion
 }
 
@@ -46,8 +46,7 @@ type entry struct {
 	written
 }
 
-// deletion is the end of an object. Its version is above after, and below before; that is 0 as long as
-// nothing has been written since.
+// deletion is a deleted object. Its version lies between after and before. before is 0 until the next write.
 type deletion struct {
 	key           string
 	uid           types.UID
@@ -60,8 +59,8 @@ func newWriter(t *testing.T, gvr schema.GroupVersionResource, namespaces []strin
 		log: map[uint64]entry{}}
 }
 
-// step creates, changes or deletes an object. Where it cannot be known whether that has happened, it looks,
-// and tries again until it has: once, since what is written depends on what was there.
+// step creates, updates or deletes an object. After an ambiguous error, it reads the object and retries until
+// the change has happened exactly once.
 func (w *writer) step(r *rand.Rand) {
 	w.Helper()
 	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprint("o", r.IntN(8))
@@ -107,17 +106,17 @@ func (w *writer) step(r *rand.Rand) {
 	w.note(key, stateOf(now))
 }
 
-// try does something until it succeeds.
+// try repeats f until it succeeds.
 func (w *writer) try(f func(context.Context) error) {
 	w.Helper()
 	harness.Eventually(w, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a server that is killed may never answer
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a killed server may never answer
 		defer cancel()
 		return f(ctx)
 	})
 }
 
-// note remembers what was written.
+// note records a write.
 func (w *writer) note(key string, now written) {
 	w.live[key] = now
 	w.log[now.version] = entry{key, now}
@@ -127,7 +126,7 @@ func (w *writer) note(key string, now written) {
 	}
 }
 
-// last is the version of what was written last.
+// last returns the version of the last write.
 func (w *writer) last() uint64 {
 	if len(w.order) == 0 {
 		return 0
@@ -135,7 +134,7 @@ func (w *writer) last() uint64 {
 	return w.order[len(w.order)-1]
 }
 
-// stateOf is an object as a client sees it.
+// stateOf returns the state of an object that a client has received.
 func stateOf(o metav1.Object) written {
 	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -1,12 +1,11 @@
-// Command fuzz runs the fuzz tests of modules, one after the other, and adds up what they have executed:
+// Command fuzz runs the fuzz tests of modules one after the other, and adds their executions to a file:
 //
 //	fuzz -time 20s -executions 100000000 \
 //	  -results results.json -document reliability.md . ./controllerruntime
 //
-// It goes over all of them again until the number of executions is reached, adding to what earlier runs with
-// the same file of results came to. The coverage of the project's packages, and of those that read JSON and
-// YAML, guides it, which is many times faster than go test -fuzz, where that of client-go counts as well. The
-// input of a test that fails is kept below the package's testdata, where every run of its tests tries it
-// again. The program goes on with the other tests then, and ends with 1. With -run it goes over some of the
-// tests alone.
+// It repeats all tests until the total number of executions is reached, including earlier runs with the same
+// file of results. Only the coverage of the project and of the packages that read JSON and YAML guides the
+// engine. This is much faster than go test -fuzz, which also counts the coverage of client-go. The failing
+// input of a test is stored below the package's testdata, so that every later run of the tests repeats it.
+// The program then continues with the other tests, and exits with 1. The flag -run selects tests.
 package main

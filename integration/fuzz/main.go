@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-// options is what a run is told to do.
+// options are the flags of a run.
 type options struct {
 	each       time.Duration
 	parallel   int
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// run goes over all tests until there are executions enough. Tests that fail are tried again in the next
+// run repeats all tests until the number of executions is reached. A failed test is repeated in the next
 // round.
 func (o options) run(ctx context.Context) error {
 	all, err := readResults(o.results)

@@ -20,19 +20,19 @@ import (
 
 // target is a fuzz test.
 type target struct {
-	// path is the package's import path.
+	// path is the import path of the package.
 	path, name string
-	// dir is where the package is.
+	// dir is the folder of the package.
 	dir string
 }
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// key names the test in results.
+// key returns the key of the test in results.
 func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " + t.name }
 
-// findAll finds the fuzz tests of modules whose keys match a regular expression. It reads the sources,
-// because go test -list would have to build them all.
+// findAll returns the fuzz tests of modules whose keys match a regular expression. It reads the sources,
+// because go test -list would build all tests.
 func findAll(ctx context.Context, modules []string, only string) ([]target, error) {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
@@ -59,11 +59,11 @@ func findAll(ctx context.Context, modules []string, only string) ([]target, erro
 	return all, nil
 }
 
-// template prints each file of tests with the import path of its package.
+// template prints each test file with the import path of its package.
 const template = `{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}` +
 	`{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}`
 
-// find finds the fuzz tests of one module.
+// find returns the fuzz tests of one module.
 func find(ctx context.Context, module string) ([]target, error) {
 	command := exec.CommandContext(ctx, "go", "list", "-f", template, "./...")
 	command.Dir, command.Stderr = module, os.Stderr
@@ -88,21 +88,21 @@ func find(ctx context.Context, module string) ([]target, error) {
 	return all, nil
 }
 
-// instrumented are the packages whose coverage, by which the engine finds its way, is counted: the project's,
-// and those that read JSON and YAML for it. go test -fuzz has all of client-go count as well; going over
-// those counters, hundreds of thousands of them, then takes most of the time of an execution.
+// instrumented are the packages whose coverage guides the engine: the project's packages, and the packages
+// that read JSON and YAML. go test -fuzz also counts client-go. Its hundreds of thousands of counters then
+// take most of the time of an execution.
 var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...",
 	"sigs.k8s.io/yaml/...", "go.yaml.in/..."}
 
-// programs are the programs of the packages' tests, built when they are first needed.
+// programs builds the test program of each package when it is first needed.
 type programs struct {
 	folder string
-	// inputs is where the go command keeps what fuzzing finds interesting.
+	// inputs is the folder in which the go command stores interesting inputs.
 	inputs string
 	built  map[string]string
 }
 
-// newPrograms makes a folder for programs, which remove removes.
+// newPrograms creates a folder for programs. remove deletes it.
 func newPrograms(ctx context.Context) (p *programs, remove func(), err error) {
 	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -114,10 +114,10 @@ func newPrograms(ctx context.Context) (p *programs, remove func(), err error) {
 	}
 	p = &programs{folder: folder, inputs: filepath.Join(strings.TrimSpace(string(cache)), "fuzz"),
 		built: map[string]string{}}
-	return p, func() { _ = os.RemoveAll(folder) }, nil // a temporary folder that stays hurts nobody
+	return p, func() { _ = os.RemoveAll(folder) }, nil // a leftover temporary folder is harmless
 }
 
-// of returns the program of the package of a test.
+// of returns the test program of the package.
 func (p *programs) of(ctx context.Context, t target) (string, error) {
 	if path := p.built[t.path]; path != "" {
 		return path, nil
@@ -136,7 +136,7 @@ func (p *programs) of(ctx context.Context, t target) (string, error) {
 	return path, nil
 }
 
-// fuzz runs the test for some time.
+// fuzz runs a test for a duration.
 func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, parallel int) (result, error) {
 	program, err := p.of(ctx, t)
 	if err != nil {
@@ -166,16 +166,15 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 	return r, unreadable
 }
 
-// timeWasUp is what the go command's engine now and then says where the time of a test was up, and no input
-// has failed.
+// timeWasUp matches a spurious failure that the engine sometimes reports at the end of a test's time.
 var timeWasUp = regexp.MustCompile(`(?m)^--- FAIL: \w+ \(.*\)\n    context deadline exceeded$`)
 
 var progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
 
-// baseline is of a run that first tries the inputs it has, and which it may not get beyond.
+// baseline matches the progress of a run that still executes the existing inputs.
 var baseline = regexp.MustCompile(`^fuzz: elapsed: .*, gathering baseline coverage: `)
 
-// parse finds what a run came to in what go test prints: the last line of progress counts.
+// parse reads the result of a run from the output of go test: the last progress line has the totals.
 func parse(output io.Reader) (result, error) {
 	r, found := result{}, false
 	lines := bufio.NewScanner(output)

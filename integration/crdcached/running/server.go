@@ -24,20 +24,20 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// Server is a crdcached that runs.
+// Server is a running crdcached.
 type Server struct {
-	// URL is where it listens.
+	// URL is the address of the server.
 	URL string
-	// CA is what its certificate is signed with, in PEM.
+	// CA signed the server's certificate, in PEM.
 	CA []byte
 
 	command *exec.Cmd
-	ended   chan struct{} // closed with err set
+	ended   chan struct{} // closed after err is set
 	err     error
 }
 
-// Start runs a server with a config, which is the text of the file but for apiVersion and kind, and further
-// flags. It waits until the server is ready. The server is stopped when the test ends.
+// Start runs a server and returns when it is ready. config is the text of the config file without apiVersion
+// and kind. The server stops when the test ends.
 func Start(t testing.TB, config string, flags ...string) *Server {
 	t.Helper()
 	return StartIn(t, Kubeconfig(t), config, flags...)
@@ -81,10 +81,10 @@ func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
 	return s
 }
 
-// serving is what a server says once it can be reached.
+// serving matches the log line with the address of the server.
 var serving = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
 
-// follow passes on what a server says, and where it serves.
+// follow forwards the server's log, and sends its address.
 func follow(said io.Reader, address chan<- string) {
 	defer close(address)
 	lines, told := bufio.NewScanner(said), false
@@ -101,23 +101,23 @@ func follow(said io.Reader, address chan<- string) {
 	_, _ = io.Copy(io.Discard, said) // after a line that is too long
 }
 
-// PID is the process of the server.
+// PID returns the process ID of the server.
 func (s *Server) PID() int { return s.command.Process.Pid }
 
-// Kill ends the server at once.
+// Kill kills the server.
 func (s *Server) Kill() {
 	_ = s.command.Process.Kill() // it may have ended
 	<-s.ended
 }
 
-// Stop ends the server as Kubernetes does, and returns why it did not end well. It may be called again, and
-// after Kill.
+// Stop terminates the server as Kubernetes does, and returns an error unless it exits with success. It may be
+// called repeatedly, and after Kill.
 func (s *Server) Stop() error {
 	_ = s.command.Process.Signal(syscall.SIGTERM) // it may have ended
 	<-s.ended
 	var exit *exec.ExitError
 	if errors.As(s.err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
-		return nil // Kill was asked for
+		return nil // Kill ended it
 	}
 	return s.err
 }
@@ -146,7 +146,7 @@ func (s *Server) AwaitReady(t testing.TB) {
 	})
 }
 
-// As returns a configuration for the server with the credentials of another one.
+// As returns a configuration for the server with the credentials of another configuration.
 func (s *Server) As(user *rest.Config) *rest.Config {
 	config := rest.CopyConfig(user)
 	config.Host, config.QPS = s.URL, -1
@@ -156,7 +156,7 @@ func (s *Server) As(user *rest.Config) *rest.Config {
 	return config
 }
 
-// certificateOf is what a server shows, as one who trusts it at first sight.
+// certificateOf returns the server's certificate without verification.
 func certificateOf(t testing.TB, address string) (authorities []byte) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
@@ -176,8 +176,8 @@ func certificateOf(t testing.TB, address string) (authorities []byte) {
 	return authorities
 }
 
-// Kubeconfig is a file by which crdcached reads the sandbox, as a service account with no more rights than it
-// needs to keep any type but secrets.
+// Kubeconfig returns the path of a file with which crdcached reads the cluster. Its service account has only
+// the rights to cache any type except Secrets.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	account := NewUser(t, "crdcached")

@@ -16,17 +16,17 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// accountNamespace is where the service accounts of users are.
+// accountNamespace is the namespace of the users' service accounts.
 const accountNamespace = "default"
 
-// User is a service account, which has the rights that it is granted, and those of everybody.
+// User is a service account with the granted rights and the rights of all authenticated users.
 type User struct {
-	// Name is that of the service account, and Username what rights are about.
+	// Name is the name of the service account. Username is its name in rules.
 	Name, Username string
 	admin          kubernetes.Interface
 }
 
-// NewUser makes a user whose name begins so. It goes with the test.
+// NewUser creates a user with this prefix. It is deleted at the end of the test.
 func NewUser(t testing.TB, name string) *User {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(harness.Config(t))
@@ -49,8 +49,7 @@ func NewUser(t testing.TB, name string) *User {
 		account.Name), admin: admin}
 }
 
-// Config returns a configuration for the API server as the user, with a token of its own that is good for an
-// hour.
+// Config returns a configuration for the API server with a new token of the user, valid for an hour.
 func (u *User) Config(t testing.TB) *rest.Config {
 	t.Helper()
 	request, err := u.admin.CoreV1().ServiceAccounts(accountNamespace).CreateToken(t.Context(), u.Name,
@@ -63,8 +62,8 @@ func (u *User) Config(t testing.TB) *rest.Config {
 	return config
 }
 
-// Grant gives rights, in a namespace or in all (""), until the test ends or revoke is called. Both wait until
-// the API server knows.
+// Grant grants rights in a namespace, or in all if it is empty. They last until revoke is called or the test
+// ends. Both functions wait until the API server applies the change.
 func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
@@ -75,7 +74,7 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// revoke may have done it
+		// revoke may have deleted it
 		t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}) })
 		u.bind(t, "", "ClusterRole", role.Name)
 		u.await(t, namespace, rules, true)
@@ -92,7 +91,7 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// revoke may have done it
+	// revoke may have deleted it
 	t.Cleanup(func() { _ = rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}) })
 	u.bind(t, namespace, "Role", role.Name)
 	u.await(t, namespace, rules, true)
@@ -105,7 +104,7 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 	}
 }
 
-// bind gives the user a role until the test ends.
+// bind binds a role to the user until the test ends.
 func (u *User) bind(t testing.TB, namespace, kind, role string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
@@ -119,7 +118,7 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// its namespace may be gone
+		// its namespace may be deleted
 		t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 		return
 	}
@@ -131,7 +130,7 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 	t.Cleanup(func() { _ = rbac.RoleBindings(namespace).Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 }
 
-// await waits until the API server gives what the first verb of each rule says, or no longer does.
+// await waits until the API server grants, or no longer grants, the first verb of each rule.
 func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, given bool) {
 	t.Helper()
 	for _, rule := range rules {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Answer is a response whose body has been read.
+// Answer is a response with its complete body.
 type Answer struct {
 	Code   int
 	Header http.Header
@@ -32,7 +32,7 @@ func Ask(t testing.TB, config *rest.Config, method, path string, header http.Hea
 	return answer
 }
 
-// ask is Ask for any goroutine.
+// ask is Ask without testing.TB, for other goroutines.
 func ask(ctx context.Context, config *rest.Config, method, path string, header http.Header) (Answer, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -58,16 +58,15 @@ func ask(ctx context.Context, config *rest.Config, method, path string, header h
 }
 
 var (
-	// moments are what depends on when something was asked.
+	// moments match ages, which depend on the time of the request.
 	moments = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// current is how far a server is: the real one has seen more than the objects.
+	// current matches the server's current version. The real server has counted more than the objects.
 	current = regexp.MustCompile(`current: \d+`)
-	// addresses are where a server can be reached, which discovery tells.
+	// addresses match the server addresses in discovery.
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)
 )
 
-// Comparable returns a body without what two servers cannot have in common: how far they are, where they are,
-// and the time of day.
+// Comparable returns a body without versions, addresses and times, which differ between servers.
 func Comparable(body string) any {
 	body = current.ReplaceAllString(moments.ReplaceAllString(body, `"AGE"`), "current: N")
 	body = addresses.ReplaceAllString(body, `"serverAddress":"HERE"`)
@@ -81,11 +80,11 @@ func Comparable(body string) any {
 	return content
 }
 
-// maskVersions hides the resource version of lists and tables, and what is derived of it.
+// maskVersions hides the resource version of lists and tables, and continue tokens.
 func maskVersions(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if object["kind"] == "PartialObjectMetadataList" && object["items"] == nil {
-		object["items"] = []any{} // null there, for no reason that anybody could rely on
+		object["items"] = []any{} // null in some answers, which is equivalent
 	}
 	if metadata == nil || object["items"] == nil && object["kind"] != "Table" {
 		return
@@ -96,7 +95,7 @@ func maskVersions(object map[string]any) {
 	}
 }
 
-// fromYAML returns an answer in JSON that may have come in YAML.
+// fromYAML converts an answer to JSON if it is YAML.
 func (a Answer) fromYAML() (Answer, error) {
 	if a.Header.Get("Content-Type") != "application/yaml" {
 		return a, nil
@@ -106,7 +105,7 @@ func (a Answer) fromYAML() (Answer, error) {
 	return a, err
 }
 
-// Events decodes the lines of a watch. The bookmark of the end is left out, which a server may send or not.
+// Events decodes the lines of a watch. It omits the final bookmark, which is optional.
 func Events(t testing.TB, body string) []any {
 	t.Helper()
 	var all []any

@@ -13,25 +13,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is one whose answers are compared.
+// Server is a server whose answers are compared.
 type Server struct {
 	Name   string
 	Config *rest.Config
-	// Differs says where it answers otherwise by design.
+	// Differs lists the intended differences.
 	Differs []Difference
 }
 
-// Difference is between the answers of a server and those of a kube-apiserver.
+// Difference is an intended difference from the answers of a kube-apiserver.
 type Difference struct {
-	// Why says so in words.
+	// Why is the reason.
 	Why string
-	// Writes is whether it is about questions that ask for more than to read, or about others.
+	// Writes selects questions that write. Otherwise the difference applies to reads.
 	Writes bool
 	// Path matches the paths of these questions, without parameters.
 	Path *regexp.Regexp
 	// Query matches their parameters. Nil matches any.
 	Query *regexp.Regexp
-	// Code is that of the answer, and Says is in its body.
+	// Code is the expected status code. The body must contain Says.
 	Code int
 	Says string
 }
@@ -42,8 +42,8 @@ func (d Difference) is(q Question) bool {
 		(d.Query == nil || d.Query.MatchString(query))
 }
 
-// FutureWatches is the difference of caches for a watch from a version that the API server has not reached:
-// the API server accepts it and sends nothing.
+// FutureWatches is the difference of caches for a watch from a version that the API server has not reached.
+// The API server accepts such a watch and sends nothing.
 var FutureWatches = Difference{
 	Why:   "a watch from a version that is lost with a restored backup has to list again",
 	Code:  http.StatusGone,
@@ -52,7 +52,7 @@ var FutureWatches = Difference{
 	Says:  "it was restored from an older backup",
 }
 
-// problem says what of an answer is not as it should be.
+// problem describes how an answer violates the difference.
 func (d Difference) problem(q Question, got Answer) string {
 	if got.Code == d.Code && (strings.Contains(got.Body, d.Says) || q.Method == http.MethodHead) {
 		return ""
@@ -60,7 +60,7 @@ func (d Difference) problem(q Question, got Answer) string {
 	return fmt.Sprintf("%s: the answer is %d, %s; want %d, %q", d.Why, got.Code, got.Body, d.Code, d.Says)
 }
 
-// atOnce is how many requests each server has under way. Most of the time they wait for watches to end.
+// atOnce limits the concurrent requests to each server. Most of them wait for the end of a watch.
 const atOnce = 64
 
 // Compare compares the answers of servers with those of a real API server.
@@ -119,15 +119,14 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 	}
 }
 
-// tries is how often a watch is compared by itself that has differed while others were asked for. It lasts
-// for a second, after which a server on a busy machine may not have told everything. What is wrong stays
-// wrong.
+// tries limits the repetitions of a watch that differed. Each repetition runs alone, because a busy server
+// may not send all events within the second that a watch lasts. A real difference is permanent.
 const tries = 5
 
-// ends reports whether a question is for what a server tells in a second.
+// ends reports whether the question is a watch of one second.
 func (q Question) ends() bool { return strings.Contains(q.Path, "timeoutSeconds=1") }
 
-// future begins to ask, and returns what waits for the answer.
+// future sends the request, and returns a function that waits for the answer.
 func (q Question) future(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {
 	header := http.Header{}
 	if q.Accept != "" {
@@ -148,7 +147,7 @@ func (q Question) future(t *testing.T, config *rest.Config, fill *strings.Replac
 	})
 }
 
-// problems says what is wrong with an answer of a server.
+// problems describes the differences between two answers.
 func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answer, error)) string {
 	t.Helper()
 	want, err := ofReal()
@@ -172,7 +171,7 @@ func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answ
 	return found
 }
 
-// placeholders fills in what paths leave open.
+// placeholders returns the values of the placeholders in paths.
 func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
 	t.Helper()
 	var list struct {
@@ -185,8 +184,7 @@ func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
 	return strings.NewReplacer("NOW", list.Metadata.ResourceVersion, "TOKEN", list.Metadata.Continue)
 }
 
-// protobuf is what readapi doesn't serve, and so doesn't list among what it does. What a cache passes on
-// lists it.
+// protobuf removes a media type that readapi does not list, because it does not serve it.
 var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "",
 	", application/vnd.kubernetes.protobuf", "")
 

@@ -1,6 +1,6 @@
-// Package answers compares what servers answer with what a real API server does, for thousands of requests
+// Package answers compares the answers of servers with those of a real API server, for thousands of requests
 // about the types and objects of testdata.
 //
-// Suites has the requests. Compare sends each to the API server and to servers that claim to answer alike,
-// and fails where one does not, unless its Server says that it differs there by design.
+// Suites returns the requests. Compare sends each request to the API server and to the compared servers. It
+// fails if an answer differs, unless Server.Differs lists the difference.
 package answers

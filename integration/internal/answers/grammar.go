@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// labelSelectors compares what label selectors select, and how wrong ones are refused.
+// labelSelectors returns valid and invalid label selectors.
 func labelSelectors() (all []Question) {
 	selectors := []string{
 		"a", "!a", "a=b", "a==b", "a!=b", "a in (b)", "a in (b,c)", "a notin (b,c)", "a in ()", "a in (",
@@ -28,7 +28,7 @@ func labelSelectors() (all []Question) {
 	return all
 }
 
-// fieldSelectors does so for fields, of which some types have more.
+// fieldSelectors returns valid and invalid field selectors, also for types with additional fields.
 func fieldSelectors() (all []Question) {
 	selectors := []string{
 		"a", "a=b", ",", "=", "=x", "metadata.name", "metadata.name=", "metadata.name=dns",
@@ -52,8 +52,7 @@ func fieldSelectors() (all []Question) {
 	return all
 }
 
-// parameterValues sends values that parameters can't have or have more than one of. Errors that name Go types
-// of the server are left out.
+// parameterValues returns invalid and repeated parameters. It omits errors that name Go types of the server.
 func parameterValues() (all []Question) {
 	parameters := []string{
 		"watch=false&watch=true", "watch=0", "limit=", "limit=1&limit=2", "limit=99999999999999999999",
@@ -88,7 +87,7 @@ func parameterValues() (all []Question) {
 	return all
 }
 
-// paths asks for what is there with slashes too many and names in odd writing, and for what isn't.
+// paths returns paths with additional slashes, unusual encodings and missing objects.
 func paths() (all []Question) {
 	paths := []string{
 		"//apis/" + Group + "/v1", "/API/v1/namespaces", "/favicon.ico", "/healthz/", "/openapi",

@@ -11,11 +11,10 @@ const (
 	asPartialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 )
 
-// latestToken continues after edge/dns with what is there now.
+// latestToken continues after edge/dns with the current objects.
 const latestToken = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2VkZ2UvZG5zXHUwMDAwIn0"
 
-// listParameters asks for all combinations of the parameters that say which state a list is of, and its
-// pages.
+// listParameters returns all combinations of the version and paging parameters of lists.
 func listParameters() (all []Question) {
 	combinations(
 		[]string{"resourceVersion", "resourceVersionMatch", "limit", "continue", "sendInitialEvents"},
@@ -30,7 +29,7 @@ func listParameters() (all []Question) {
 	return all
 }
 
-// watchParameters asks for all combinations of those that say what a watch begins with.
+// watchParameters returns all combinations of the parameters that select the start of a watch.
 func watchParameters() (all []Question) {
 	combinations(
 		[]string{"watch", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
@@ -46,8 +45,8 @@ func watchParameters() (all []Question) {
 	return all
 }
 
-// acceptHeaders asks for everything in many forms, but for two. Protobuf readapi never serves, and a
-// kube-apiserver does for errors. Watches of PartialObjectMetadataList are empty there.
+// acceptHeaders requests many media types. It omits protobuf, which readapi never serves and a kube-apiserver
+// uses for errors, and watches of PartialObjectMetadataList, which are empty there.
 func acceptHeaders() (all []Question) {
 	const meta = ";g=meta.k8s.io"
 	accepts := []string{
@@ -88,8 +87,8 @@ func acceptHeaders() (all []Question) {
 	return all
 }
 
-// methods sends what is no question. A kube-apiserver answers any method with most of discovery; readapi
-// doesn't.
+// methods returns requests with unusual methods. A kube-apiserver answers any method in most of discovery;
+// readapi does not.
 func methods() (all []Question) {
 	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodTrace, "FOO"} {
 		for _, path := range []string{"", "/production-eu", "/none", "?limit=abc"} {

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Group is that of the types that are asked for, which testdata declares, and base where they are.
+// Types of the questions. testdata declares group; base is its path.
 const (
 	Group = "demo.crdcache.dev"
 	base  = "/apis/" + Group + "/v1/"
 )
 
-// Question is a request for several servers. In its path, NOW stands for the version of a list of workloads
-// on that server, and TOKEN for what continues one there.
+// Question is a request for several servers. In its path, NOW is the version of a list of workloads on that
+// server, and TOKEN is a continue token.
 type Question struct{ Method, Path, Accept string }
 
-// Writes reports whether a question asks for anything but to read.
+// Writes reports whether the method is not a read.
 func (q Question) Writes() bool { return q.Method != http.MethodGet && q.Method != http.MethodHead }
 
-// Suite is a number of questions.
+// Suite is a named list of questions.
 type Suite struct {
 	Name      string
 	Questions []Question
 }
 
-// Suites returns all of them, some 3,600 questions.
+// Suites returns all suites, with about 3,600 questions.
 func Suites() []Suite {
 	return []Suite{
 		{"list parameters", listParameters()}, {"watch parameters", watchParameters()}, {"parameter values",
@@ -36,7 +36,7 @@ func Suites() []Suite {
 	}
 }
 
-// query joins names and values in turn, without those that have no value.
+// query joins alternating names and values, without empty values.
 func query(pairs ...string) string {
 	var parts []string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -47,7 +47,7 @@ func query(pairs ...string) string {
 	return strings.Join(parts, "&")
 }
 
-// combinations calls with every choice of one value for each name, as query takes it.
+// combinations calls call with every combination of one value for each name, in the form that query accepts.
 func combinations(names []string, values [][]string, call func(pairs []string)) {
 	var choose func(pairs []string)
 	choose = func(pairs []string) {

@@ -1,4 +1,4 @@
-// Package cacheserver serves caches of the types of a cluster, for tests of what clients make of them.
+// Package cacheserver serves cached types of a cluster, for tests of clients.
 package cacheserver
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// Server is a live.Server with what it stands on.
+// Server is a live.Server with its factory and tracker.
 type Server struct {
 	*live.Server
 	factory *dynamicinformer.Factory
 	gvrs    []schema.GroupVersionResource
-	stop    func() // the tracker
+	stop    func() // stops the tracker
 }
 
-// Start keeps types of a cluster until Close.
+// Start serves the types until Close.
 func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, error) {
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Close ends everything but the requests that are under way.
+// Close stops the server. Running requests continue.
 func (s *Server) Close(ctx context.Context) error {
 	s.Server.Close()
 	err := s.factory.Shutdown(ctx)

@@ -1,4 +1,4 @@
-// Package document writes the sections of documents that are made by runs of programs.
+// Package document writes generated sections of documents.
 package document
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// WriteSection replaces the content of a section in the file of a document, or appends the section to it.
+// WriteSection replaces the content of a section in a file, or appends the section.
 func WriteSection(path, name, content string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -21,8 +21,8 @@ func WriteSection(path, name, content string) error {
 	return os.WriteFile(path, []byte(updated), 0o644)
 }
 
-// replaceSection puts the content of a section between the comments that mark it, or appends the section to
-// the document with a heading of that name.
+// replaceSection replaces the content between the comments that mark a section. If there is none, it appends
+// the section with a heading.
 func replaceSection(document, name, content string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "\n<>") {
 		return "", fmt.Errorf("%q cannot be a heading", name)

@@ -1,4 +1,4 @@
-// Package faultproxy has a TCP proxy that does to connections what networks do.
+// Package faultproxy has a TCP proxy with network faults.
 package faultproxy
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Proxy passes connections on. Its methods are called one at a time.
+// Proxy forwards connections. It is not safe for concurrent use.
 type Proxy struct{ proxy *toxiproxy.Proxy }
 
-// Start starts a proxy to an address, which ends with the test.
+// Start starts a proxy to an address. It ends with the test.
 func Start(t testing.TB, upstream string) Proxy {
 	t.Helper()
-	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics have no logger of their own
+	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics cannot have a logger of their own
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := Proxy{toxiproxy.NewProxy(server, "proxy", "127.0.0.1:0", upstream)}
 	if err := p.proxy.Start(); err != nil {
@@ -27,20 +27,20 @@ func Start(t testing.TB, upstream string) Proxy {
 	return p
 }
 
-// Address returns host and port of the proxy.
+// Address returns the host and port of the proxy.
 func (p Proxy) Address() string { return p.proxy.Listen }
 
-// Cut closes all connections. Until restore is called, others are refused.
+// Cut closes all connections and refuses new ones until restore is called.
 func (p Proxy) Cut(t testing.TB) (restore func()) {
 	p.proxy.Stop()
 	return func() {
-		if err := p.proxy.Start(); err != nil { // on the port that it had
+		if err := p.proxy.Start(); err != nil { // on the same port
 			t.Error(err)
 		}
 	}
 }
 
-// Redirect closes all connections and has others lead to another address.
+// Redirect closes all connections and forwards new ones to another address.
 func (p Proxy) Redirect(t testing.TB, upstream string) {
 	t.Helper()
 	if err := p.proxy.Update(&toxiproxy.Proxy{Listen: p.proxy.Listen, Upstream: upstream,
@@ -49,7 +49,7 @@ func (p Proxy) Redirect(t testing.TB, upstream string) {
 	}
 }
 
-// Spoil does to all bytes on their way back what a toxic of toxiproxy does, until restore is called.
+// Spoil applies a toxic of toxiproxy to all bytes from the server until restore is called.
 func (p Proxy) Spoil(t testing.TB, kind string, attributes map[string]any) (restore func()) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"name": kind, "type": kind, "attributes": attributes})

@@ -4,7 +4,7 @@ package wallclock
 
 import "time"
 
-// Available says whether clocks can jump in this program.
+// Available reports whether this program can change its clock.
 const Available = false
 
 // Set does nothing.

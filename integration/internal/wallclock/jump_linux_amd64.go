@@ -8,25 +8,25 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// Available says whether clocks can jump in this program.
+// Available reports whether this program can change its clock.
 const Available = true
 
-// clockGettime is the address of the function that the runtime reads clocks with; 0: it asks the kernel.
-//
+// clockGettime is the address of the function with which the runtime reads clocks. With 0, the runtime calls
+// the kernel.
 //go:linkname clockGettime runtime.vdsoClockgettimeSym
 var clockGettime uintptr
 
 var (
-	// kernels is what clockGettime was.
+	// kernels is the original value of clockGettime.
 	kernels uintptr
-	// offset is how many seconds the clock is ahead.
+	// offset is the difference to the machine's clock in seconds.
 	offset int64
 )
 
-// shiftedAddress is the address of a function like the kernel's that adds offset to the clock on the wall.
+// shiftedAddress returns the address of a function that adds offset to the wall clock.
 func shiftedAddress() uintptr
 
 func init() { kernels, clockGettime = clockGettime, shiftedAddress() }
 
-// Set has the clock be so many seconds ahead of the machine's, or behind it.
+// Set sets the difference to the machine's clock. It may be negative.
 func Set(ahead time.Duration) { atomic.StoreInt64(&offset, int64(ahead/time.Second)) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSet: the clock on the wall jumps, and nothing else does.
+// TestSet checks that the wall clock changes and the monotonic clock does not.
 func TestSet(t *testing.T) {
 	defer Set(0)
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0} {

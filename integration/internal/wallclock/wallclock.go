@@ -1,11 +1,10 @@
-// Package wallclock makes the clock on the wall jump, for this process alone. The monotonic clock, by which
-// timers run, goes on as before, as it does when somebody sets the clock of a machine.
+// Package wallclock changes the wall clock of this process. The monotonic clock, which drives timers, is
+// unaffected, as when an administrator sets the clock of a machine.
 //
-// Clocks can jump on linux/amd64, in programs that are built with
+// It works on linux/amd64, in programs that are built with
 //
 //	-tags clockjumps -ldflags=-checklinkname=0
 //
-// There Go reads both clocks through a function that the kernel provides, whose address the runtime keeps in
-// a variable. The package puts one of its own in that place. The linker lets it have the variable because of
-// the flag.
+// There Go reads both clocks through a function of the kernel, whose address is in a variable of the runtime.
+// The package replaces this address. The linker flag permits access to the variable.
 package wallclock

@@ -1,4 +1,4 @@
-// Package witness has an event handler that checks what it is told.
+// Package witness has an event handler that checks its events.
 package witness
 
 import (
@@ -14,34 +14,34 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// remembered is how much of what was told of a key is kept, for complaints.
+// remembered limits the recorded events of a key for error messages.
 const remembered = 10
 
-// Witness is an event handler that checks what it is told of custom resources with a number in spec.value,
-// and that can be made to wait. It is safe for concurrent use.
+// Witness is an event handler that checks events of custom resources with a number in spec.value. It can
+// block on demand. It is safe for concurrent use.
 type Witness struct {
 	name string
-	// generation numbers the generation of the informer.
+	// generation returns the generation of the informer.
 	generation func() int
 
 	mu struct {
 		sync.Mutex
-		// gate is closed to let a waiting witness go on; nil while it does not wait.
+		// gate blocks the handler until it is closed. It is nil if the handler does not block.
 		gate chan struct{}
-		// live is what the witness has been told there is.
+		// live has the existing objects according to the events.
 		live map[string]told
-		// last is the latest that it was told of each object, also of those that are gone.
+		// last has the latest event of each object, including deleted ones.
 		last map[types.UID]told
-		// lost are the objects whose end was a DeletedFinalStateUnknown, with how often that was.
+		// lost counts the deletions with DeletedFinalStateUnknown of each object.
 		lost map[types.UID]int
-		// trail is what it was told of each key lately.
+		// trail has the latest events of each key.
 		trail    map[string][]string
 		nonsense []string
 		counts   Counts
 	}
 }
 
-// Object is an object as a witness was told of it.
+// Object is the observed state of an object.
 type Object struct {
 	UID   types.UID
 	Value int64
@@ -53,17 +53,17 @@ type told struct {
 	version uint64
 }
 
-// Counts are how often a witness was called.
+// Counts are the numbers of received events.
 type Counts struct {
 	Events int
-	// Repeats are updates that leave the resource version alone.
+	// Repeats are updates with an unchanged resource version.
 	Repeats int
 }
 
 var _ cache.ResourceEventHandler = (*Witness)(nil)
 
-// New returns a witness of an informer whose generations generation numbers. A nil func is for informers
-// without.
+// New returns a witness. generation returns the informer's generation; it is nil for informers without
+// generations.
 func New(name string, generation func() int) *Witness {
 	if generation == nil {
 		generation = func() int { return 0 }
@@ -76,7 +76,7 @@ func New(name string, generation func() int) *Witness {
 	return w
 }
 
-// Name returns what complaints call the witness.
+// Name returns the name in error messages.
 func (w *Witness) Name() string { return w.name }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -94,7 +94,7 @@ func (w *Witness) OnDelete(obj any) {
 	w.note("delete", "", nil, obj)
 }
 
-// note checks an event against those before, and remembers it.
+// note checks an event against the earlier ones and records it.
 func (w *Witness) note(verb, key string, before, obj any) {
 	u := obj.(*unstructured.Unstructured)
 	if key == "" {
@@ -136,11 +136,11 @@ func (w *Witness) note(verb, key string, before, obj any) {
 	}
 }
 
-// complaint tells what makes no sense in an event: an object is added when it is not there, and updated or
-// deleted only while it is, under the UID that it was added with; an update comes with the object as it was
-// told of before; what has been deleted never comes back; and no version is older than the last. What ended
-// with its type may come back with the next generation: a handler can be told of objects of a new definition
-// before it is told that the definition is another one.
+// complaint describes why an event is invalid. An object must be added while it does not exist, and updated
+// or deleted while it exists, with the same UID. The old object of an update must be the object of the
+// previous event. A deleted object must not reappear, and versions must not decrease. Objects that were
+// deleted with their type can reappear in the next generation, because the handler can receive objects of a
+// new definition before the change of definition.
 func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now told) string {
 	was, live := w.mu.live[key]
 	last, known := w.mu.last[now.UID]
@@ -168,7 +168,7 @@ func keyOf(u *unstructured.Unstructured) string {
 	return u.GetNamespace() + "/" + u.GetName()
 }
 
-// pass waits where the witness is being slow.
+// pass blocks if the witness is set to block.
 func (w *Witness) pass() {
 	w.mu.Lock()
 	gate := w.mu.gate
@@ -178,7 +178,7 @@ func (w *Witness) pass() {
 	}
 }
 
-// Toggle makes a witness wait at its next event, or lets it go on.
+// Toggle makes a witness block at its next event, or unblocks it.
 func (w *Witness) Toggle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *Witness) Toggle() {
 	w.mu.gate = nil
 }
 
-// GoOn lets a witness go on if it waits.
+// GoOn unblocks a witness.
 func (w *Witness) GoOn() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +200,7 @@ func (w *Witness) GoOn() {
 	}
 }
 
-// Live returns what the witness was told there is, by key.
+// Live returns the existing objects by key, according to the events.
 func (w *Witness) Live() map[string]Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,8 +211,7 @@ func (w *Witness) Live() map[string]Object {
 	return live
 }
 
-// Last returns the latest of each object that the witness was told of since Forget, also of those that are
-// gone.
+// Last returns the latest state of each object since Forget, including deleted objects.
 func (w *Witness) Last() map[types.UID]int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,14 +222,14 @@ func (w *Witness) Last() map[types.UID]int64 {
 	return last
 }
 
-// Counts returns how often the witness has been called.
+// Counts returns the numbers of received events.
 func (w *Witness) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.counts
 }
 
-// Nonsense returns what made no sense, each time once.
+// Nonsense returns the invalid events, each once.
 func (w *Witness) Nonsense() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,8 +238,7 @@ func (w *Witness) Nonsense() []string {
 	return nonsense
 }
 
-// Forget drops what is known of objects that are gone, and how it came to what there is, so that a witness
-// needs no more memory the longer it lives.
+// Forget drops deleted objects and event trails, so that the memory of a witness is bounded.
 func (w *Witness) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

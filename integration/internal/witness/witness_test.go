@@ -23,7 +23,7 @@ func TestWitness(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tell func(*Witness)
-		want string // of the complaint; empty: there is none
+		want string // part of the message; empty if there is none
 	}{
 		{name: "a life", tell: func(w *Witness) {
 			w.OnAdd(one, true)

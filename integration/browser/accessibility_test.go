@@ -13,15 +13,14 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// spoken is an element as Chromium tells a screen reader of it.
+// spoken is an element as a screen reader receives it from Chromium.
 type spoken struct {
 	role, name string
-	// properties are those that are set: focused, live, pressed, expanded and so on.
+	// properties are the set properties: focused, live, pressed, expanded and so on.
 	properties map[string]string
 }
 
-// node is an element of the accessibility tree, as the protocol has it; cdproto does not know all names of
-// properties.
+// node is an element of the accessibility tree in the protocol. cdproto does not define all properties.
 type node struct {
 	Ignored    bool      `json:"ignored"`
 	Role       nodeValue `json:"role"`
@@ -43,7 +42,7 @@ func (v nodeValue) String() string {
 	return fmt.Sprint(v.Value)
 }
 
-// tree is what a screen reader is told of the page.
+// tree returns the accessibility tree of the page.
 func (b *tab) tree() []spoken {
 	b.Helper()
 	var answer struct {
@@ -66,13 +65,13 @@ func (b *tab) tree() []spoken {
 	return all
 }
 
-// named are roles that say nothing without a name. Groups are not among them: a details element is one, and
-// its summary names it.
+// named are the roles that need a name. Groups need none: a details element is a group, and its summary names
+// it.
 var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation",
 	"complementary", "dialog", "image", "columnheader"}
 
-// hears waits until the tree has an element with a role, a name that begins with a text, and properties:
-// names and values in turn.
+// hears waits until the tree has an element with a role, a prefix of its name, and properties, given as
+// alternating names and values.
 func (b *tab) hears(role, name string, properties ...string) {
 	b.Helper()
 	var tree []spoken
@@ -91,7 +90,7 @@ func (b *tab) hears(role, name string, properties ...string) {
 	b.Fatalf("no %s %q with %q is in %v", role, name, properties, tree)
 }
 
-// TestAccessibility reads the pages as a screen reader does, and moves as one does without a mouse.
+// TestAccessibility reads the pages like a screen reader and navigates without a mouse.
 func TestAccessibility(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t), secrets).link(), 1280, 800)
 	b.has(".connection", "Live")

@@ -21,18 +21,18 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a test waits for what must happen: far more than it takes.
+// patience limits every wait.
 const patience = 60 * time.Second
 
-// tab is a page in a browser of its own. What the page says in the console as an error, and every violation
-// of its policy, fails the test.
+// tab is a page in a browser of its own. Console errors and violations of the content security policy fail
+// the test.
 type tab struct {
 	*testing.T
 	ctx context.Context
 	mu  sync.Mutex
-	// origins are where everything has to come from: what was visited.
+	// origins are the visited addresses. The page may load nothing from others.
 	origins []string
-	// errors are what the console has said, expected what it may say.
+	// errors are the console errors, expected the permitted ones.
 	errors, expected []string
 	requests         []string
 }
@@ -73,7 +73,7 @@ func openAs(t *testing.T, address string, headers network.Headers, width, height
 	return b
 }
 
-// visit opens an address, which may be another server's.
+// visit opens an address, which may belong to another server.
 func (b *tab) visit(address string) {
 	b.Helper()
 	at, err := url.Parse(address)
@@ -105,7 +105,7 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// expect allows the console to report what has a text.
+// expect permits console errors that contain a text.
 func (b *tab) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *tab) run(actions ...chromedp.Action) {
 	}
 }
 
-// await waits until an expression is true, and shows the page where it never is.
+// await waits until an expression is true. If it never is, it shows the page.
 func (b *tab) await(expression string) {
 	b.Helper()
 	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil,
@@ -173,8 +173,8 @@ func value[T any](b *tab, expression string) T {
 	return v
 }
 
-// key presses keys, one after the other: characters, or those of package kb. What a shortcut takes is not
-// typed besides.
+// key presses keys one after the other: characters or constants of package kb. Keys of shortcuts are not
+// typed.
 func (b *tab) key(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
@@ -185,13 +185,13 @@ func (b *tab) key(keys ...string) {
 	}
 }
 
-// goTo changes to another place of the page.
+// goTo changes the location within the page.
 func (b *tab) goTo(place string) {
 	b.Helper()
 	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", place), nil))
 }
 
-// picture takes a picture, into the folder that CRDCACHE_PICTURES names.
+// picture takes a screenshot. It stores the image in the folder CRDCACHE_PICTURES, if that is set.
 func (b *tab) picture(name string) []byte {
 	var image []byte
 	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&image)); err != nil {

@@ -19,8 +19,8 @@ import (
 
 const workloadsID = "workloads.demo.crdcache.dev/v1"
 
-// TestCrdcached looks at the page of crdcached: as somebody who may list everything, and as somebody who may
-// list one type in one namespace.
+// TestCrdcached tests the page of crdcached with a user who may list everything, and with a user who may list
+// one type in one namespace.
 func TestCrdcached(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
@@ -87,8 +87,8 @@ func testTenant(t *testing.T, s *running.Server) {
 	b.picture("object")
 }
 
-// change changes an object until the page, which shows it, has told of a change: when it begins to hear of
-// changes does not show.
+// change updates an object until its page shows a change. The page does not show when its stream of changes
+// has started.
 func (b *tab) change(namespace, name string) {
 	b.Helper()
 	admin, err := dynamic.NewForConfig(harness.Config(b))

@@ -16,10 +16,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// link is the address of a page in what crdcache says.
+// link matches the address of a page in crdcache's output.
 var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
 
-// serveFiles runs crdcache serve over files until the test ends, and returns a link to its page.
+// serveFiles runs crdcache serve over files until the test ends and returns a link to its page.
 func serveFiles(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Crdcache(t), append([]string{"serve", "--web"}, args...)...)
@@ -32,7 +32,7 @@ func serveFiles(t *testing.T, args ...string) string {
 	}
 	drained := make(chan struct{})
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt) // unless it has ended
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-drained
 		_ = cmd.Wait() // 130
 	})
@@ -52,14 +52,14 @@ func serveFiles(t *testing.T, args ...string) string {
 	return found
 }
 
-// TestFiles looks at what is in files, as they change, and at a snapshot of them.
+// TestFiles shows changing files, and a snapshot of them.
 func TestFiles(t *testing.T) {
 	folder, scratch := t.TempDir(), t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS(testdata+"/objects")); err != nil {
 		t.Fatal(err)
 	}
 	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
-	// Both end after the browser, which would tell of their end.
+	// Both must outlive the browser, which would report their end.
 	saved := filepath.Join(t.TempDir(), "demo.snapshot")
 	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds,
 		"--from="+testdata+"/objects").CombinedOutput(); err != nil {
@@ -82,7 +82,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// When the files are followed does not show, so that there are changes until one is told of.
+	// The page does not show when the files are watched, so objects change until a change appears.
 	for replicas := 40; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
 		changed := bytes.Replace(text, []byte("  replicas: 6\n"),
 			fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)

@@ -1,5 +1,5 @@
-// Package browser_test looks at the page of package web with a real Chromium: over a cluster in memory that
-// has what is in testdata, and over a real API server.
+// Package browser_test tests the page of package web with a real Chromium, over an in-memory cluster with the
+// objects of testdata and over a real API server.
 package browser_test
 
 import (

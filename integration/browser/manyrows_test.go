@@ -12,15 +12,14 @@ import (
 
 const (
 	manyRows = 50_000
-	// rowElements is how many rows are elements at most, in a window of 800 pixels, and rowRequests how many
-	// requests for rows run at once.
+	// rowElements limits the row elements in a window of 800 pixels. rowRequests limits the concurrent
+	// requests for rows.
 	rowElements, rowRequests = 60, 2
-	// pageMemory is what the scripts of the page may hold on to after a walk through all rows: what it keeps
-	// is some 4 MB.
+	// pageMemory limits the memory of the page's scripts after a walk through all rows. They keep about 4 MB.
 	pageMemory = 32 << 20
 )
 
-// countRequests counts the requests for rows that run at once, and all of them.
+// countRequests counts the concurrent requests for rows, and all of them.
 const countRequests = `{
   const ask = window.fetch;
   window.rows = { now: 0, most: 0, all: 0 };
@@ -33,7 +32,7 @@ const countRequests = `{
 }
 true`
 
-// drag scrolls from the first row to the last, 400 rows in each frame.
+// drag scrolls from the first row to the last, 400 rows per frame.
 const drag = `(async () => {
   const grid = document.querySelector(".grid");
   while (grid.scrollTop + grid.clientHeight < grid.scrollHeight - 1) {
@@ -42,10 +41,10 @@ const drag = `(async () => {
   }
 })()`
 
-// TestManyRows scrolls through, sorts and searches a table: only what is in view is there.
+// TestManyRows scrolls through, sorts and searches a table. Only visible rows may be elements.
 func TestManyRows(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, manyRows).Config(), platform(t)).link(), 1280, 800)
-	// for what dangles, on a machine where the references of so many take longer than ten seconds
+	// the search for dangling references may exceed ten seconds on a busy machine
 	b.expect("504 (Gateway Timeout)")
 	b.has(".connection", "Live")
 	b.goTo(workloadsPlace + "&sort=name")

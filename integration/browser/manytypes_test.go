@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestManyTypes lists more types than there are on any screen.
+// TestManyTypes shows more types than fit on a screen.
 func TestManyTypes(t *testing.T) {
 	const many = 1500
 	var options testcluster.Options

@@ -9,18 +9,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// away is a page whose server may be gone.
+// away is a page whose server can be stopped.
 type away struct{ now atomic.Pointer[http.Handler] }
 
 func (a *away) become(handler http.Handler) { a.now.Store(&handler) }
 
 func (a *away) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*a.now.Load()).ServeHTTP(w, r) }
 
-// gone answers nothing.
+// gone aborts every request.
 var gone = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
-// TestConnectionLost takes the server away and brings it back, once as it was and once as another one, which
-// does not know the browser.
+// TestConnectionLost stops the server and starts it again: first the same server, then a new one that does
+// not know the browser.
 func TestConnectionLost(t *testing.T) {
 	s := serve(t, inMemory(t, 0).Config(), platform(t))
 	page := &away{}

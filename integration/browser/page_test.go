@@ -26,7 +26,7 @@ func patch(t *testing.T, cluster *testcluster.Cluster, name, body string) {
 	}
 }
 
-// TestTour walks through all pages over what is in testdata, with the keyboard where one would.
+// TestTour visits all pages over the objects of testdata, with the keyboard where possible.
 func TestTour(t *testing.T) {
 	cluster := inMemory(t, 0)
 	b := open(t, serve(t, cluster.Config(), platform(t), secrets).link(), 1280, 800)
@@ -84,7 +84,8 @@ func TestTour(t *testing.T) {
 	b.run(chromedp.Evaluate("document.activeElement.blur(); true", nil))
 	b.key("g", "e")
 	b.has(".log", "Waiting for something to happen")
-	// When the stream of all changes has begun does not show, so that there is a change until one is told of.
+	// The page does not show when the stream of all changes has started, so objects change until a change
+	// appears.
 	for tick := 0; !strings.Contains(b.text(".log"), "payments/ledger"); tick++ {
 		patch(t, cluster, "ledger", fmt.Sprintf(`{"metadata":{"annotations":{"tick":"%d"}}}`, tick))
 		if b.ctx.Err() != nil {
@@ -96,7 +97,6 @@ func TestTour(t *testing.T) {
 	b.picture("events")
 }
 
-// TestSecretIsNotShown looks at a Secret.
 func TestSecretIsNotShown(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t), secrets).link(), 1000, 700)
 	b.has(".connection", "Live")
@@ -108,7 +108,7 @@ func TestSecretIsNotShown(t *testing.T) {
 	}
 }
 
-// TestNarrowAndDark has a small screen, which is read by its structure: nothing is wider than it.
+// TestNarrowAndDark checks on a small screen that nothing is wider than the screen.
 func TestNarrowAndDark(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t)).link(), 1280, 800)
 	b.run(emulation.SetDeviceMetricsOverride(380, 740, 1, true),

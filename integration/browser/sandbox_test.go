@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRealServer follows a real API server: who changed what is known there alone.
+// TestRealServer follows a real API server, the only source of field managers.
 func TestRealServer(t *testing.T) {
 	config := harness.Config(t)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
@@ -37,7 +37,8 @@ func TestRealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// When the stream of this object has begun does not show, so that there are changes until one is told of.
+	// The page does not show when its stream of changes has started, so objects change until a change
+	// appears.
 	for replicas := 10; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
 		patch(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "night-shift", "")
 		if b.ctx.Err() != nil {

@@ -33,7 +33,7 @@ type scene struct {
 	server  *httptest.Server
 }
 
-// serve shows what a server has, with the indexes of a config, and besides the types that are named.
+// serve serves a page for a server with the indexes of a config and additional types.
 func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
 	types ...schema.GroupVersionResource) *scene {
 	t.Helper()
@@ -102,7 +102,7 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
 
 func (s *scene) link() string { return s.server.URL + s.handler.Login() }
 
-// platform is the config of testdata.
+// platform returns the config of testdata.
 func platform(t *testing.T) indexers.Source {
 	t.Helper()
 	source, err := indexers.ReadSource(testdata + "/indexes/platform.yaml")
@@ -112,8 +112,8 @@ func platform(t *testing.T) indexers.Source {
 	return source
 }
 
-// inMemory returns a cluster with what is in testdata, a Secret, a workload that needs an environment that is
-// not there, and many more of them if more are asked for.
+// inMemory returns a cluster with the objects of testdata, a Secret, and a workload with a dangling
+// reference. It adds the given number of further workloads.
 func inMemory(t *testing.T, more int) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),

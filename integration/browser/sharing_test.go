@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestTabsShareAStream has more tabs than a browser has connections to a server over HTTP/1.1. All are live
-// and hear of changes by one stream, whichever tab closes. Hidden tabs have none.
+// TestTabsShareAStream opens more tabs than a browser's limit of HTTP/1.1 connections. All visible tabs get
+// changes through one stream, whichever tab closes. Hidden tabs have no stream.
 func TestTabsShareAStream(t *testing.T) {
 	cluster := inMemory(t, 0)
 	s := serve(t, cluster.Config(), platform(t))
@@ -42,7 +42,7 @@ func TestTabsShareAStream(t *testing.T) {
 		tabs = append(tabs, b)
 	}
 	number := 0
-	// A window of its own would be visible: a browser without a screen shows one tab.
+	// A headless browser shows one tab at a time. A second window would always be visible.
 	const visibility = `Object.defineProperty(document, "hidden", { configurable: true, get: () => %v }); document.dispatchEvent(new Event("visibilitychange")); true`
 	show := func(b *tab, shown bool) {
 		b.run(chromedp.Evaluate(fmt.Sprintf(visibility, !shown), nil))
@@ -79,7 +79,7 @@ func TestTabsShareAStream(t *testing.T) {
 	}
 	awaitStreams(1)
 
-	// The first tab, which has the connection, is hidden, and two others close.
+	// Hide the first tab, which has the connection, and close two others.
 	show(first, false)
 	ends[0]()
 	ends[3]()

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// TestStates sees types come to be kept among the events, one of which may not be read.
+// TestStates watches types become cached on the page of events. The user may not read one of them.
 func TestStates(t *testing.T) {
 	cluster := inMemory(t, 0)
 	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// following is a command that prints what happens until it is interrupted.
+// following is a command that prints events until it is interrupted.
 type following struct {
 	cmd    *exec.Cmd
 	mu     sync.Mutex
@@ -24,7 +24,7 @@ type following struct {
 	errors bytes.Buffer
 }
 
-// sink takes what the command writes.
+// sink receives the output of the command.
 type sink struct {
 	*following
 	buffer *bytes.Buffer
@@ -43,7 +43,7 @@ func (f *following) text() string {
 	return f.output.String()
 }
 
-// follow starts a program, which the test's end kills.
+// follow starts a program and kills it at the end of the test.
 func follow(t *testing.T, program string, args ...string) *following {
 	t.Helper()
 	f := &following{cmd: command(t, program, args...)}
@@ -54,7 +54,7 @@ func follow(t *testing.T, program string, args ...string) *following {
 	return f
 }
 
-// await waits until a text has been printed.
+// await waits until stdout contains a text.
 func (f *following) await(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
@@ -71,15 +71,14 @@ func (f *following) interrupt(t *testing.T) int {
 	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = f.cmd.Wait() // the exit code says it
+	_ = f.cmd.Wait() // the exit code is the result
 	return f.cmd.ProcessState.ExitCode()
 }
 
-// manifest is an object with holes for a namespace and a name.
+// manifest is an object with placeholders for its namespace and name.
 type manifest struct{ text, status string }
 
-// followed are types of which kubectl has rows of its own, and an object of each with a status that shows in
-// them.
+// followed has types with special rows in kubectl, and an object of each with a status that the rows show.
 var followed = map[string]manifest{
 	"configmaps": {
 		text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},
@@ -103,8 +102,8 @@ var followed = map[string]manifest{
 		involvedObject: {kind: Pod, name: x, namespace: NS}, lastTimestamp: "2026-01-01T00:00:00Z"}`},
 }
 
-// TestFollowAsKubectl: dump --watch prints what kubectl get --watch does, row for row and object for object.
-// Tables depend on the type; one type stands for the other formats.
+// TestFollowAsKubectl compares the rows and objects of dump --watch and kubectl get --watch. Tables are
+// compared for each type, other formats for one type.
 func TestFollowAsKubectl(t *testing.T) {
 	for name, object := range followed {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +138,7 @@ func TestFollowAsKubectl(t *testing.T) {
 			}
 			harness.Kubectl(t, "delete", name, "second", "-n", ns)
 			object.apply(t, ns, "the-last")
-			if name == "nodes" { // in no namespace that goes with the test
+			if name == "nodes" { // cluster-scoped, so the test's namespace does not delete it
 				defer harness.Kubectl(t, "delete", name, "first", "the-last")
 			}
 			for i, format := range formats {
@@ -160,7 +159,7 @@ func TestFollowAsKubectl(t *testing.T) {
 
 func (m manifest) apply(t *testing.T, ns, name string) {
 	t.Helper()
-	// Up to 1.31 kubectl takes for JSON whatever begins with a brace.
+	// kubectl up to 1.31 parses input as JSON if it begins with a brace.
 	text, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("NS", ns, "NAME", name).Replace(m.text)))
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +171,7 @@ func (m manifest) apply(t *testing.T, ns, name string) {
 	}
 }
 
-// write creates an object that needs no more than a name.
+// write creates an object that needs only a name.
 func (manifest) write(t *testing.T, kind, ns, name string) {
 	t.Helper()
 	harness.Kubectl(t, "create", kind, name, "-n", ns)
@@ -183,7 +182,7 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless makes tables comparable whose rows were printed at different times.
+// ageless removes ages from tables, because the tables were printed at different times.
 func ageless(table string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
 }

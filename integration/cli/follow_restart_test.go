@@ -7,9 +7,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestFollowRestart: of what is listed again after the API server was restarted nothing is printed, for
-// nothing has happened to it; whether a CRD says what the columns are or the server prints the rows, in every
-// format, and of a query.
+// TestFollowRestart checks that unchanged objects are not printed after the API server was restarted and they
+// were listed again. It covers every format, columns from the CRD and from the server, and a query.
 func TestFollowRestart(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
@@ -43,7 +42,7 @@ func TestFollowRestart(t *testing.T) {
 	for _, f := range all {
 		f.await(t, "new")
 	}
-	create("latest") // which comes when all that was listed has been told
+	create("latest") // its event comes after all listed objects
 	for _, f := range all {
 		f.await(t, "latest")
 		if code := f.interrupt(t); code != 130 {

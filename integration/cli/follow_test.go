@@ -13,14 +13,14 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// errorText is what the command has written to stderr.
+// errorText returns the stderr of the command.
 func (f *following) errorText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.errors.String()
 }
 
-// awaitError waits until a text has been written to stderr.
+// awaitError waits until stderr contains a text.
 func (f *following) awaitError(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
@@ -31,8 +31,8 @@ func (f *following) awaitError(t *testing.T, text string) {
 	})
 }
 
-// TestFollowWildcard: a wildcard takes up types that are installed later and lets go of those that are taken
-// away, also where there were none in the beginning.
+// TestFollowWildcard checks that a wildcard includes types that are installed later and drops deleted ones,
+// even if it matches no type at first.
 func TestFollowWildcard(t *testing.T) {
 	group := harness.Group(t)
 	ns := harness.Namespace(t)
@@ -80,7 +80,7 @@ func TestFollowWildcard(t *testing.T) {
 	}
 }
 
-// TestFollowNamed: a name that stands for nothing yet is an error when it is alone, and otherwise pending.
+// TestFollowNamed checks that an unknown name is an error if it is the only one, and pending otherwise.
 func TestFollowNamed(t *testing.T) {
 	group := harness.Group(t)
 	ns := harness.Namespace(t)
@@ -106,7 +106,7 @@ func TestFollowNamed(t *testing.T) {
 	}
 }
 
-// TestFollowQuery: events are relative to the query.
+// TestFollowQuery checks that events depend on the query: objects enter and leave its result.
 func TestFollowQuery(t *testing.T) {
 	ns := harness.Namespace(t)
 	configMap := manifest{text: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: NAME}}`}
@@ -122,7 +122,7 @@ func TestFollowQuery(t *testing.T) {
 	}
 }
 
-// TestFollowUntilNobodyReads: a command ends when the reader of its output does, without another event.
+// TestFollowUntilNobodyReads checks that a command ends when its output is closed, without another event.
 func TestFollowUntilNobodyReads(t *testing.T) {
 	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"},
 		{"watch", "namespaces", "-o", "json"}} {
@@ -140,7 +140,7 @@ func TestFollowUntilNobodyReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Close()
-		// Else it is killed when patience is over.
+		// Otherwise the command is killed when patience is over.
 		if err := cmd.Wait(); err == nil || err.Error() != "signal: broken pipe" || stderr.String() != "" {
 			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err,
 				stderr.String())

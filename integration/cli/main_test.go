@@ -1,5 +1,5 @@
-// Package cli_test runs every verb of the command against a real API server; package dump_test has more on
-// dump.
+// Package cli_test runs every verb of the command against a real API server. Package dump_test has more tests
+// of dump.
 package cli_test
 
 import (
@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// patience is how long anything may take: far more than it does.
+// patience limits every wait.
 const patience = 90 * time.Second
 
-// result is what a finished command left behind.
+// result is the result of a finished command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -49,8 +49,7 @@ func run(t *testing.T, program string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// expect checks the exit code, and that both outputs have these texts; where none is wanted there must be
-// none.
+// expect checks the exit code and that both outputs contain the texts. An empty text expects an empty output.
 func (r result) expect(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if r.code != code {

@@ -17,10 +17,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestServeAfterARestore: etcd is restored from a backup while crdcache serve runs. It answers with the
-// objects that the API server has then.
+// TestServeAfterARestore restores etcd from a backup while crdcache serve runs. It must answer with the
+// objects of the restored API server.
 func TestServeAfterARestore(t *testing.T) {
-	runtimeDir, err := os.MkdirTemp("", "crdcache") // a socket has a short path
+	runtimeDir, err := os.MkdirTemp("", "crdcache") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestServeAfterARestore(t *testing.T) {
 	if err := objects.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 100 { // the restored server does not get to these versions soon
+	for n := range 100 { // the restored server will not reach these versions soon
 		create(fmt.Sprint("lost-", n))
 	}
 	if got, err := dump(); err != nil || len(got) != 102 {

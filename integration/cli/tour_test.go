@@ -12,11 +12,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// ages are those that a server knows and files don't.
+// ages match the age column, which only a server knows.
 var ages = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
 
-// withoutAges is output without the column of ages, and with one space for several: columns are as wide as
-// what is in them.
+// withoutAges removes the age column and repeats of spaces: the width of a column depends on its content.
 func withoutAges(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -26,9 +25,9 @@ func withoutAges(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTour runs the commands of docs/tour.md and README.md on a cluster that has what their files have: with
-// --from left out they print the same. Trees differ: a cluster knows the UIDs of owners, and has more types
-// to look at.
+// TestTour runs the commands of docs/tour.md and README.md on a cluster with the objects of their files.
+// Without --from, the commands print the same. Trees are not compared: a cluster knows the UIDs of owners and
+// has more types.
 func TestTour(t *testing.T) {
 	const data = "../../testdata"
 	harness.InstallCRDs(t, harness.Read(t, data+"/crds")...)
@@ -60,7 +59,7 @@ func TestTour(t *testing.T) {
 				cmd := command(t, "sh", "-c", live)
 				cmd.Dir = data
 				cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home)
-				got, _ := cmd.CombinedOutput() // which is what the page shows, errors as well
+				got, _ := cmd.CombinedOutput() // the page shows errors as well
 				if diff := cmp.Diff(withoutAges(want), withoutAges(string(got))); diff != "" {
 					t.Errorf("%s: $ %s\n(-the page +the cluster)\n%s", page, live, diff)
 				}

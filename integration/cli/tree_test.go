@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestTree shows what a Deployment owns, to the administrator and to somebody who may not list some of the
-// types.
+// TestTree shows the objects that a Deployment owns, to the administrator and to a user who may not list some
+// of the types.
 func TestTree(t *testing.T) {
 	ns := harness.Namespace(t)
 	crdcache := harness.Crdcache(t)

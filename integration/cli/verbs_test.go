@@ -24,8 +24,8 @@ func certificate(namespace, name, issuer string) *unstructured.Unstructured {
 	}}
 }
 
-// TestVerbs goes the way of a new user: propose an index config for cert-manager's types, check it, and ask
-// by it.
+// TestVerbs follows a new user: suggest an index config for cert-manager's types, validate it, and query with
+// it.
 func TestVerbs(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
 	ns := harness.Namespace(t)
@@ -33,7 +33,7 @@ func TestVerbs(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	index := "issuerRefName"
 	if !harness.Has(t, harness.SelectableFields) {
-		index = "issuer" // named after a printed column: definitions do not say what they are selected by
+		index = "issuer" // named after a printed column, because definitions do not name the selected field
 	}
 
 	suggested := run(t, crdcache, "suggest", certificates)
@@ -66,7 +66,7 @@ func TestVerbs(t *testing.T) {
 		"ShellCompDirectiveNoFileComp")
 }
 
-// TestRefusals: each verb tells by its exit code that the server refused, or that the time was up.
+// TestRefusals checks the exit codes of each verb after a refusal and after a timeout.
 func TestRefusals(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	for name, args := range map[string][]string{
@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 	run(t, crdcache, "version", "--live", "--timeout", "1ns").expect(t, 3, "", "error: not synced")
 }
 
-// TestPlugin runs the command as kubectl does.
+// TestPlugin runs the command as a kubectl plugin.
 func TestPlugin(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), "kubectl-crdcache")
 	if err := os.Symlink(harness.Crdcache(t), plugin); err != nil {

@@ -29,8 +29,9 @@ func widget(group, namespace, name string) *unstructured.Unstructured {
 	}}
 }
 
-// TestWatchOutlivesType: when a type goes, its objects are told as deleted, and that it has gone is said on
-// stderr; when it is back, so are its objects. An interrupt ends the command with 130.
+// TestWatchOutlivesType checks that the deletion of a type prints the deletion of its objects and a message
+// on stderr, and that its objects are printed when it is installed again. An interrupt ends the command with
+// 130.
 func TestWatchOutlivesType(t *testing.T) {
 	group := harness.Group(t)
 	crd := harness.NewCRD(group, "Widget")
@@ -74,7 +75,7 @@ func TestWatchOutlivesType(t *testing.T) {
 	}
 }
 
-// lines gives what is written to a pipe of a command, line by line, until it ends.
+// lines sends the lines of a command's pipe until it ends.
 func lines(t *testing.T, open func() (io.ReadCloser, error)) <-chan string {
 	t.Helper()
 	pipe, err := open()
@@ -91,7 +92,7 @@ func lines(t *testing.T, open func() (io.ReadCloser, error)) <-chan string {
 	return found
 }
 
-// await reads lines until one begins with each of the texts.
+// await reads lines until each text was the start of a line.
 func await(t *testing.T, from <-chan string, texts ...string) {
 	t.Helper()
 	var seen []string
@@ -115,7 +116,7 @@ func await(t *testing.T, from <-chan string, texts ...string) {
 	}
 }
 
-// absent checks that a definition is gone.
+// absent returns an error while the definition exists.
 func absent(client dynamic.Interface, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})

@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
-// subjects are compared with client-go: the informer that everything is built on, and what users get, on our
-// client and on client-go's. The unit tests of internal/informer play the scenarios in the other storage
-// modes, which do not depend on the server.
+// subjects are compared with client-go: the internal informer, and a factory with our client and with
+// client-go's. The unit tests of internal/informer run the scenarios in the other storage modes, which do not
+// depend on the server.
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: onClient(conformance.DefaultClient)},
@@ -32,7 +32,7 @@ func subjects() []conformance.Subject {
 	}
 }
 
-// packed is a factory on a client of its own, with the default storage mode.
+// packed is a factory with its own client and the default storage mode.
 var packed = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 	o.Config = setup.Config
 	return nil
@@ -42,8 +42,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, harness.Config(t), subjects()...)
 }
 
-// TestConformanceBehindProxy plays the scenarios behind a proxy that speaks HTTP/1.1 alone and compresses
-// what it may.
+// TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.
 func TestConformanceBehindProxy(t *testing.T) {
 	config := harness.Behind(t, middlebox.Compress(false))
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
@@ -63,7 +62,7 @@ func onClient(newClient conformance.NewClient) conformance.New {
 	}
 }
 
-// ofFactory makes informers of a factory each, which adjust completes.
+// ofFactory returns informers that each have a factory. adjust completes its options.
 func ofFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.New {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		t.Helper()
@@ -88,7 +87,7 @@ func ofFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) c
 	}
 }
 
-// resourceOptions are those of a setup. The index by namespace is always there.
+// resourceOptions returns the options of a setup. There is always an index by namespace.
 func resourceOptions(t testing.TB, setup conformance.Setup) dynamicinformer.ResourceOptions {
 	t.Helper()
 	options := dynamicinformer.ResourceOptions{Resync: &setup.Resync, Indexers: cache.Indexers{}}

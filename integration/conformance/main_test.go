@@ -1,4 +1,4 @@
-// Package conformance_test runs the conformance suite of our informers against a real API server.
+// Package conformance_test runs the conformance suite of the informers against a real API server.
 package conformance_test
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Scenarios wait more than they compute, but too many of them starve each other on a small machine.
+	// Scenarios mostly wait, but many concurrent ones starve each other on a small machine.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

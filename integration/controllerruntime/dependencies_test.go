@@ -1,7 +1,7 @@
 package controllerruntime_test
 
-// What controller-runtime's suite imports, so that go.mod has the modules: the suite is built as if it were
-// part of this one.
+// The imports of controller-runtime's suite. They keep its modules in go.mod, because the suite is built as a
+// part of this module.
 import (
 	_ "github.com/onsi/ginkgo/v2"
 	_ "github.com/onsi/gomega"

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exception is a spec of controller-runtime's suite that the cache fails, and why.
+// exception is a spec of controller-runtime's suite that our cache fails, with the reason.
 type exception struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// exceptions reads the list of them.
+// exceptions reads the list of exceptions.
 func exceptions(t *testing.T) []exception {
 	t.Helper()
 	text, err := os.ReadFile("exceptions.yaml")
@@ -30,7 +30,7 @@ func exceptions(t *testing.T) []exception {
 	return list.Exceptions
 }
 
-// TestDocumentedExceptions checks that users are told of each exception, and of no other.
+// TestDocumentedExceptions checks that the documentation lists exactly the exceptions.
 func TestDocumentedExceptions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/controller-runtime.md")
 	if err != nil {

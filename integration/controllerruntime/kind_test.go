@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestKind has a source of events for each form of a type, which starts before the type is installed. The
-// type then comes, goes and comes back.
+// TestKind runs a source of events for each form of a type. The type is installed after the sources start,
+// deleted, and installed again.
 func TestKind(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	namespace := harness.Namespace(t)
@@ -57,7 +57,7 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// TestScopeChanges: a type that comes back with another scope is read as what it is then.
+// TestScopeChanges checks reads of a type that is installed again with another scope.
 func TestScopeChanges(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	namespace := harness.Namespace(t)
@@ -78,7 +78,7 @@ func TestScopeChanges(t *testing.T) {
 				harness.Eventually(t, func(ctx context.Context) error {
 					return shared.Get(ctx, client.ObjectKeyFromObject(object), form())
 				})
-				// The namespace does not matter to a type without.
+				// Cluster-scoped types ignore the namespace.
 				err := shared.Get(t.Context(), client.ObjectKey{Namespace: "elsewhere", Name: "a"}, form())
 				if scope == "Cluster" && err != nil || scope == "Namespaced" && !apierrors.IsNotFound(err) {
 					t.Errorf("%T in another namespace: %v", form(), err)
@@ -88,7 +88,7 @@ func TestScopeChanges(t *testing.T) {
 	}
 }
 
-// expect waits for an event, of which there must be no other before.
+// expect expects the next event.
 func expect(t *testing.T, events <-chan string, who, want string) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
@@ -126,8 +126,8 @@ func runCache(t *testing.T, options cache.Options) cache.Cache {
 	return c
 }
 
-// runKind runs a source of events until the test ends, as a controller does. What is created and deleted is
-// sent to events.
+// runKind runs a source of events until the test ends, like a controller. It sends created and deleted
+// objects to events.
 func runKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,5 +1,6 @@
-// Package controllerruntime_test runs the cache for controller-runtime on a real API server:
-// controller-runtime's own suite for caches, and controllers whose types are missing, go and come back.
+// Package controllerruntime_test runs the cache for controller-runtime with a real API server. It runs
+// controller-runtime's own suite for caches, and controllers whose types are missing, deleted and created
+// again.
 package controllerruntime_test
 
 import (

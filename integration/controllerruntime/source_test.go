@@ -12,20 +12,20 @@ import (
 	"testing"
 )
 
-// suiteFiles are the files of controller-runtime's suite, with whether each makes caches.
+// suiteFiles are the files of controller-runtime's suite. The value says whether a file creates caches.
 var suiteFiles = map[string]bool{
 	"cache_suite_test.go":    false,
 	"cache_test.go":          true,
 	"informer_cache_test.go": true,
 }
 
-// stockImport is the line after which ours is imported.
+// stockImport is the line after which our import is added.
 const stockImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
 
-// stockNew is what makes a cache.
+// stockNew matches calls that create a cache.
 var stockNew = regexp.MustCompile(`\bcache\.New\b`)
 
-// replaceNew has a file of the suite make its caches with another package's NewCache.
+// replaceNew makes a file of the suite create its caches with NewCache of another package.
 func replaceNew(source []byte, importPath string) ([]byte, error) {
 	if !bytes.Contains(source, []byte(stockImport)) || !stockNew.Match(source) {
 		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
@@ -35,9 +35,9 @@ func replaceNew(source []byte, importPath string) ([]byte, error) {
 	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
 
-// buildSuite builds controller-runtime's suite with caches of another package, and returns the program. Its
-// sources are those in the module cache. The go command takes them for a package of this module, whose go.mod
-// has what they import.
+// buildSuite builds controller-runtime's suite with the caches of another package and returns the program.
+// The sources are in the module cache. The go command treats them as a package of this module, whose go.mod
+// has their imports.
 func buildSuite(t *testing.T, importPath string) string {
 	t.Helper()
 	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),

@@ -18,13 +18,13 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// suitePatience is how long the suite may take: a few times what it does.
+// suitePatience limits the duration of the suite.
 const suitePatience = 9 * time.Minute
 
-// fewest is how many specs the suite has at least, so that one that did not run is noticed.
+// fewest is the minimum number of specs, so that the test fails if specs did not run.
 const fewest = 271
 
-// TestCacheSuite runs controller-runtime's own tests of its cache on ours.
+// TestCacheSuite runs controller-runtime's tests of its cache with our cache.
 func TestCacheSuite(t *testing.T) {
 	program := buildSuite(t, "github.com/crdcache/crdcache/controllerruntime")
 	failures, passed, output := runSuite(t, program)
@@ -48,14 +48,14 @@ func TestCacheSuite(t *testing.T) {
 	t.Logf("%d specs passed, %d failed", len(passed), len(failures))
 }
 
-// runSuite runs the program of the suite on the API server. It returns what failed with the reason, and what
-// passed, by name: specs by the texts around them, tests by theirs.
+// runSuite runs the program of the suite against the API server. It returns the failures with their reasons,
+// and the passed specs and tests by name.
 func runSuite(t *testing.T, program string) (failures map[string]string, passed []string, output string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
 	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suitePatience.String(),
 		"-ginkgo.timeout="+(suitePatience-time.Minute).String(), "-ginkgo.json-report="+report)
-	// A busy machine may need longer than the second that Eventually has by default.
+	// A busy machine may exceed Eventually's default of one second.
 	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),
 		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s")
 	command.Dir = filepath.Dir(program)
@@ -81,7 +81,7 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 	}
 	for _, verdict := range verdicts.FindAllSubmatch(out, -1) {
 		switch name := string(verdict[2]); {
-		case name == "TestSource": // which runs the specs
+		case name == "TestSource": // runs the specs
 		case bytes.Equal(verdict[1], []byte("PASS")):
 			passed = append(passed, name)
 		default:
@@ -91,5 +91,5 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 	return failures, passed, string(out)
 }
 
-// verdicts are the lines in which the program says what became of tests.
+// verdicts match the lines with results of tests.
 var verdicts = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// widget is a type with a struct.
+// widget is a type with a Go struct.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -54,7 +54,7 @@ func (w widgets) scheme() *runtime.Scheme {
 	return scheme
 }
 
-// new returns a widget as it is written.
+// new returns a widget.
 func (w widgets) new(namespace, name, color string) *unstructured.Unstructured {
 	o := w.unstructured().(*unstructured.Unstructured)
 	o.SetNamespace(namespace)

@@ -7,7 +7,7 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 )
 
-// frozen answers from the first look: client-go's mappers ask again for every name.
+// frozen answers with its first result. client-go's mappers repeat the requests for every name.
 type frozen struct {
 	clientdiscovery.DiscoveryInterface
 	once      sync.Once

@@ -1,4 +1,3 @@
-// Package discovery_test runs discovery against a real API server.
 package discovery_test
 
 import (

@@ -23,7 +23,7 @@ import (
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 	Resource: "apiservices"}
 
-// spec describes a CRD. The first version is the stored one; versions are served unless they begin with "!".
+// spec describes a CRD. The first version is stored. Versions with the prefix "!" are not served.
 type spec struct {
 	group, plural, kind, scope string
 	label                      string // value of the label "test"
@@ -68,7 +68,7 @@ func client(t *testing.T) dynamic.Interface {
 	return c
 }
 
-// create stores an object. When the test ends it is removed, and gone before the next test begins.
+// create creates an object. At the end of the test it deletes the object and waits for the deletion.
 func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
 	o *unstructured.Unstructured) {
 	t.Helper()
@@ -93,7 +93,7 @@ func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, 
 	}
 }
 
-// createAll installs definitions from several goroutines.
+// createAll installs definitions concurrently.
 func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 	t.Helper()
 	work := make(chan spec)
@@ -115,7 +115,7 @@ func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 	wg.Wait()
 }
 
-// follow runs a tracker for the length of the test and collects its events.
+// follow runs a tracker during the test and collects its events.
 func follow(t *testing.T, config *rest.Config,
 	options discovery.TrackerOptions) (*discovery.Tracker, *events) {
 	t.Helper()
@@ -126,7 +126,7 @@ func follow(t *testing.T, config *rest.Config,
 	e := &events{t: t, ch: make(chan discovery.Event, 100000)}
 	tracker.Subscribe(func(event discovery.Event) { e.ch <- event })
 	done := make(chan error, 1)
-	ctx := t.Context()                       // ends before the cleanups
+	ctx := t.Context() // ends before the cleanups
 	go func() { done <- tracker.Run(ctx) }() // ends with ctx
 	t.Cleanup(func() {
 		if err := <-done; err != nil {
@@ -145,7 +145,7 @@ type events struct {
 	ch chan discovery.Event
 }
 
-// until returns the events up to the first that satisfies done.
+// until returns the events up to the first one that satisfies done.
 func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	patience, cancel := context.WithTimeout(e.t.Context(), 90*time.Second)
@@ -164,7 +164,7 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	}
 }
 
-// of returns what happened to one type, up to the first event that satisfies done.
+// of returns the events of one type up to the first one that satisfies done.
 func (e *events) of(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	var out []discovery.Event

@@ -39,8 +39,8 @@ func newClient(t *testing.T, config *rest.Config, options discovery.Options) *di
 	return c
 }
 
-// TestAsKubectl compares the preferred resources with kubectl api-resources, and every name of every
-// resource with what client-go's mappers, which kubectl uses, make of it.
+// TestAsKubectl compares the preferred resources with kubectl api-resources. It also compares the resolution
+// of every name of every resource with client-go's mappers, which kubectl uses.
 func TestAsKubectl(t *testing.T) {
 	var definitions []*unstructured.Unstructured
 	for _, s := range ambiguous {
@@ -84,7 +84,7 @@ func TestAsKubectl(t *testing.T) {
 	})
 }
 
-// checkSent compares the requests since the last reset with one GET of each path.
+// checkSent expects one GET of each path since the last reset.
 func checkSent(t *testing.T, requests *harness.Requests, what string, paths ...string) {
 	t.Helper()
 	want := map[harness.Request]int{}
@@ -123,8 +123,8 @@ func compareAPIResources(t *testing.T, catalog *discovery.Catalog) {
 	t.Logf("%d types", len(got))
 }
 
-// compareMappers resolves every name of every resource both ways. The mappers get the legacy form of
-// discovery: from the aggregated one client-go takes short names in a random order.
+// compareMappers resolves every name of every resource in both ways. The mappers use legacy discovery,
+// because client-go reads short names from aggregated discovery in a random order.
 func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Config) {
 	aggregated, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -145,10 +145,10 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 			names[n] = true
 			if g := r.GVR.Group; g != "" {
 				names[n+"."+g] = true
-				names[n+"."+strings.TrimSuffix(g[:len(g)/2], ".")] = true // cut short, and often ambiguous
+				names[n+"."+strings.TrimSuffix(g[:len(g)/2], ".")] = true // truncated, and often ambiguous
 			}
 		}
-		// With a short name client-go drops the version; with the others it does not.
+		// client-go drops the version for short names only.
 		for _, n := range []string{r.GVR.Resource, r.Singular, r.GVK.Kind} {
 			names[n+"."+r.GVR.Version+"."+r.GVR.Group] = true
 		}
@@ -205,7 +205,7 @@ func compareCategories(t *testing.T, catalog *discovery.Catalog, categories rest
 	}
 }
 
-// kubectlMapping is what kubectl does with a resource argument, step by step.
+// kubectlMapping resolves a resource argument like kubectl.
 func kubectlMapping(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 	full, short := schema.ParseResourceArg(name)
 	gvk := schema.GroupVersionKind{}

@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestManyDefinitionsAtOnce installs 500 CRDs, and removes them again: the tracker must learn about all
-// of them from one list (or none, with watch-list) and one watch.
+// TestManyDefinitionsAtOnce installs and deletes 500 CRDs. The tracker must need only one watch and at most
+// one list.
 func TestManyDefinitionsAtOnce(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	counting, requests := harness.Counting(config)
@@ -50,7 +50,7 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		return len(missing) == 0
 	})
 	t.Logf("500 CRDs known after %v", time.Since(began))
-	// The API server ends a watch that falls behind, as on a busy machine it does more than once.
+	// The API server ends watches that fall behind, which happens on a busy machine.
 	checkRequests(t, requests, fewWatches)
 	if got := tracker.Snapshot().Len(); got != builtIn+500 {
 		t.Errorf("%d types, want %d", got, builtIn+500)
@@ -68,7 +68,7 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		}
 		return remaining == 0
 	})
-	// A discovery round may still list them. It must not bring any back.
+	// A discovery round may still list them. They must not reappear.
 	before := tracker.Status().Discovery.LastContact
 	tracker.Refresh()
 	harness.Eventually(t, func(context.Context) error {
@@ -83,10 +83,10 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	checkRequests(t, requests, fewWatches)
 }
 
-// fewWatches is how many watches of CRDs are few for hundreds of changes, of which none may cost one.
+// fewWatches limits the watches of CRDs for hundreds of changes.
 const fewWatches = 10
 
-// checkRequests bounds what was sent since the tracker began.
+// checkRequests limits the requests since the tracker started.
 func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
 	t.Helper()
 	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -112,7 +112,7 @@ func TestRecreated(t *testing.T) {
 	first := last(events.of(s.resource(), established))
 	remove(t, admin, crd.GVR, s.name())
 	s.scope = "Cluster"
-	// Deletion takes a moment: the name is free when the old definition is gone.
+	// The name is free only after the deletion of the old definition.
 	gone := events.of(s.resource(), removed)
 	create(t, admin, crd.GVR, s.object())
 	second := events.of(s.resource(), established)
@@ -194,8 +194,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 	remove(t, admin, apiServices, "v1.down.example.org")
 	awaitUnknown(t, tracker, 0)
-	// The removal, which comes after everything that the outage might have caused, is the only event of a
-	// type.
+	// The removal, which follows all effects of the outage, must be the only event of a type.
 	remove(t, admin, crd.GVR, s.name())
 	for _, e := range events.until(removed) {
 		if e.Kind != discovery.Unknown && e.Type.GroupResource != s.resource() {
@@ -204,8 +203,8 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 }
 
-// TestNoRightToReadDefinitions runs a tracker as somebody who may only discover, and grants the right
-// later.
+// TestNoRightToReadDefinitions runs a tracker for a user who may only discover, and grants the right to read
+// definitions later.
 func TestNoRightToReadDefinitions(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	nobody := rest.CopyConfig(config)
@@ -250,7 +249,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 
 func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }
 
-// awaitUnknown waits until so many group versions are unknown, which no event tells.
+// awaitUnknown waits until n group versions are unknown. No event reports this.
 func awaitUnknown(t *testing.T, tracker *discovery.Tracker, n int) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// The exit codes that users and scripts rely on.
+// Exit codes of the command.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -27,10 +27,10 @@ const (
 	exitInterrupted = 130
 )
 
-// patience is how long a command may take: far more than it does.
+// patience limits every wait.
 const patience = 90 * time.Second
 
-// result is what a finished command left behind.
+// result is the result of a finished command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -59,7 +59,7 @@ func dump(t *testing.T, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// mustDump wants a command to succeed without a word on stderr, and returns stdout.
+// mustDump expects success and an empty stderr, and returns stdout.
 func mustDump(t *testing.T, args ...string) string {
 	t.Helper()
 	r := dump(t, args...)
@@ -69,7 +69,7 @@ func mustDump(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
-// expectError wants a command to have failed with nothing on stdout and one line on stderr that has a text.
+// expectError expects an exit code, an empty stdout, and one line with the text on stderr.
 func (r result) expectError(t *testing.T, code int, text string) {
 	t.Helper()
 	if r.code != code {
@@ -87,7 +87,6 @@ func (r result) expectError(t *testing.T, code int, text string) {
 	}
 }
 
-// expectSame compares two outputs.
 func expectSame(t *testing.T, what, want, got string) {
 	t.Helper()
 	if want == got {
@@ -96,7 +95,7 @@ func expectSame(t *testing.T, what, want, got string) {
 	t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
 }
 
-// installCertManager installs cert-manager's definitions and puts certificates into two namespaces, which it
+// installCertManager installs cert-manager's definitions and creates certificates in two namespaces, which it
 // returns.
 func installCertManager(t *testing.T) []string {
 	t.Helper()
@@ -110,7 +109,7 @@ func installCertManager(t *testing.T) []string {
 	return namespaces
 }
 
-// certificate has a status with and without the condition that a printer column looks for.
+// certificate returns a Certificate. Its status has the condition of a printer column only for some n.
 func certificate(namespace string, n int) *unstructured.Unstructured {
 	conditions := []any{}
 	if n > 0 {

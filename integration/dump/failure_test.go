@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestUsage names types that are not there: a wrong command line is refused before the server is asked.
+// TestUsage names missing types: a wrong command line is refused before the first request.
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -98,7 +98,7 @@ func TestForbidden(t *testing.T) {
 		for _, format := range []string{"json", "name", "table"} {
 			want := mustDump(t, name, "-A", "-o", format)
 			r := dump(t, "secrets,"+name, "-A", "-o", format, "--context", harness.UnprivilegedContext)
-			if format != "table" { // where ages may differ by a second
+			if format != "table" { // ages in tables may differ by a second
 				expectSame(t, format, want, r.stdout)
 			} else if heads, _, _ := strings.Cut(want, "\n"); !strings.HasPrefix(r.stdout, heads+"\n") ||
 				strings.Contains(r.stderr, "warning") {

@@ -15,23 +15,23 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// testdata holds the project's own definitions and objects.
+// testdata has the project's own definitions and objects.
 const testdata = "../../testdata/"
 
-// TestSameAsKubectl compares tables and JSON for every type, and every output format for one.
+// TestSameAsKubectl compares tables and JSON for every type, and every output format for one type.
 func TestSameAsKubectl(t *testing.T) {
 	namespaces := installCertManager(t)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	for name, ns := range map[string]string{ // and a namespace to look at
+	for name, ns := range map[string]string{ // with the namespace to list
 		"certificates.cert-manager.io":      namespaces[0],
-		"issuers.cert-manager.io":           namespaces[0], // there are none
-		"clusterissuers.v1.cert-manager.io": "default",     // nor of these
-		"environments.demo.crdcache.dev":    "payments",    // cluster-scoped
+		"issuers.cert-manager.io":           namespaces[0], // no objects
+		"clusterissuers.v1.cert-manager.io": "default", // no objects
+		"environments.demo.crdcache.dev":    "payments", // cluster-scoped
 		"workloads.demo.crdcache.dev":       "payments",
 		"workloads.v1.demo.crdcache.dev":    "media",
 		"routes.demo.crdcache.dev":          "storefront",
-		"releases.demo.crdcache.dev":        "attic", // an empty one
+		"releases.demo.crdcache.dev":        "attic", // empty namespace
 	} {
 		t.Run(name, func(t *testing.T) {
 			testTables(t, name, []string{"-n", ns})
@@ -50,7 +50,7 @@ func TestSameAsKubectl(t *testing.T) {
 		for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
 			"-o", "name")) {
 			if name == "endpoints" || name == "events" {
-				continue // one is deprecated, the other name has two meanings: both are said on stderr
+				continue // both names print a warning: one is deprecated, one is ambiguous
 			}
 			t.Run(name, func(t *testing.T) {
 				expectSameTable(t, name, "-A", "-o", "wide")
@@ -118,8 +118,8 @@ func testTables(t *testing.T, name string, scope []string) {
 	})
 }
 
-// expectSameTable compares tables byte for byte. kubectl is asked again where they differ: an age may have
-// changed. Another kubectl leaves no room for the rest of a cell that it cuts.
+// expectSameTable compares tables byte for byte. If they differ, it repeats the comparison, because an age
+// may have changed. kubectl before 1.37 does not pad a truncated cell.
 func expectSameTable(t *testing.T, args ...string) {
 	t.Helper()
 	get := append([]string{"get"}, args...)
@@ -146,13 +146,13 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless makes tables comparable that were printed at different times: ages are all alike, and so are the
-// gaps, which depend on the ages' widths.
+// ageless makes tables comparable that were printed at different times. It replaces ages and the gaps beside
+// them.
 func ageless(table string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
 }
 
-// testSameAsAPI compares with a list of the API, in its order, without kubectl between.
+// testSameAsAPI compares the output with a list of the API in the same order.
 func testSameAsAPI(t *testing.T) {
 	client, err := dynamic.NewForConfig(harness.Config(t))
 	if err != nil {
@@ -194,7 +194,7 @@ func indented(t *testing.T, v any) string {
 	return string(text)
 }
 
-// testNames calls types by all their names.
+// testNames requests types by all their names.
 func testNames(t *testing.T) {
 	for _, names := range [][]string{
 		{"certificates.cert-manager.io", "certificates", "cert", "certs", "certificate", "Certificate",
@@ -215,7 +215,7 @@ func testNames(t *testing.T) {
 	}
 }
 
-// testCategory compares as sets: kubectl orders the types of a category by its discovery.
+// testCategory ignores the order, because kubectl orders the types of a category by its discovery.
 func testCategory(t *testing.T) {
 	sorted := func(text string) string {
 		lines := strings.Split(text, "\n")
@@ -234,13 +234,12 @@ func testSeveralTypes(t *testing.T) {
 		args := []string{"releases,routes.demo.crdcache.dev,environments", "-A", "-o", format}
 		expectSame(t, format, harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
 	}
-	// The other way round kubectl prints an empty column NAMESPACE for the cluster-scoped type, for it
-	// goes on as it began.
+	// In the opposite order, kubectl prints an empty column NAMESPACE for the cluster-scoped type.
 	expectSameTable(t, "environments,releases,routes", "-A")
 	expectSameTable(t, "releases,routes", "-n", "payments")
 }
 
-// testDeprecatedVersion asks for a version that the server warns of.
+// testDeprecatedVersion requests a version that causes a warning of the server.
 func testDeprecatedVersion(t *testing.T) {
 	args := []string{"routes.v1beta1.demo.crdcache.dev", "-A", "-o", "json"}
 	r := dump(t, args...)

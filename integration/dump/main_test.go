@@ -1,5 +1,4 @@
-// Package dump_test runs "crdcache dump" against a real API server and compares what it prints with what
-// kubectl does, and with what the API returns.
+// Package dump_test compares the output of "crdcache dump" with kubectl's and with the API.
 package dump_test
 
 import (

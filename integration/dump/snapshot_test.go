@@ -12,16 +12,16 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// ages are what is another one a moment later, in tables.
+// ages match the values in tables that change with time.
 var ages = regexp.MustCompile(`\b(\d+[smhdy])+\b|<invalid>`)
 
-// steady is output without ages, whose width decides about that of columns.
+// steady returns output without ages, whose width changes the width of columns.
 func steady(text string) string {
 	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "AGE")), " ")
 }
 
-// TestSnapshotsAreLive: what is read from a snapshot of all types is what the cluster prints, in every form,
-// by type and by name, and discovery is the same.
+// TestSnapshotsAreLive compares the output for a snapshot of all types with the output for the cluster: every
+// format, by type and by name, and discovery.
 func TestSnapshotsAreLive(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
@@ -29,7 +29,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	var types []string
 	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
 		"-o", "name")) {
-		// These change by themselves, or have a name with two meanings.
+		// These types change continuously or have an ambiguous name.
 		if !slices.Contains([]string{"endpoints", "events", "events.events.k8s.io",
 			"leases.coordination.k8s.io"}, name) {
 			types = append(types, name)
@@ -58,8 +58,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run := func(args []string, more ...string) string {
 		return crdcacheRun(t, append(slices.Clone(args), more...)...)
 	}
-	// The server does some work of its own: what is compared did not change from before the snapshot was
-	// saved until after.
+	// The server changes objects itself, so only objects are compared that were the same before and after the
+	// snapshot.
 	var live []string
 	settled := false
 	for attempt := 0; attempt < 10 && !settled; attempt++ {
@@ -87,7 +87,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	}
 }
 
-// crdcacheRun is all that a command prints, and its exit code.
+// crdcacheRun returns all output and the exit code of a command.
 func crdcacheRun(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Crdcache(t), args...)
@@ -99,7 +99,7 @@ func crdcacheRun(t *testing.T, args ...string) string {
 	return fmt.Sprintf("%sexit code %d", out, cmd.ProcessState.ExitCode())
 }
 
-// firstDifference shows where two texts begin to differ.
+// firstDifference shows the position at which two texts differ.
 func firstDifference(want, got string) string {
 	at := 0
 	for at < min(len(want), len(got)) && want[at] == got[at] {

@@ -25,8 +25,8 @@ func widget(group, namespace, name string) *unstructured.Unstructured {
 	}}
 }
 
-// stalledServer passes requests on to the API server as the admin, but never answers those whose path has a
-// suffix. The channel is closed when the first of those has come.
+// stalledServer forwards requests to the API server as the admin, but never answers requests whose path has
+// the suffix. stalled is closed at the first such request.
 func stalledServer(t *testing.T, suffix string) (address string, stalled <-chan struct{}) {
 	t.Helper()
 	config := harness.Config(t)

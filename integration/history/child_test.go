@@ -24,25 +24,24 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// childVariable has the childOptions of a process that keeps what it holds on disk, as JSON.
+// childVariable has the childOptions of a process as JSON.
 const childVariable = "CRDCACHE_TEST_HISTORY_PROCESS"
 
-// saveInterval is how often a process saves: some times in the life of each.
+// saveInterval makes a process save several times in its life.
 const saveInterval = 200 * time.Millisecond
 
-// childOptions say what a process is to do.
+// childOptions are the options of a process.
 type childOptions struct {
 	Name, Host string
 	Authority  []byte
-	// Folder is where it keeps what it holds.
+	// Folder is the folder of its persisted caches.
 	Folder     string
 	Types      []schema.GroupVersionResource
 	Namespaces []string
 }
 
-// Child is a process that follows all types twice, and keeps what it holds on disk: everything, by a tracker
-// of types, and each namespace by itself, without knowing of a type but by its lists. net/rpc takes exported
-// types alone.
+// Child is a process that follows all types twice and persists its caches: once for all namespaces with a
+// tracker of types, and once for each namespace without a tracker. net/rpc requires exported types.
 type Child struct {
 	childOptions
 	kept      *disk.Store
@@ -53,7 +52,7 @@ type Child struct {
 	ended     bool
 }
 
-// childInformer is an informer of a process. One of its witnesses may be slow.
+// childInformer is an informer of a process. One of its witnesses can be slow.
 type childInformer struct {
 	*dynamicinformer.Informer
 	name        string
@@ -63,21 +62,22 @@ type childInformer struct {
 	witnesses   []*witness.Witness
 }
 
-// Report is what a process tells of its informers.
+// Report has the state of a process's informers.
 type Report struct {
 	Informers []InformerReport
-	// Nonsense is what made no sense since the last report.
+	// Nonsense has the inconsistent events since the last report.
 	Nonsense []string
 }
 
-// InformerReport is what a process tells of an informer.
+// InformerReport has the state of an informer.
 type InformerReport struct {
 	Name string
 	Type int
-	// Trouble says why it is not to be compared with the server yet; empty: it has synced, and is kept.
+	// Trouble is the reason why the informer cannot be compared with the server yet. It is empty if the
+	// informer is synced and saved.
 	Trouble string
 	Resumed bool
-	// UID is that of the definition, where it is Tracked.
+	// UID is the UID of the definition if Tracked is set.
 	Tracked bool
 	UID     types.UID
 	Objects map[string]Shown
@@ -86,14 +86,14 @@ type InformerReport struct {
 	Events  int
 }
 
-// Shown is an object that a cache shows.
+// Shown is an object in a cache.
 type Shown struct {
 	UID     types.UID
 	Version string
 	JSON    string
 }
 
-// runChild runs a process until it is told to end, and returns its exit code.
+// runChild runs a process and returns its exit code.
 func runChild(text string) int {
 	c := &Child{}
 	if err := errors.Join(json.Unmarshal([]byte(text), &c.childOptions), c.run()); err != nil {
@@ -103,7 +103,7 @@ func runChild(text string) int {
 	return 0
 }
 
-// run answers the test until its standard input ends, as it does with the test at the latest.
+// run serves the test until standard input ends.
 func (c *Child) run() error {
 	if err := c.begin(); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (c *Child) begin() error {
 	}))
 }
 
-// follow makes a factory that follows all types.
+// follow starts a factory for all types.
 func (c *Child) follow(name string, options dynamicinformer.Options) error {
 	g := newGenerations(name)
 	c.listeners = append(c.listeners, g)
@@ -173,7 +173,7 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 	return factory.Start(context.Background())
 }
 
-// Look reports how things are, with the objects whole or not.
+// Look returns a report, with complete objects if whole is set.
 func (c *Child) Look(whole bool, report *Report) error {
 	for _, i := range c.informers {
 		report.Informers = append(report.Informers, i.report(whole))
@@ -194,8 +194,8 @@ func (i *childInformer) report(whole bool) InformerReport {
 	switch {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
-		i.Retry() // no pause is waited for
-	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // for now: it is tried again
+		i.Retry() // skips the pause before the next attempt
+	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: it tries again
 		r.Trouble = fmt.Sprintf("it is not kept: %+v", kept)
 	default:
 		if err := i.generations.agree(current); err != nil {
@@ -217,22 +217,22 @@ func (i *childInformer) report(whole bool) InformerReport {
 	return r
 }
 
-// jsonOf returns an object in a form in which two can be compared.
+// jsonOf returns an object as text for comparisons.
 func jsonOf(o *unstructured.Unstructured) string {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
-		panic(err) // it came as JSON
+		panic(err) // it was decoded from JSON
 	}
 	return string(text)
 }
 
-// Toggle has one of the handlers wait at its next event, or lets it go on.
+// Toggle makes a handler block at its next event, or unblocks it.
 func (c *Child) Toggle(n int, _ *struct{}) error {
 	c.informers[n%len(c.informers)].witnesses[1].Toggle()
 	return nil
 }
 
-// GoOn lets all handlers go on.
+// GoOn unblocks all handlers.
 func (c *Child) GoOn(struct{}, *struct{}) error {
 	for _, i := range c.informers {
 		for _, w := range i.witnesses {
@@ -242,7 +242,7 @@ func (c *Child) GoOn(struct{}, *struct{}) error {
 	return nil
 }
 
-// End ends all there is, which saves what has not been saved.
+// End shuts everything down, which saves the caches.
 func (c *Child) End(struct{}, *struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// nowhere is the namespace that visitors leave out, which makes their view another one.
+// nowhere is the namespace that visitors exclude, which gives them another view.
 const nowhere = "nowhere"
 
 func (w *world) subscribeTo(f *follower, late bool) *subscriber {
@@ -25,7 +25,7 @@ func (w *world) subscribeTo(f *follower, late bool) *subscriber {
 	return s
 }
 
-// subscribe adds a subscriber while things go on, and maybe has it wait from the start.
+// subscribe adds a subscriber, which may block from the start.
 func (w *world) subscribe(f *follower, slow bool) {
 	w.Helper()
 	if w.late() >= lateSubscribers {
@@ -46,7 +46,7 @@ func (w *world) late() int {
 	return n
 }
 
-// unsubscribe removes a subscriber if it is a late one.
+// unsubscribe removes a late subscriber.
 func (w *world) unsubscribe(s *subscriber) {
 	w.Helper()
 	if !s.late {
@@ -58,7 +58,7 @@ func (w *world) unsubscribe(s *subscriber) {
 	w.dismiss(s)
 }
 
-// dismiss takes leave of a subscriber that is not told anything any more.
+// dismiss forgets a subscriber that gets no more events.
 func (w *world) dismiss(s *subscriber) {
 	w.Helper()
 	s.GoOn()
@@ -66,8 +66,7 @@ func (w *world) dismiss(s *subscriber) {
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }
 
-// visit acquires an informer of a type, one that nobody else has asked for, or the one that visitors share
-// already.
+// visit acquires an informer of a type: a new one or the one that visitors share.
 func (w *world) visit(factory int, k *kind) {
 	w.Helper()
 	here := 0
@@ -92,7 +91,7 @@ func (w *world) visit(factory int, k *kind) {
 	w.subscribeTo(f, false)
 }
 
-// leave releases an informer if it is a visitor's, with its subscribers.
+// leave releases a visitor's informer with its subscribers.
 func (w *world) leave(f *follower) {
 	w.Helper()
 	if f.handle == nil {

@@ -17,7 +17,7 @@ import (
 // front is the address at which a process reaches one of several clusters.
 type front struct {
 	*harness.TLSServer
-	// link is between the front and the clusters.
+	// link connects the front and the clusters.
 	link     *conformance.Faults
 	backends map[*cluster]http.Handler
 	current  atomic.Pointer[http.Handler]
@@ -39,11 +39,11 @@ func newFront(w *world, clusters ...*cluster) *front {
 		f.backends[c] = &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				// the transport decompresses, so that the link finds whole events
+				// the transport decompresses responses, so that the link finds complete events
 				r.Out.Header.Del("Accept-Encoding")
 			},
 			Transport: f.link.Wrap(transport), FlushInterval: -1,
-			// as if the client had met it itself
+			// passes the failure on to the client
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 			ErrorLog:     log.New(io.Discard, "", 0),
 		}
@@ -61,7 +61,7 @@ func (f *front) lead(to *cluster) {
 	f.current.Store(&handler)
 }
 
-// swap leads to another cluster from now on, and breaks all connections.
+// swap switches to another cluster and breaks all connections.
 func (f *front) swap(to *cluster) {
 	f.lead(to)
 	f.BreakConnections()

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// generations is a listener that checks the order of what it is told of the informers that stay. Of visitors
-// nothing can be said: the end of one and the beginning of the next, which shows the same, are not ordered.
+// generations is a listener that checks the order of its notifications for permanent informers. The end of
+// one visitor's informer and the start of the next are not ordered.
 type generations struct {
 	name string
 
@@ -20,7 +20,7 @@ type generations struct {
 	}
 }
 
-// course is how far an informer has come.
+// course is the state of an informer.
 type course struct {
 	number          int
 	running, synced bool
@@ -58,7 +58,7 @@ func (g *generations) listener() status.Listener {
 	}
 }
 
-// check notes what makes no sense after what was told before.
+// check records a notification that contradicts the earlier ones.
 func (g *generations) check(now status.Generation, what string, sensible func(*course) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,7 +78,7 @@ func (g *generations) check(now status.Generation, what string, sensible func(*c
 	}
 }
 
-// agree compares what the listener was told of an informer with its status.
+// agree compares the notifications of an informer with its status.
 func (g *generations) agree(status status.Status) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,7 +89,7 @@ func (g *generations) agree(status status.Status) error {
 	return nil
 }
 
-// takeNonsense returns what made no sense, each time once.
+// takeNonsense returns the contradictions, each once.
 func (g *generations) takeNonsense() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

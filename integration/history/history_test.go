@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// stepsPerRound is how often the writer does something in a round, besides what happens once in each.
+// stepsPerRound is the number of the writer's steps in a round.
 const stepsPerRound = 300
 
 func TestHistory(t *testing.T) {
@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 	t.Log(w.process.tally)
 }
 
-// round plays one round and checks its outcome.
+// round runs one round and checks its result.
 func (w *world) round(r *rand.Rand) {
 	w.Helper()
 	once := map[int][]func(){}
@@ -73,7 +73,7 @@ func (w *world) round(r *rand.Rand) {
 	w.settle()
 }
 
-// elsewhere has some of this happen to the other cluster.
+// elsewhere applies some disruptions to the other cluster.
 func (w *world) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	if r.IntN(2) == 0 {
 		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
@@ -90,7 +90,7 @@ func (w *world) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) 
 	}
 }
 
-// step does one small thing.
+// step makes one small change.
 func (w *world) step(r *rand.Rand) {
 	w.Helper()
 	switch n := r.IntN(100); {

@@ -1,14 +1,14 @@
-// Package history_test plays random histories on a real API server and checks what informers make of them.
+// Package history_test runs random histories on a real API server and checks the informers.
 //
-// A history is a number of rounds. In each a writer creates, changes and deletes objects of a few types,
-// while connections break, the server is restarted, definitions go and come back, its history is compacted,
-// and some subscribers are slow, late or leave. A process that keeps what it holds on disk ends or is killed,
-// and another one begins on the same folder; now and then its server is replaced by another cluster with
-// types and objects of the same names, and back. At the end of a round everything that follows the types must
-// agree with its server, and what each subscriber was told must make sense in the order in which it was told.
+// A history has rounds. In each round, a writer creates, changes and deletes objects of a few types. Meanwhile,
+// connections break, the server restarts, definitions are deleted and created again, etcd is compacted, and
+// some subscribers are slow, late, or removed. A process that persists its caches stops or is killed, and a
+// new one starts on the same folder. Sometimes another cluster with types and objects of the same names
+// replaces its server, and vice versa. At the end of a round, all informers must agree with their server, and
+// the events of each subscriber must be consistent in their order.
 //
-// A round depends on its seed, which is printed: run it again with -args -seed=N. How the server, the
-// connections and the goroutines take turns is up to them.
+// A round depends on its seed, which is printed: repeat it with -args -seed=N. The scheduling of the server,
+// the connections and the goroutines remains random.
 package history_test
 
 import (

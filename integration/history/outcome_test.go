@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// settle lets everybody go on, and waits until all agree with the server.
+// settle unblocks all handlers and waits until all informers agree with the server.
 func (w *world) settle() {
 	w.Helper()
 	for _, s := range w.subscribers {
@@ -44,7 +44,7 @@ func (w *world) settle() {
 	w.settleProcess(w.process)
 }
 
-// agrees compares what is in the cache with what the server lists, and that with what was written.
+// agrees compares the cache with the server's list, and the list with the written objects.
 func (w *world) agrees(ctx context.Context, f *follower) error {
 	current := f.Status()
 	if current.State != status.Synced || !f.HasSynced() {
@@ -68,7 +68,7 @@ func (w *world) agrees(ctx context.Context, f *follower) error {
 	return w.follows(ctx, f.kind, f.name, current.UID)
 }
 
-// list returns what the cluster has of a type, which is what was written.
+// list returns the cluster's objects of a type after comparing them with the written ones.
 func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructured, error) {
 	list, err := c.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructur
 	return objects, nil
 }
 
-// follows reports whether an informer follows the definition that the cluster has.
+// follows reports whether an informer follows the current definition.
 func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid types.UID) error {
 	definition, err := c.admin.Resource(crd.GVR).Get(ctx, k.definition.GetName(), metav1.GetOptions{})
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid typ
 	return nil
 }
 
-// expected is what there is of a type.
+// expected returns the existing objects of a type.
 func (k *kind) expected() map[string]witness.Object {
 	all := map[string]witness.Object{}
 	for key, o := range k.live {

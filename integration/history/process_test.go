@@ -21,32 +21,32 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// process is a Child, and those that come after it: it ends or is killed, and begins again on the same
-// folder, with handlers that know nothing of those before, perhaps in front of another cluster.
+// process is a Child and its successors. It ends or is killed, and starts again on the same folder with new
+// handlers, possibly with another cluster behind the front.
 type process struct {
 	dir   string
 	front *front
-	// at is the cluster that the front leads to.
+	// at is the cluster behind the front.
 	at *cluster
-	// running is nil while there is no process.
+	// running is nil while no process runs.
 	running *runningChild
-	// astray says that the process runs in front of another cluster than it began with. It need not notice
-	// that: no watch does.
+	// astray means that the process runs with another cluster than at its start. It may not detect that,
+	// because no watch does.
 	astray bool
-	// shown is the latest version of each object that the caches have shown.
+	// shown has the latest version of each object in the caches.
 	shown map[string]map[types.UID]uint64
 	tally tally
 }
 
-// tally counts what has happened to processes.
+// tally counts events in the lives of processes.
 type tally struct {
 	begun, ended, killed int
-	// swapsAway are swaps while there was no process, behind those of all swaps to a cluster with lower
-	// resource versions.
+	// swapsAway counts swaps while no process ran. behind counts swaps to a cluster with lower resource
+	// versions.
 	swaps, swapsAway, behind int
-	// resumed counts the informers that went on from what an earlier process kept.
+	// resumed counts the informers that continued from the saved state of an earlier process.
 	resumed, events int
-	// latest is what the running process has told of the two.
+	// latest has these counters of the running process.
 	latest struct{ resumed, events int }
 }
 
@@ -59,7 +59,7 @@ func (t tally) String() string {
 				t.latest.events, t.swaps, t.swapsAway, t.behind)
 }
 
-// runningChild is a process that runs.
+// runningChild is a running process.
 type runningChild struct {
 	*rpc.Client
 	command *exec.Cmd
@@ -79,7 +79,7 @@ func newProcess(w *world) *process {
 	return p
 }
 
-// begin begins a process, unless there is one.
+// begin starts a process unless one runs.
 func (w *world) begin(p *process) {
 	w.Helper()
 	if p.running != nil {
@@ -102,7 +102,7 @@ func (w *world) begin(p *process) {
 	c := &runningChild{command: exec.Command(program)}
 	c.command.Env = append(os.Environ(), childVariable+"="+string(text), "GORACE=halt_on_error=1")
 	c.command.Stderr = os.Stderr
-	stdin, err := c.command.StdinPipe() // whose end it ends with
+	stdin, err := c.command.StdinPipe() // the process ends when this is closed
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -119,10 +119,10 @@ func (w *world) begin(p *process) {
 		io.WriteCloser
 	}{stdout, stdin})
 	p.running = c
-	w.look(p, false) // when it has begun
+	w.look(p, false) // returns when the process has started
 }
 
-// end ends a process, if there is one, or kills it.
+// end stops or kills the process if one runs.
 func (w *world) end(p *process, killed bool) {
 	w.Helper()
 	if p.running == nil {
@@ -141,7 +141,7 @@ func (w *world) end(p *process, killed bool) {
 		w.look(p, false)
 		w.ask("End", struct{}{}, &struct{}{})
 	}
-	_ = c.Close() // with its standard input
+	_ = c.Close() // ends it
 	if err := c.command.Wait(); err != nil && !killed {
 		w.Errorf("the process: %v", err)
 	}
@@ -151,7 +151,7 @@ func (w *world) end(p *process, killed bool) {
 	p.tally.latest.resumed, p.tally.latest.events = 0, 0
 }
 
-// toggle has a handler of a process wait, or go on.
+// toggle makes a handler of a process block, or unblocks it.
 func (w *world) toggle(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
@@ -172,8 +172,8 @@ func (w *world) ask(method string, argument, answer any) {
 	}
 }
 
-// look asks a process how it is. It fails the test for what made no sense, for what was never written, and
-// where a cache shows an object older than before, also while that is not confirmed yet.
+// look requests the report of a process. It fails the test for inconsistent events, for objects that were
+// never written, and if a cache shows an object older than before, even if the cache is not yet confirmed.
 func (w *world) look(p *process, whole bool) *Report {
 	w.Helper()
 	report := &Report{}
@@ -187,7 +187,7 @@ func (w *world) look(p *process, whole bool) *Report {
 			p.tally.latest.resumed++
 		}
 		p.tally.latest.events += i.Events
-		if p.astray { // what it shows is of two clusters
+		if p.astray { // its objects come from two clusters
 			continue
 		}
 		if p.shown[i.Name] == nil {
@@ -227,8 +227,8 @@ func (w *world) checkShown(i InformerReport, shown map[types.UID]uint64) {
 	}
 }
 
-// swap has the front lead to the other cluster. A process meets no third one: that it has been elsewhere can
-// only be known while it is.
+// swap puts the other cluster behind the front. A process meets at most two clusters, because it can detect a
+// swap only while the other cluster is there.
 func (w *world) swap(p *process) {
 	w.Helper()
 	if p.astray {
@@ -250,8 +250,7 @@ func (w *world) swap(p *process) {
 	p.at, p.astray = next, p.running != nil
 }
 
-// restarts has a process end or be killed, and begin again, a few times in a round, and its server be
-// swapped, at steps that at picks.
+// restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
 func (w *world) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	w.Helper()
 	for range 3 {
@@ -270,7 +269,7 @@ func (w *world) restarts(r *rand.Rand, at func(from, steps int, happen func()) i
 	}
 }
 
-// settleProcess has a process that knows where it is agree with the server.
+// settleProcess waits until the process agrees with the server, unless it is astray.
 func (w *world) settleProcess(p *process) {
 	w.Helper()
 	if p.astray {
@@ -288,8 +287,8 @@ func (w *world) settleProcess(p *process) {
 	})
 }
 
-// agreesWith compares what an informer of a process shows, and what its handlers were told, with what the
-// cluster lists, and that with what was written.
+// agreesWith compares the objects and events of a process's informer with the cluster's list, and the list
+// with the written objects.
 func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	if i.Trouble != "" {
 		return fmt.Errorf("%s: %s", i.Name, i.Trouble)
@@ -320,7 +319,7 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	return c.follows(ctx, k, i.Name, i.UID)
 }
 
-// withoutNil returns an empty map for what an empty one has become on its way.
+// withoutNil restores an empty map, which encoding turns into nil.
 func withoutNil(m map[string]witness.Object) map[string]witness.Object {
 	if m == nil {
 		return map[string]witness.Object{}
@@ -328,7 +327,7 @@ func withoutNil(m map[string]witness.Object) map[string]witness.Object {
 	return m
 }
 
-// version returns the resource version that the cluster has come to.
+// version returns the current resource version of the cluster.
 func (c *cluster) version() uint64 {
 	c.Helper()
 	list, err := c.admin.Resource(namespacesResource).List(c.ctx, metav1.ListOptions{Limit: 1})
@@ -342,7 +341,7 @@ func (c *cluster) version() uint64 {
 	return version
 }
 
-// overtake has the cluster with the lower resource versions get the higher ones.
+// overtake raises the resource versions of the cluster with the lower ones above the other's.
 func (w *world) overtake() {
 	w.Helper()
 	behind, ahead := w.cluster, w.other

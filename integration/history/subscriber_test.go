@@ -11,12 +11,12 @@ type subscriber struct {
 	*witness.Witness
 	follower *follower
 	handle   cache.ResourceEventHandlerRegistration
-	// late tells one that joined during the history.
+	// late marks a subscriber that joined during the history.
 	late bool
 }
 
-// check fails the test for what made no sense, and for what was never written, and returns the number of
-// events.
+// check fails the test for inconsistent events and for objects that were never written. It returns the number
+// of events.
 func (s *subscriber) check(t *world) int {
 	t.Helper()
 	for _, line := range s.Nonsense() {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// lateSubscribers is how many subscribers may join, over all informers.
+	// lateSubscribers limits the late subscribers of all informers.
 	lateSubscribers = 12
-	// visitors is how many more informers there may be, which are acquired and released.
+	// visitors limits the informers that are acquired and released during the history.
 	visitors = 3
 )
 
-// world is everything that takes part in a history.
+// world has all participants of a history.
 type world struct {
 	*cluster
-	// other is another cluster with types and objects of the same names, which runs beside the first one.
+	// other is a second cluster with types and objects of the same names.
 	other       *cluster
 	beside      *harness.Cluster
 	followers   []*follower
@@ -37,11 +37,11 @@ type world struct {
 	factories   []*dynamicinformer.Factory
 	generations []*generations
 	types       typesource.Source
-	// process ends and begins again during the history.
+	// process stops and starts during the history.
 	process *process
-	// restarted and compacted count restarts of API servers, and compactions.
+	// restarted and compacted count restarts of API servers and compactions.
 	restarted, compacted int
-	// joined numbers the subscribers; left is how many events those that have left again were told.
+	// joined numbers the subscribers. left counts the events of removed subscribers.
 	joined, left int
 }
 
@@ -49,17 +49,17 @@ type world struct {
 type follower struct {
 	*dynamicinformer.Informer
 	kind *kind
-	// link is between all informers of a factory and the server.
+	// link connects all informers of a factory with the server.
 	link *conformance.Faults
 	name string
 	// generations is the listener of the factory.
 	generations *generations
-	// handle is the claim of a visitor; nil for an informer that stays.
+	// handle is the claim of a visitor. It is nil for permanent informers.
 	handle *dynamicinformer.Handle
 }
 
-// newWorld installs the types and begins to follow them: in one factory over watch-lists, in another over
-// lists, of each namespace by itself, and in a process. Each type is kept in another way.
+// newWorld installs the types and follows them: in one factory through watch-lists, in another through lists
+// for each namespace, and in a process. The types have different storage modes.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	// t.Context ends before the cleanups
@@ -88,7 +88,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newOther starts the other cluster.
+// newOther starts the second cluster.
 func (w *world) newOther(group string) {
 	w.Helper()
 	w.beside = harness.AnotherCluster(w)
@@ -111,7 +111,7 @@ func gvrs(kinds []*kind) []schema.GroupVersionResource {
 	return all
 }
 
-// storages gives each type a storage mode, another one for each shift.
+// storages assigns a storage mode to each type, rotated by shift.
 func storages(types []schema.GroupVersionResource,
 	shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
@@ -132,7 +132,7 @@ func (w *world) runTracker() typesource.Source {
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
-// stay makes a factory that follows all types until the end.
+// stay starts a factory that follows all types until the end.
 func (w *world) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)
@@ -147,7 +147,7 @@ func (w *world) stay(name string, link *conformance.Faults, options dynamicinfor
 	})
 }
 
-// follow makes a factory that follows all types, with one subscriber each. Somebody has to shut it down.
+// follow starts a factory that follows all types with one subscriber each. The caller shuts it down.
 func (w *world) follow(name string, link *conformance.Faults,
 	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
@@ -180,7 +180,7 @@ func through(link *conformance.Faults, config *rest.Config) *rest.Config {
 
 func (w *world) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
 
-// link returns one to a server: of a factory, or of the process.
+// link returns the link of a factory or of the process.
 func (w *world) link(r *rand.Rand) *conformance.Faults {
 	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
 		return w.followers[n].link
@@ -192,7 +192,7 @@ func (w *world) subscriber(r *rand.Rand) *subscriber {
 	return w.subscribers[r.IntN(len(w.subscribers))]
 }
 
-// delivered is how many events subscribers were told.
+// delivered returns the number of received events of all subscribers.
 func (w *world) delivered() int {
 	n := w.left
 	for _, s := range w.subscribers {

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// cluster is a server, and what has been written to it.
+// cluster is a server and the record of writes to it.
 type cluster struct {
 	*testing.T
 	ctx        context.Context
@@ -25,7 +25,7 @@ type cluster struct {
 	admin      dynamic.Interface
 	namespaces []string
 	kinds      []*kind
-	// recreated counts the definitions that came back.
+	// recreated counts the definitions that were created again.
 	recreated int
 }
 
@@ -47,22 +47,22 @@ func newCluster(t *testing.T, ctx context.Context, config func() *rest.Config, g
 	return c
 }
 
-// kind is a type whose definition comes and goes. The one writer knows all that there is of it.
+// kind is a type whose definition is deleted and created again. Its only writer knows all objects.
 type kind struct {
 	definition *unstructured.Unstructured
 	gvr        schema.GroupVersionResource
 	name       string
 	installed  bool
-	// live are the objects there are, by key; known are all there have been, by UID.
+	// live has the existing objects by key, known all objects ever by UID.
 	live  map[string]*written
 	known map[types.UID]*written
 }
 
-// written is what has been written of one object.
+// written is the record of an object's writes.
 type written struct {
 	key   string
 	uid   types.UID
-	value int64 // the last one; they rise
+	value int64 // the last value; values increase
 }
 
 func newKind(group, name string) *kind {
@@ -75,7 +75,7 @@ func newKind(group, name string) *kind {
 	}
 }
 
-// write creates, changes or deletes an object of a type that is there.
+// write creates, updates or deletes an object of an installed type.
 func (c *cluster) write(r *rand.Rand) {
 	c.Helper()
 	k := c.kinds[r.IntN(len(c.kinds))]
@@ -103,7 +103,7 @@ func (c *cluster) write(r *rand.Rand) {
 	}
 }
 
-// create creates an object, as soon as the server takes it: it may not know yet that the type is there again.
+// create creates an object and retries while the server does not know that the type is installed again.
 func (c *cluster) create(k *kind, objects dynamic.ResourceInterface, namespace, name string) {
 	c.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": int64(1)}}}
@@ -120,7 +120,7 @@ func (c *cluster) create(k *kind, objects dynamic.ResourceInterface, namespace, 
 	k.live[o.key], k.known[o.uid] = o, o
 }
 
-// uninstall deletes a definition, and with it all objects, and does not wait for that.
+// uninstall deletes a definition with its objects, and does not wait.
 func (c *cluster) uninstall(k *kind) {
 	c.Helper()
 	if !k.installed {

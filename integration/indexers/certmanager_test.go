@@ -21,7 +21,7 @@ type m = map[string]any
 
 const configFile = "testdata/cert-manager.yaml"
 
-// certificate makes a certificate of some namespace; the later its number, the later it expires.
+// certificate returns a Certificate. A higher number gives a later expiry.
 func certificate(namespace string, n int) *unstructured.Unstructured {
 	issuer := m{"name": []string{"letsencrypt", "internal"}[n%2]}
 	if n%3 == 0 {
@@ -49,7 +49,8 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 	}}
 }
 
-// The config fits the schemas that cert-manager ships; slips are found with the way out.
+// TestConfigFitsTheRealSchemas validates the config with cert-manager's schemas. Errors must suggest the
+// remedy.
 func TestConfigFitsTheRealSchemas(t *testing.T) {
 	crds := definitions(t, harness.Read(t, harness.CertManagerCRDs(t)))
 	config, err := indexers.Load(configFile)
@@ -156,7 +157,7 @@ func TestCertManager(t *testing.T) {
 	follow(s, b, namespace)
 }
 
-// checkAgainstTheServer compares what is found with what the server has, but for what was pruned.
+// checkAgainstTheServer compares query results with the server's objects, except pruned fields.
 func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
 	s.Helper()
 	result, err := querier.Query(s.ctx, query.Namespace(namespace), query.Options{})
@@ -182,7 +183,7 @@ func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
 	}
 }
 
-// follow changes objects under a subscription.
+// follow changes objects while a query is watched.
 func follow(s *scene, b *bind.Binding, namespace string) {
 	s.Helper()
 	target, err := b.Target("certificates")
@@ -206,7 +207,7 @@ func follow(s *scene, b *bind.Binding, namespace string) {
 			case e := <-events:
 				got := fmt.Sprint(e.Type, " ", e.Key, " ", e.Gone)
 				if e.Type == query.Modified {
-					continue // status and the rest are applied one after the other
+					continue // spec and status are applied one after the other
 				}
 				if got != want {
 					s.Errorf("got %s, want %s", got, want)

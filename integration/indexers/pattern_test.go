@@ -21,8 +21,8 @@ func object(group, kind, namespace, name string, spec m) *unstructured.Unstructu
 	}}
 }
 
-// A pattern of groups gets a type that is installed while everything runs, and one more after that.
-// Namespaces count by their names as they come.
+// TestPatternGetsATypeThatIsInstalledLater installs two types that match a pattern of groups while informers
+// run. Namespaces are selected by name as they are created.
 func TestPatternGetsATypeThatIsInstalledLater(t *testing.T) {
 	suffix := harness.Group(t)
 	s := newScene(t)
@@ -59,7 +59,7 @@ type errTargets int
 
 func (e errTargets) Error() string { return "not two targets" }
 
-// A config file is changed while informers run: a new index is there without another list.
+// TestReload changes a config file while informers run: the new index needs no new list.
 func TestReload(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))

@@ -18,14 +18,14 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// told is what a subscription has said of dangling references.
+// told has the dangling references according to a subscription.
 type told struct {
 	mu   sync.Mutex
 	set  map[string]bool
 	last string // event
 }
 
-// hear takes an event; what started is in the set until it stops.
+// hear applies an event. A started reference dangles until its stop event.
 func (s *told) hear(e references.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *told) hear(e references.Event) {
 	s.last = strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Reason))
 }
 
-// now gives what dangles as far as was told, and the last event.
+// now returns the dangling references and the last event.
 func (s *told) now() (dangling []string, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *told) now() (dangling []string, last string) {
 	return dangling, s.last
 }
 
-// referring makes a widget that names an issuer, and belongs to owners.
+// referring returns a widget that refers to an issuer and has owners.
 func referring(group, namespace, issuer string,
 	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	u := object(group, "Widget", namespace, "x", m{"color": "red"})
@@ -65,8 +65,8 @@ func referring(group, namespace, issuer string,
 	return u
 }
 
-// References follow what a server has: objects at either end that come and go, the type at the other end, and
-// owners that are made anew under the same name. The graph, queries and a subscription say the same.
+// TestReferences changes the objects at both ends of references, the target type, and owners that are created
+// again with the same name. The graph, queries and a subscription must agree.
 func TestReferences(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"), harness.NewCRD(group, "Issuer"))
@@ -90,7 +90,7 @@ func TestReferences(t *testing.T) {
 	t.Cleanup(subscription.Stop)
 	issuers := s.admin.Resource(schema.GroupVersionResource{Group: group, Version: "v1",
 		Resource: "issuers"}).Namespace(namespace)
-	// dangle waits until these references of the widget dangle, the last event being this one.
+	// dangle waits until exactly these references of the widget dangle and this is the last event.
 	dangle := func(last string, want ...string) {
 		t.Helper()
 		harness.Eventually(t, func(context.Context) error {
@@ -125,7 +125,7 @@ func TestReferences(t *testing.T) {
 	harness.Apply(t, referring(group, namespace, ""))
 	dangle("Stopped ReferenceGone")
 
-	// An owner is one object: another one of the same name is not it.
+	// An owner reference has a UID: a new object with the same name is not the owner.
 	harness.Apply(t, object(group, "Issuer", namespace, "root", m{}))
 	root, err := issuers.Get(s.ctx, "root", metav1.GetOptions{})
 	if err != nil {
@@ -150,7 +150,8 @@ func TestReferences(t *testing.T) {
 		return nil
 	})
 
-	// Without the type nobody knows; when it is back, without objects, both dangle.
+	// While the type is missing, the state is unknown. When it is installed again without objects, both
+	// dangle.
 	definitions := s.admin.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"})
 	deleteAndWait(s, definitions, "issuers."+group)
@@ -165,7 +166,7 @@ func TestReferences(t *testing.T) {
 	dangle("Started", "issuer ca", "owners root")
 }
 
-// deleteAndWait deletes an object and waits until it is gone.
+// deleteAndWait deletes an object and waits for the deletion.
 func deleteAndWait(s *scene, resource dynamic.ResourceInterface, name string) {
 	s.Helper()
 	if err := resource.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {

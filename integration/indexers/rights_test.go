@@ -15,8 +15,9 @@ import (
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// A user with rights in some namespaces follows those that fit a pattern, as they come and go, and all at
-// once from when that is granted. The informer stays the same one.
+// TestPatternWithRightsInNamespaces follows a user with rights in some namespaces. The informer includes
+// matching namespaces as they are created and deleted. It switches to a cluster-wide watch when that right is
+// granted, and remains the same informer.
 func TestPatternWithRightsInNamespaces(t *testing.T) {
 	group, base := harness.Group(t), harness.Namespace(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
@@ -45,7 +46,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	}
 
 	harness.GrantRead(t, widgets)
-	target.Informer.Retry() // rather than in a minute
+	target.Informer.Retry() // otherwise after a minute
 	harness.Eventually(t, func(context.Context) error {
 		if all := s.factory.Status(); len(all) != 1 {
 			return fmt.Errorf("the namespaces are still followed: %+v", all)
@@ -59,7 +60,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	}
 }
 
-// namespaceWithWidget makes a namespace with a widget that the unprivileged user may read.
+// namespaceWithWidget creates a namespace with a widget that the unprivileged user may read.
 func (s *scene) namespaceWithWidget(namespace string, widgets schema.GroupVersionResource) {
 	s.Helper()
 	const rbac = "rbac.authorization.k8s.io"
@@ -83,7 +84,7 @@ func (s *scene) namespaceWithWidget(namespace string, widgets schema.GroupVersio
 	harness.AwaitRights(s, widgets, namespace, []string{"list", "watch"}, true)
 }
 
-// removeNamespace does what the namespace controller does at last.
+// removeNamespace deletes a namespace and finalizes it, because no namespace controller runs.
 func (s *scene) removeNamespace(name string) {
 	s.Helper()
 	namespaces := s.admin.Resource(namespacesGVR)

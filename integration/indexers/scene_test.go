@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// patience is how long a test waits for what must happen: far more than it takes.
+// patience limits every wait.
 const patience = 2 * time.Minute
 
 // scene is a tracker and a factory that run until the test ends.
@@ -37,7 +37,7 @@ func newScene(t *testing.T) *scene {
 	return newSceneAs(t, harness.Config(t))
 }
 
-// newSceneAs is newScene with a factory of some user.
+// newSceneAs is newScene with a factory for a user.
 func newSceneAs(t *testing.T, user *rest.Config) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -73,7 +73,7 @@ func newSceneAs(t *testing.T, user *rest.Config) *scene {
 	return &scene{t, ctx, admin, tracker, factory}
 }
 
-// follow binds a config to what the tracker learns.
+// follow binds a config to the tracker's types.
 func (s *scene) follow(config *indexers.Config) *bind.Binding {
 	s.Helper()
 	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
@@ -88,7 +88,7 @@ func (s *scene) follow(config *indexers.Config) *bind.Binding {
 	return b
 }
 
-// parse reads a config with these resources.
+// parse parses a config with these resources.
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
@@ -100,7 +100,7 @@ func parse(t testing.TB, resources string) *indexers.Config {
 	return c
 }
 
-// finds waits until a query on a resource finds these objects.
+// finds waits until a query returns these objects.
 func (s *scene) finds(b *bind.Binding, resource, text string, want ...string) {
 	s.Helper()
 	q, err := query.Parse(text)
@@ -127,7 +127,7 @@ func (s *scene) finds(b *bind.Binding, resource, text string, want ...string) {
 	}
 }
 
-// definitions reads definitions from manifests.
+// definitions decodes definitions from manifests.
 func definitions(t testing.TB, objects []*unstructured.Unstructured) []*crd.Definition {
 	t.Helper()
 	var out []*crd.Definition

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// resourceOf returns the type that harness.NewCRD defines, in version v1.
+// resourceOf returns version v1 of the type that harness.NewCRD defines.
 func resourceOf(definition *unstructured.Unstructured) schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
@@ -26,7 +26,7 @@ func resourceOf(definition *unstructured.Unstructured) schema.GroupVersionResour
 func withScope(definition *unstructured.Unstructured, scope string) *unstructured.Unstructured {
 	definition = definition.DeepCopy()
 	if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
-		panic(err) // not with a definition of the harness
+		panic(err) // impossible with a definition of the harness
 	}
 	return definition
 }
@@ -39,12 +39,12 @@ func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unst
 	second["name"], second["storage"] = "v2", false
 	if err := unstructured.SetNestedSlice(definition.Object, append(versions, second), "spec",
 		"versions"); err != nil {
-		panic(err) // not with a definition of the harness
+		panic(err) // impossible with a definition of the harness
 	}
 	return definition
 }
 
-// uninstall deletes a definition and returns at once; the server takes its objects and then itself away.
+// uninstall deletes a definition without waiting. The server deletes its objects first.
 func (s *scene) uninstall(definition *unstructured.Unstructured) {
 	s.Helper()
 	if err := s.admin.Resource(crd.GVR).Delete(s.ctx, definition.GetName(),
@@ -53,7 +53,7 @@ func (s *scene) uninstall(definition *unstructured.Unstructured) {
 	}
 }
 
-// reinstall creates a definition as soon as the name is free, and does not wait for what comes of it.
+// reinstall creates a definition as soon as its name is free, without waiting for its establishment.
 func (s *scene) reinstall(definition *unstructured.Unstructured) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func (s *scene) reinstall(definition *unstructured.Unstructured) {
 	})
 }
 
-// create stores an object of a type, as soon as the server takes it.
+// create creates an object and retries until the server accepts it.
 func (s *scene) create(definition *unstructured.Unstructured, name string, finalizers ...string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
@@ -76,7 +76,7 @@ func (s *scene) create(definition *unstructured.Unstructured, name string, final
 	})
 }
 
-// createIn stores an object of a version of a type in a namespace, as soon as the server takes it.
+// createIn creates an object of a version in a namespace and retries until the server accepts it.
 func (s *scene) createIn(definition *unstructured.Unstructured, version, namespace, name string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
@@ -90,7 +90,7 @@ func (s *scene) createIn(definition *unstructured.Unstructured, version, namespa
 	})
 }
 
-// patchDefinition changes a definition by a JSON patch.
+// patchDefinition changes a definition with a JSON patch.
 func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []byte) {
 	s.Helper()
 	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch,
@@ -99,7 +99,7 @@ func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []b
 	}
 }
 
-// touch changes an object.
+// touch updates an object.
 func (s *scene) touch(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now())
@@ -116,7 +116,7 @@ func (s *scene) delete(definition *unstructured.Unstructured, name string) {
 	}
 }
 
-// release takes the finalizers of an object away.
+// release removes the finalizers of an object.
 func (s *scene) release(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
@@ -126,7 +126,7 @@ func (s *scene) release(definition *unstructured.Unstructured, name string) {
 	}
 }
 
-// objects is where the objects of a test are.
+// objects returns the client for the test's objects.
 func (s *scene) objects(definition *unstructured.Unstructured) dynamic.ResourceInterface {
 	resource := s.admin.Resource(resourceOf(definition))
 	if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {

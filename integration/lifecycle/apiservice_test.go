@@ -21,8 +21,8 @@ import (
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 	Resource: "apiservices"}
 
-// TestAggregatedAPI follows a type of another API server: while that is away nothing is known to be gone, and
-// when its registration goes, its types are.
+// TestAggregatedAPI follows a type of an aggregated API. While its server is down, the objects stay. When its
+// APIService is deleted, they are deleted.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
@@ -43,7 +43,7 @@ func TestAggregatedAPI(t *testing.T) {
 	j.expectNothing()
 	server.Restart(t)
 	s.createGadget(gadgets, "b")
-	// A list may bring a once more.
+	// A list may repeat a.
 	j.awaitLive("b")
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")
@@ -63,7 +63,7 @@ func TestAggregatedAPI(t *testing.T) {
 	s.awaitSynced(i, 2)
 }
 
-// register has the API server pass requests for a group version on to another server.
+// register makes the API server proxy a group version to another server.
 func (s *scene) register(gvr schema.GroupVersionResource,
 	server *harness.TLSServer) *unstructured.Unstructured {
 	s.Helper()

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestChurn has definitions come and go again and again: each time their objects are seen to come and go, and
-// in the end nothing is left of it.
+// TestChurn installs and deletes definitions repeatedly. Each time, the objects must appear and disappear.
+// Finally, no resources may leak.
 func TestChurn(t *testing.T) {
 	const kinds, cycles = 5, 3
 	s := newScene(t, dynamicinformer.Options{}, nil)
@@ -48,7 +48,7 @@ func TestChurn(t *testing.T) {
 			s.expectEmpty(informers[k])
 		}
 	}
-	cycle(1) // opens what connections there will be
+	cycle(1) // opens the connections
 	before := runtime.NumGoroutine()
 	for n := range cycles {
 		cycle(n + 2)

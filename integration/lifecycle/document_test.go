@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocumentNamesRealTests reads the table of docs/design/lifecycle.md that maps rules to tests.
+// TestDocumentNamesRealTests checks that the tests in the table of docs/design/lifecycle.md exist.
 func TestDocumentNamesRealTests(t *testing.T) {
 	const root = "../.."
 	document, err := os.ReadFile(filepath.Join(root, "docs", "design", "lifecycle.md"))

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRevoked takes the right away once a type is synced: what is known of it stays, until the right comes
-// back.
+// TestRevoked revokes a right after a type is synced. The cached objects stay, and the informer recovers when
+// the right is granted again.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	var l link
@@ -26,7 +26,7 @@ func TestRevoked(t *testing.T) {
 	s.awaitSynced(i, 1)
 
 	revoke()
-	l.faults.EndWatches() // a watch that has begun goes on without the right
+	l.faults.EndWatches() // a running watch does not need the right
 	expectDenied(t, s.await(i, status.Degraded, status.ReasonForbidden), "watch", "list")
 	if status := i.Status(); !status.Stale || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced %v; want it stale, and synced as before", status, i.HasSynced())
@@ -36,7 +36,7 @@ func TestRevoked(t *testing.T) {
 
 	s.create(widgets, "b")
 	harness.GrantRead(t, resourceOf(widgets))
-	// A list may bring a once more.
+	// A list may repeat a.
 	j.awaitLive("b")
 	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale {
 		t.Errorf("the status is %+v, want generation 1 and nothing stale", status)
@@ -44,7 +44,7 @@ func TestRevoked(t *testing.T) {
 	j.expectNever("delete a", "add a")
 }
 
-// expectDenied checks that a status says that one of the verbs is denied.
+// expectDenied checks that a status reports one of the verbs as denied.
 func expectDenied(t *testing.T, current status.Status, verbs ...string) {
 	t.Helper()
 	if current.State != status.Degraded || !apierrors.IsForbidden(current.LastError) {

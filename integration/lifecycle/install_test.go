@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// serve says whether a version is served.
+// serve sets whether a version is served.
 func (s *scene) serve(definition *unstructured.Unstructured, version int, served bool) {
 	s.Helper()
 	patch, err := json.Marshal([]any{map[string]any{
@@ -28,7 +28,7 @@ func (s *scene) serve(definition *unstructured.Unstructured, version int, served
 	s.patchDefinition(definition, patch)
 }
 
-// TestNeverEstablished: a definition whose names are taken holds nobody else up.
+// TestNeverEstablished checks that a definition with conflicting names blocks no other type.
 func TestNeverEstablished(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{}, nil)
@@ -52,7 +52,7 @@ func TestNeverEstablished(t *testing.T) {
 		t.Error(err)
 	}
 	s.await(bad, status.Pending, status.ReasonNotEstablished)
-	// It may be established yet, so waiting for it is up to the context, and the error names it alone.
+	// It may still be established, so only the context ends the wait, and the error names only this type.
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	err := s.factory.WaitForSync(ctx)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// journal is an event handler that records what it sees and checks that it makes sense: an object is added
-// when it is not there, and updated or deleted only while it is, with the UID that it was added with.
+// journal is an event handler that records and checks its events. An object must be added while it does not
+// exist, and updated or deleted while it exists, with the same UID.
 type journal struct {
 	scene *scene
 
@@ -48,8 +48,8 @@ func (j *journal) OnAdd(obj any, _ bool) { j.note("add", obj) }
 // OnUpdate implements cache.ResourceEventHandler.
 func (j *journal) OnUpdate(_, obj any) { j.note("update", obj) }
 
-// OnDelete implements cache.ResourceEventHandler. That an object's type went, or that its deletion was
-// missed, is a deletion like others.
+// OnDelete implements cache.ResourceEventHandler. The deletion of a type and a missed deletion are recorded
+// as deletions.
 func (j *journal) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
@@ -75,14 +75,14 @@ func (j *journal) note(verb string, obj any) {
 	j.mu.changed = make(chan struct{})
 }
 
-// uid returns the UID of an object that is there for handlers.
+// uid returns the UID of an existing object.
 func (j *journal) uid(name string) types.UID {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.mu.live[name]
 }
 
-// await waits until the handler's view meets a condition.
+// await waits until the events meet a condition.
 func (j *journal) await(what string, met func(events []string, live map[string]types.UID) bool) {
 	j.scene.Helper()
 	for {
@@ -100,14 +100,13 @@ func (j *journal) await(what string, met func(events []string, live map[string]t
 	}
 }
 
-// awaitLive waits until an object is there for handlers, whatever a list brings besides.
+// awaitLive waits until an object exists, and ignores other events.
 func (j *journal) awaitLive(name string) {
 	j.scene.Helper()
 	j.await(name, func(_ []string, live map[string]types.UID) bool { return live[name] != "" })
 }
 
-// expect waits for these events, and no others, after those expected before. The order among them does not
-// count.
+// expect waits for exactly these events after the ones expected before, in any order.
 func (j *journal) expect(want ...string) {
 	j.scene.Helper()
 	var got []string
@@ -126,7 +125,7 @@ func (j *journal) expect(want ...string) {
 	}
 }
 
-// rest returns the events after those expected before.
+// rest returns the events after the expected ones.
 func (j *journal) rest() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -135,7 +134,7 @@ func (j *journal) rest() []string {
 	return rest
 }
 
-// expectNothing checks that nothing has come since what was expected.
+// expectNothing checks that no event followed the expected ones.
 func (j *journal) expectNothing() {
 	j.scene.Helper()
 	j.mu.Lock()
@@ -145,7 +144,7 @@ func (j *journal) expectNothing() {
 	}
 }
 
-// expectNever checks that none of these events has come since what was expected.
+// expectNever checks that none of these events followed the expected ones.
 func (j *journal) expectNever(unwanted ...string) {
 	j.scene.Helper()
 	j.mu.Lock()

@@ -8,20 +8,20 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// link is a connection that can be cut. Its zero value is usable.
+// link is a connection that can be cut. The zero value is usable.
 type link struct {
 	once   sync.Once
 	faults *conformance.Faults
 }
 
-// through returns the configuration, changed so that its requests go through the link.
+// through returns a copy of the configuration whose requests use the link.
 func (l *link) through(config *rest.Config) *rest.Config {
 	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
 	config.Wrap(l.faults.Wrap)
 	return config
 }
 
-// cut ends all watches in a way that they cannot be taken up where they were, and holds all requests.
+// cut ends all watches so that they cannot be resumed, and blocks all requests.
 func (l *link) cut() (release func()) {
 	release = l.faults.Hold()
 	l.faults.ExpireWatches()

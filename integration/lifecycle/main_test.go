@@ -1,5 +1,5 @@
-// Package lifecycle_test follows types through their lives on a real API server: with a factory of informers,
-// and a tracker that tells it which types there are.
+// Package lifecycle_test follows types through their lives on a real API server, with a factory of informers
+// and a tracker of types.
 package lifecycle_test
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestMetadata: lists ask for metadata alone in another way than watches do.
+// TestMetadata checks metadata-only storage, whose lists and watches request metadata in different ways.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{

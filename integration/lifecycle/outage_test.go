@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestServerKilled: that a server does not answer says nothing about what it holds.
+// TestServerKilled checks that the cache stays while the server is down.
 func TestServerKilled(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
@@ -27,7 +27,7 @@ func TestServerKilled(t *testing.T) {
 	before := j.uid("a")
 
 	harness.KillAPIServer(t)
-	// It is a condition of the factory: the type keeps its state.
+	// It is a condition of the factory: the state of the type stays.
 	s.await(i, status.Synced, status.ReasonUnreachable)
 	s.awaitCondition(status.ConditionReachable, metav1.ConditionFalse)
 	j.expectNothing()
@@ -37,7 +37,7 @@ func TestServerKilled(t *testing.T) {
 
 	harness.RestartAPIServer(t)
 	s.create(widgets, "b")
-	// The restarted server cannot go on where the watch was, so a list comes first and may bring a once more.
+	// The restarted server cannot resume the watch, so a list comes first and may repeat a.
 	j.awaitLive("b")
 	if got := j.uid("a"); got != before {
 		t.Errorf("a has the UID %q for handlers, want %q as before", got, before)
@@ -49,7 +49,7 @@ func TestServerKilled(t *testing.T) {
 	j.expectNever("delete a", "add a")
 }
 
-// TestEtcdRestarted: the API server loses etcd for a while, and goes on with the same objects.
+// TestEtcdRestarted checks that the cache stays while the API server has no etcd.
 func TestEtcdRestarted(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
@@ -71,7 +71,7 @@ func TestEtcdRestarted(t *testing.T) {
 	j.expectNever("delete a", "add a")
 }
 
-// awaitCondition waits until a condition of the factory is true or not.
+// awaitCondition waits until a condition of the factory has a status.
 func (s *scene) awaitCondition(condition status.ConditionType, want metav1.ConditionStatus) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {

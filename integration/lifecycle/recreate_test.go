@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestTerminating: a definition whose objects cannot go yet still has them, and its informer goes on.
+// TestTerminating checks that an informer continues while finalizers delay the deletion of its definition.
 func TestTerminating(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{}, nil)
@@ -34,8 +34,8 @@ func TestTerminating(t *testing.T) {
 	j.expectNothing()
 }
 
-// TestRecreatedUnseen hides from tracker and informer that a definition was away: all they can see is that
-// it is another one.
+// TestRecreatedUnseen hides the deletion of a definition from tracker and informer. They only see that its
+// UID changed.
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
 	var l link

@@ -18,9 +18,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// TestRestoredEtcd: etcd is restored from a backup after objects and a CRD were created, changed and deleted.
-// The API server accepts watches from the lost versions, and sends nothing. Caches, handlers, the tracker and
-// the answers from caches become what the server has.
+// TestRestoredEtcd restores etcd from a backup after objects and a CRD were created, changed and deleted. The
+// API server accepts watches at lost versions and sends nothing. Caches, handlers, the tracker and served
+// lists must agree with the server.
 func TestRestoredEtcd(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
@@ -41,7 +41,7 @@ func TestRestoredEtcd(t *testing.T) {
 	s.delete(widgets, "deleted")
 	j.expect("delete deleted")
 	s.create(widgets, "lost")
-	for range 20 { // the restored server does not get to these events soon
+	for range 20 { // the restored server will not reach these versions soon
 		s.touch(widgets, "lost")
 	}
 	last, err := s.objects(widgets).Get(s.ctx, "lost", metav1.GetOptions{})
@@ -58,7 +58,7 @@ func TestRestoredEtcd(t *testing.T) {
 	want := []string{"add deleted", "delete lost", "update changed"}
 	var seen []string
 	harness.Eventually(t, func(context.Context) error { // the handler lags behind the cache
-		// A list may bring the others once more, and the last changes of what is lost may come late.
+		// A list may repeat the other objects, and the last lost changes may arrive late.
 		seen = append(seen, slices.DeleteFunc(j.rest(), func(event string) bool {
 			return event == "update lost" || event == "update same"
 		})...)
@@ -67,7 +67,7 @@ func TestRestoredEtcd(t *testing.T) {
 		}
 		return nil
 	})
-	// Without watch-list, the server may refuse the lost version in a list before the check finds it.
+	// Without watch-lists, a list may find that the server refuses the lost version before the check does.
 	if relists := i.Status().Relists; relists.Restored+relists.TooLarge != 1 {
 		t.Errorf("relists: %+v", relists)
 	}
@@ -97,7 +97,7 @@ func (s *scene) serveFrom(i *dynamicinformer.Informer) *live.Server {
 	return server
 }
 
-// awaitTracked waits until the tracker knows a type, or does not.
+// awaitTracked waits until the tracker knows the type, or no longer knows it.
 func (s *scene) awaitTracked(definition *unstructured.Unstructured, want bool) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
@@ -117,7 +117,7 @@ func holds(i *dynamicinformer.Informer, want *unstructured.Unstructured) error {
 	return nil
 }
 
-// mirrors returns an error unless the cache has the objects that the server has, in the same versions.
+// mirrors returns an error unless the cache and the server have the same objects and versions.
 func (s *scene) mirrors(i *dynamicinformer.Informer) error {
 	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{})
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// patience is how long a test waits for what must happen: far more than it takes.
+// patience limits every wait.
 const patience = 90 * time.Second
 
-// scene is a factory that follows types, and an admin who changes them.
+// scene is a factory that follows types, with a client of an admin.
 type scene struct {
 	*testing.T
 	ctx     context.Context
@@ -31,8 +31,8 @@ type scene struct {
 	tracker *discovery.Tracker
 }
 
-// newScene makes a factory and runs its tracker, with the admin's configuration where none is given. The
-// factory is shut down when the test ends.
+// newScene starts a factory and its tracker, by default with the admin's configuration. They end with the
+// test.
 func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest.Config) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // t.Context ends before the cleanups
@@ -60,7 +60,7 @@ func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest
 	return s
 }
 
-// follow asks for the informer of a type, records what its handlers see, and starts it.
+// follow starts the informer of a type with a journal.
 func (s *scene) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Informer, *journal) {
 	s.Helper()
 	i, err := s.factory.ForResource(gvr)
@@ -90,7 +90,7 @@ func (s *scene) await(i *dynamicinformer.Informer, state status.State, reason st
 	return current
 }
 
-// awaitSynced waits until a generation is synced, or a later one.
+// awaitSynced waits until a generation, or a later one, is synced.
 func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) status.Status {
 	s.Helper()
 	var current status.Status
@@ -103,15 +103,15 @@ func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) status.
 	return current
 }
 
-// awaitWatched creates an object and waits for it. It comes with a watch, because the list has been: without
-// watch-list a type is synced some time before its watch is open.
+// awaitWatched creates an object and waits for its event from a watch. Without watch-lists, a type is synced
+// before its watch starts.
 func (s *scene) awaitWatched(definition *unstructured.Unstructured, j *journal) {
 	s.Helper()
 	s.create(definition, "watched")
 	j.expect("add watched")
 }
 
-// expectKeys checks what the cache holds.
+// expectKeys expects these keys in the cache.
 func (s *scene) expectKeys(i *dynamicinformer.Informer, want ...string) {
 	s.Helper()
 	got := i.GetStore().ListKeys()
@@ -121,7 +121,7 @@ func (s *scene) expectKeys(i *dynamicinformer.Informer, want ...string) {
 	}
 }
 
-// expectEmpty checks the cache of a type that is not there.
+// expectEmpty expects an empty cache of a missing type.
 func (s *scene) expectEmpty(i *dynamicinformer.Informer) {
 	s.Helper()
 	if keys := i.GetStore().ListKeys(); len(keys) != 0 || i.HasSynced() {

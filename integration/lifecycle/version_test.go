@@ -11,12 +11,12 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestVersionTakesOver withdraws the version that is followed: under a policy that has another one, that
-// takes over, and no object goes or comes.
+// TestVersionTakesOver stops serving the followed version. If the policy has another version, the informer
+// switches to it without events of deletion or creation.
 func TestVersionTakesOver(t *testing.T) {
 	for _, tc := range []struct {
 		policy      dynamicinformer.VersionPolicy
-		first, next int // in the definition, v1 and then v2
+		first, next int // versions of the definition: v1, then v2
 	}{
 		{dynamicinformer.PreferredVersion(), 1, 0},
 		{dynamicinformer.VersionOrder("v1", "v2"), 0, 1},
@@ -42,8 +42,7 @@ func TestVersionTakesOver(t *testing.T) {
 					versionName(tc.next))
 			}
 			j.expect("update a")
-			// A server that rebuilds the type's storage later ends the watch once more, and "a" is updated
-			// again.
+			// If the server rebuilds the type's storage later, the watch ends again and "a" is updated again.
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "b")
 			j.awaitLive("b")
 			for _, o := range i.GetStore().List() {
@@ -53,7 +52,7 @@ func TestVersionTakesOver(t *testing.T) {
 				}
 			}
 
-			// What is preferred, or comes first, is back: what works is not left for it.
+			// When the preferred or first version is served again, the informer keeps the working one.
 			s.serve(widgets, tc.first, true)
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "c")
 			j.awaitLive("c")
@@ -67,7 +66,7 @@ func TestVersionTakesOver(t *testing.T) {
 
 func versionName(index int) string { return fmt.Sprintf("v%d", index+1) }
 
-// TestChangedDefinition changes a definition in ways that leave the type the same: its informer goes on.
+// TestChangedDefinition changes a definition without changing the type. The informer continues.
 func TestChangedDefinition(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{}, nil)

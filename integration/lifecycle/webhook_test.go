@@ -16,10 +16,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestConversionWebhookFails follows a version that a webhook converts to. When that fails, what is known
-// stays and is marked, and what was missed comes when it works again.
+// TestConversionWebhookFails follows a version that a webhook converts to. While the webhook fails, the
+// cached objects stay and are marked stale. Missed changes arrive when it works again.
 func TestConversionWebhookFails(t *testing.T) {
-	t.Parallel() // it takes the server most of a minute to notice
+	t.Parallel() // the server needs most of a minute to detect the failure
 	webhook := &converter{}
 	server := harness.NewTLSServer(t, webhook)
 	s := newScene(t, dynamicinformer.Options{}, nil)
@@ -33,7 +33,7 @@ func TestConversionWebhookFails(t *testing.T) {
 	s.awaitSynced(i, 1)
 	s.awaitSynced(stored, 1)
 
-	t.Cleanup(func() { webhook.broken.Store(false) }) // or the objects could not be removed
+	t.Cleanup(func() { webhook.broken.Store(false) }) // otherwise the objects could not be removed
 	webhook.broken.Store(true)
 	s.touch(widgets, "a")
 	k.expect("update a")
@@ -72,13 +72,12 @@ func withConversion(definition *unstructured.Unstructured,
 		},
 	}
 	if err := unstructured.SetNestedField(definition.Object, conversion, "spec", "conversion"); err != nil {
-		panic(err) // not with a definition of the harness
+		panic(err) // impossible with a definition of the harness
 	}
 	return definition
 }
 
-// converter is a conversion webhook that changes the version and nothing else. It answers 500 while it is
-// broken.
+// converter is a conversion webhook that only changes the version. It answers 500 while broken is set.
 type converter struct{ broken atomic.Bool }
 
 // ServeHTTP implements http.Handler.
@@ -104,7 +103,7 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Request = nil
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // the API server may have given up
+	_ = json.NewEncoder(w).Encode(review) // the API server may have closed the connection
 }
 
 type conversionRequest struct {

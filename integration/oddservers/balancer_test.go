@@ -24,9 +24,9 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// TestLaggingAPIServer: behind a load balancer over two API servers of which one does not get to know what is
-// written, no informer goes back in time: not by a watch that goes on at the other one, nor by a list. That
-// server answers that the resource version is too large, and shows what it was asked for once it knows it.
+// TestLaggingAPIServer runs informers behind a load balancer over two API servers, one of which receives no
+// changes. No informer may go back in time, neither with a watch on the lagging server nor with a list. That
+// server answers "resource version too large" until it has the requested version.
 func TestLaggingAPIServer(t *testing.T) {
 	config := harness.Config(t)
 	server, err := url.Parse(config.Host)
@@ -46,16 +46,16 @@ func TestLaggingAPIServer(t *testing.T) {
 	lagging := harness.AnotherAPIServer(t, etcd.Address())
 	balancer := faultproxy.Start(t, lagging)
 	link := conformance.NewFaults(nil)
-	link.RefuseWatchList() // which such a server answers when it knows what it was asked for, however late
+	link.RefuseWatchList() // a lagging server accepts it and answers only later
 	refused := &tooLarge{}
 	config.Host = "https://" + balancer.Address()
 	config.Wrap(link.Wrap)
 	config.Wrap(refused.wrap)
 	f.follow(config)
 	f.sail()
-	f.agree() // by an event, so that what answers is the watch cache
+	f.agree() // by an event, so that the watch cache is ready
 
-	catchUp := etcd.Spoil(t, "timeout", map[string]any{"timeout": 0}) // nothing comes from etcd
+	catchUp := etcd.Spoil(t, "timeout", map[string]any{"timeout": 0}) // nothing arrives from etcd
 	balancer.Redirect(t, server.Host)
 	f.sail()
 	f.agree()
@@ -69,7 +69,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	})
 	f.sail()
 	harness.Eventually(t, func(context.Context) error {
-		link.ExpireWatches() // the watch may not have been answered yet
+		link.ExpireWatches() // the watch may not have been accepted yet
 		if link.Requests("list") == lists {
 			return fmt.Errorf("there is no list at the lagging server")
 		}
@@ -81,12 +81,12 @@ func TestLaggingAPIServer(t *testing.T) {
 		}
 		return nil
 	})
-	catchUp() // closes the connections to etcd, and the server opens others
+	catchUp() // closes the connections to etcd, and the server opens new ones
 	f.agree()
 }
 
-// tooLarge counts the answers that say that a resource version is too large. The client may repeat such a
-// request by itself, so that the informer does not hear of them.
+// tooLarge counts answers that say "resource version too large". The client may retry such requests itself,
+// so the informer may not see them.
 type tooLarge struct{ answers atomic.Int64 }
 
 func (l *tooLarge) wrap(next http.RoundTripper) http.RoundTripper { return counted{l, next} }
@@ -114,7 +114,7 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// fleet is objects that change, and an informer of them.
+// fleet is a set of changing objects and an informer of them.
 type fleet struct {
 	*testing.T
 	boats    dynamic.ResourceInterface
@@ -160,7 +160,7 @@ func (f *fleet) launch(name string) {
 	}
 }
 
-// sail changes a boat, and creates and deletes one.
+// sail updates a boat, and creates and deletes another one.
 func (f *fleet) sail() {
 	f.Helper()
 	f.value++
@@ -177,8 +177,8 @@ func (f *fleet) sail() {
 	}
 }
 
-// agree waits until the informer and its handler know what is on the server that does not lag, and checks
-// what the handler was told.
+// agree waits until the informer and its handler agree with the current server, and checks the handler's
+// events.
 func (f *fleet) agree() {
 	f.Helper()
 	list, err := f.boats.List(f.Context(), metav1.ListOptions{})

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
-// TestPlainDiscovery: a tracker learns the same types from a server without aggregated discovery, and follows
-// a type that comes.
+// TestPlainDiscovery checks that a tracker finds the same types on a server without aggregated discovery, and
+// follows a new type.
 func TestPlainDiscovery(t *testing.T) {
 	types := func(config *rest.Config) (*discovery.Tracker, []string) {
 		tracker := harness.RunTracker(t, config)
@@ -42,7 +42,7 @@ func TestPlainDiscovery(t *testing.T) {
 	})
 }
 
-// names are those of the types that a tracker knows.
+// names returns the names of the types that a tracker knows.
 func names(tracker *discovery.Tracker) []string {
 	var all []string
 	for _, known := range tracker.Snapshot().Types() {

@@ -1,5 +1,5 @@
-// Package oddservers_test follows a real API server through what may stand in front of one: reverse proxies,
-// and load balancers over API servers that do not know the same yet.
+// Package oddservers_test follows a real API server through reverse proxies, and through load balancers over
+// API servers with different states.
 package oddservers_test
 
 import (

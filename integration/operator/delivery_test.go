@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestDelivers follows a workload from its creation to its end.
+// TestDelivers follows a workload from its creation to its deletion.
 func TestDelivers(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)
@@ -40,7 +40,7 @@ func TestDelivers(t *testing.T) {
 		s.create(release)
 		o.awaitCached(t, release)
 		s.delete(workload)
-		// What comes after the deletion has been seen.
+		// Its events come after the deletion.
 		s.create(s.workload("next", "here"))
 		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
 		held := &delivery.Workload{}
@@ -59,7 +59,7 @@ func TestDelivers(t *testing.T) {
 	})
 }
 
-// TestRemaining checks that what the operator writes leaves everything alone that its types lack.
+// TestRemaining checks that the operator's writes preserve fields that its Go types lack.
 func TestRemaining(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)

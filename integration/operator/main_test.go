@@ -1,5 +1,5 @@
-// Package operator_test runs the sample operator of the module controllerruntime on a real API server: what
-// it does, what becomes of it when types are missing, go and come back, and what it costs over a long time.
+// Package operator_test runs the sample operator of the module controllerruntime on a real API server. It
+// tests the function of the operator, missing and deleted types, and its cost over a long time.
 package operator_test
 
 import (

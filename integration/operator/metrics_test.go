@@ -11,8 +11,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestMetrics finds the metrics of the cache where controller-runtime serves its own, for as long as the
-// operator runs.
+// TestMetrics finds the metrics of the cache at controller-runtime's endpoint while the operator runs.
 func TestMetrics(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)
@@ -32,7 +31,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// cachedWorkloads is the value of the metric.
+// cachedWorkloads returns the value of the metric.
 func cachedWorkloads(t *testing.T) (objects float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// scene is a namespace of the test's own, and a client without a cache.
+// scene is a namespace of the test and a client without a cache.
 type scene struct {
 	testing.TB
 	client.Client
@@ -43,7 +43,7 @@ func newScene(t testing.TB) *scene {
 	return &scene{TB: t, Client: admin, namespace: harness.Namespace(t)}
 }
 
-// install installs types of the demo platform, until the test ends.
+// install installs types of the demo platform until the test ends.
 func install(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -60,14 +60,14 @@ type operator struct {
 // run runs a replica of the operator until the test ends or stop is called.
 func (s *scene) run() *operator {
 	s.Helper()
-	// an API server that restarts costs nobody the lead
+	// the leader survives restarts of the API server
 	lease, renew, retry := time.Minute, 45*time.Second, time.Second
 	manager, err := delivery.NewManager(harness.Config(s), ctrl.Options{
 		LeaderElection: true, LeaderElectionID: "delivery", LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // this process has more than one
+		Controller: config.Controller{SkipNameValidation: new(true)}, // this process has several
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -90,7 +90,7 @@ func (s *scene) run() *operator {
 	return &operator{Manager: manager, stop: stop}
 }
 
-// awaitCached waits until the operator knows an object.
+// awaitCached waits until the operator's cache has an object.
 func (o *operator) awaitCached(t testing.TB, object client.Object) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (o *operator) awaitCached(t testing.TB, object client.Object) {
 	})
 }
 
-// environment applies an environment that is removed when the test ends.
+// environment applies an environment that is deleted when the test ends.
 func (s *scene) environment(name, region string) {
 	s.Helper()
 	harness.Apply(s, &unstructured.Unstructured{Object: map[string]any{
@@ -126,7 +126,7 @@ func (s *scene) route(kind, name, host, workload string) *unstructured.Unstructu
 		map[string]any{"host": host, "backends": []any{map[string]any{"workload": workload}}})
 }
 
-// create creates objects, which go with their types or namespaces.
+// create creates objects. They are deleted with their types or namespaces.
 func (s *scene) create(objects ...client.Object) {
 	s.Helper()
 	for _, o := range objects {
@@ -161,7 +161,7 @@ func (s *scene) awaitCondition(workload, kind string, status metav1.ConditionSta
 	})
 }
 
-// awaitHosts waits until these are the hosts that lead to a workload.
+// awaitHosts waits until exactly these hosts lead to a workload.
 func (s *scene) awaitHosts(workload, hosts string) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {

@@ -44,7 +44,8 @@ func (s *scene) runSharded(name string) (member *shard.Member, stop func()) {
 	return member, stop
 }
 
-// TestSharded: three replicas without a leader deliver all workloads, and two go on when one ends.
+// TestSharded checks that three replicas without a leader deliver all workloads, and that two continue when
+// one ends.
 func TestSharded(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)

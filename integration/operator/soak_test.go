@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// soakWorkloads is how many workloads there are in a round.
+	// soakWorkloads is the number of workloads in a round.
 	soakWorkloads = 40
-	// judgedRounds is from how many rounds on memory is judged: before, what is done once counts too much.
+	// judgedRounds is the first round whose memory is judged, because earlier rounds fill caches.
 	judgedRounds = 12
-	// spareGoroutines is how many there may be besides those of the first round, for connections that idle.
+	// spareGoroutines is the permitted increase over the first round, for idle connections.
 	spareGoroutines = 10
-	// heapGrowth is how much more heap the last rounds may keep than early ones.
+	// heapGrowth is the permitted growth of the heap between early and late rounds.
 	heapGrowth = 1.1
-	// spareHeap is what does not count.
+	// spareHeap is always permitted.
 	spareHeap = 2 << 20
 )
 
-// TestSoak runs the operator for a long time (-args -duration=30m) while workloads and their types come and
-// go, and the API server restarts. Whenever all of it has settled, the operator must need no more memory and
-// goroutines than it did in the beginning.
+// TestSoak runs the operator for a long time (-args -duration=30m) while workloads and types are created and
+// deleted and the API server restarts. After each round, memory and goroutines must not exceed their values
+// at the beginning.
 func TestSoak(t *testing.T) {
 	install(t, "environments", "releases")
 	s := newScene(t)
@@ -76,8 +76,7 @@ func (s *scene) in(t testing.TB) *scene {
 	return &scene{TB: t, Client: s.Client, namespace: s.namespace}
 }
 
-// round plays a round and leaves nothing behind. All types but that of the environment go
-// with it.
+// round runs one round and cleans up. It deletes all types except environments.
 func (s *scene) round(round int) {
 	s.Helper()
 	install(s, "workloads")
@@ -115,7 +114,7 @@ func (s *scene) round(round int) {
 	s.removeSettings()
 }
 
-// removeSettings removes what the garbage collector of a whole cluster would.
+// removeSettings deletes the objects that the garbage collector of a complete cluster would delete.
 func (s *scene) removeSettings() {
 	s.Helper()
 	err := s.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(s.namespace))
@@ -124,9 +123,9 @@ func (s *scene) removeSettings() {
 	}
 }
 
-// liveHeap is what is live after everything unused has been collected.
+// liveHeap returns the live heap after garbage collection.
 func liveHeap() float64 {
-	// The second collection frees what finalizers and pools held on to during the first.
+	// The second collection frees memory that finalizers and pools retained during the first.
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats

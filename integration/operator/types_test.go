@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRoutesComeAndGo installs types of routes while the operator runs, and removes them again.
+// TestRoutesComeAndGo installs and deletes types of routes while the operator runs.
 func TestRoutesComeAndGo(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newScene(t)
@@ -33,7 +33,7 @@ func TestRoutesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestMissingAtStart starts the operator before any of its types is there.
+// TestMissingAtStart starts the operator before its types are installed.
 func TestMissingAtStart(t *testing.T) {
 	s := newScene(t)
 	s.run()

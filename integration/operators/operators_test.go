@@ -1,4 +1,4 @@
-// Package operators_test proposes index configs for the types of well-known operators, and checks them.
+// Package operators_test suggests index configs for the types of well-known operators and validates them.
 package operators_test
 
 import (
@@ -9,8 +9,7 @@ import (
 	"regexp"
 	"testing"
 
-	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their
-	// folders of definitions alone.
+	// Keep the modules in go.mod. Tests only need their folders with definitions.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 	_ "sigs.k8s.io/cluster-api/version"
 	_ "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// operators are the modules, with the folders of their definitions and how many types these have at least.
+// operators are the modules with their folders of definitions and the minimum numbers of types.
 var operators = []struct {
 	module  string
 	folders []string
@@ -33,8 +32,8 @@ var operators = []struct {
 	{"github.com/prometheus-operator/prometheus-operator", []string{"example/prometheus-operator-crd"}, 10},
 }
 
-// TestSuggestionsValidate checks that validate has neither errors nor warnings for the config that suggest
-// proposes. Suggest itself may warn about indexes and references that it leaves out.
+// TestSuggestionsValidate checks that the suggested configs are valid without warnings. suggest itself may
+// warn about indexes and references that it omits.
 func TestSuggestionsValidate(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	for _, o := range operators {
@@ -55,7 +54,7 @@ func TestSuggestionsValidate(t *testing.T) {
 
 var resource = regexp.MustCompile(`(?m)match: \{group: [^,]+, version: [^,]+, resource: ([^}]+)\}`)
 
-// suggested proposes a config for the definitions of a folder, checks it, and gives the types that it is for.
+// suggested validates the suggested config for the definitions in a folder, and returns its types.
 func suggested(t *testing.T, crdcache, folder string) (types []string) {
 	t.Helper()
 	run := func(args ...string) []byte {

@@ -13,6 +13,7 @@ const Available = true
 
 // clockGettime is the address of the function with which the runtime reads clocks. With 0, the runtime calls
 // the kernel.
+//
 //go:linkname clockGettime runtime.vdsoClockgettimeSym
 var clockGettime uintptr
 

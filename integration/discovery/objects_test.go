@@ -126,7 +126,7 @@ func follow(t *testing.T, config *rest.Config,
 	e := &events{t: t, ch: make(chan discovery.Event, 100000)}
 	tracker.Subscribe(func(event discovery.Event) { e.ch <- event })
 	done := make(chan error, 1)
-	ctx := t.Context() // ends before the cleanups
+	ctx := t.Context()                       // ends before the cleanups
 	go func() { done <- tracker.Run(ctx) }() // ends with ctx
 	t.Cleanup(func() {
 		if err := <-done; err != nil {

@@ -26,8 +26,8 @@ func TestSameAsKubectl(t *testing.T) {
 	for name, ns := range map[string]string{ // with the namespace to list
 		"certificates.cert-manager.io":      namespaces[0],
 		"issuers.cert-manager.io":           namespaces[0], // no objects
-		"clusterissuers.v1.cert-manager.io": "default", // no objects
-		"environments.demo.crdcache.dev":    "payments", // cluster-scoped
+		"clusterissuers.v1.cert-manager.io": "default",     // no objects
+		"environments.demo.crdcache.dev":    "payments",    // cluster-scoped
 		"workloads.demo.crdcache.dev":       "payments",
 		"workloads.v1.demo.crdcache.dev":    "media",
 		"routes.demo.crdcache.dev":          "storefront",

@@ -16,10 +16,10 @@
 //
 // # Programs
 //
-// The sandbox binary starts the control plane. Its path is CRDCACHE_SANDBOX_BIN, by default bin/sandbox in the
-// repository. It runs the etcd and kube-apiserver in its own folder, or in KUBEBUILDER_ASSETS if that is set.
-// Without these programs, tests that need a control plane are skipped. They fail if CRDCACHE_REQUIRE_SANDBOX=1
-// is set.
+// The sandbox binary starts the control plane. Its path is CRDCACHE_SANDBOX_BIN, by default bin/sandbox in
+// the repository. It runs the etcd and kube-apiserver in its own folder, or in KUBEBUILDER_ASSETS if that is
+// set. Without these programs, tests that need a control plane are skipped. They fail if
+// CRDCACHE_REQUIRE_SANDBOX=1 is set.
 //
 // CRDCACHE_APISERVER_ARGS has additional flags of kube-apiserver, separated by spaces.
 // For example, "feature-gates=WatchList=false" runs a server without watch-lists.

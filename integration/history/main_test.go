@@ -1,11 +1,11 @@
 // Package history_test runs random histories on a real API server and checks the informers.
 //
-// A history has rounds. In each round, a writer creates, changes and deletes objects of a few types. Meanwhile,
-// connections break, the server restarts, definitions are deleted and created again, etcd is compacted, and
-// some subscribers are slow, late, or removed. A process that persists its caches stops or is killed, and a
-// new one starts on the same folder. Sometimes another cluster with types and objects of the same names
-// replaces its server, and vice versa. At the end of a round, all informers must agree with their server, and
-// the events of each subscriber must be consistent in their order.
+// A history has rounds. In each round, a writer creates, changes and deletes objects of a few types.
+// Meanwhile, connections break, the server restarts, definitions are deleted and created again, etcd is
+// compacted, and some subscribers are slow, late, or removed. A process that persists its caches stops or is
+// killed, and a new one starts on the same folder. Sometimes another cluster with types and objects of the
+// same names replaces its server, and vice versa. At the end of a round, all informers must agree with their
+// server, and the events of each subscriber must be consistent in their order.
 //
 // A round depends on its seed, which is printed: repeat it with -args -seed=N. The scheduling of the server,
 // the connections and the goroutines remains random.

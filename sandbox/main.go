@@ -1,6 +1,5 @@
-// Command sandbox runs a real etcd and a real kube-apiserver on loopback, for
-// tests, demonstrations and benchmarks that need the genuine article without a
-// cluster. See README.md.
+// Command sandbox runs a real etcd and a real kube-apiserver on loopback, for tests, demonstrations and
+// benchmarks. See README.md.
 package main
 
 import (

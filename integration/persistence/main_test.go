@@ -1,4 +1,4 @@
-// Package persistence_test restarts informers on a real API server that keep what they hold on disk.
+// Package persistence_test restarts persisted informers on a real API server.
 package persistence_test
 
 import (

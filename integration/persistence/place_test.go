@@ -19,14 +19,14 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// place is some types on the server, and a folder.
+// place has types on the server and a folder.
 type place struct {
 	*testing.T
 	types     []schema.GroupVersionResource
 	namespace string
 	clients   []dynamic.ResourceInterface // by type
 	dir       string
-	// there are the numbers of the objects there are, next is the number of the next one.
+	// there has the numbers of the existing objects. next is the next free number.
 	there []int
 	next  int
 }
@@ -52,7 +52,7 @@ func newPlace(t *testing.T) *place {
 	for _, gvr := range p.types {
 		p.clients = append(p.clients, client.Resource(gvr).Namespace(p.namespace))
 	}
-	t.Cleanup(func() { // sooner than the server would when a type goes
+	t.Cleanup(func() { // faster than the server after the deletion of a type
 		p.delete(context.Background(), p.there)
 	})
 	return p
@@ -60,7 +60,7 @@ func newPlace(t *testing.T) *place {
 
 func nameOf(number int) string { return fmt.Sprintf("thing-%05d", number) }
 
-// client is that of the type of an object.
+// client returns the client for the type of an object.
 func (p *place) client(number int) dynamic.ResourceInterface { return p.clients[number%len(p.clients)] }
 
 func (p *place) thing(number, round int) *unstructured.Unstructured {
@@ -77,7 +77,7 @@ func (p *place) thing(number, round int) *unstructured.Unstructured {
 	}}
 }
 
-// each calls do for some numbers, eight at a time.
+// each calls do for each number, eight at a time.
 func (p *place) each(numbers []int, do func(number int) error) {
 	p.Helper()
 	var next atomic.Int64
@@ -120,7 +120,7 @@ func (p *place) delete(ctx context.Context, numbers []int) {
 	})
 }
 
-// change makes as many changes: most are updates, a fifth are deletions, and a fifth new objects.
+// change makes count changes: mostly updates, a fifth deletions, and a fifth creations.
 func (p *place) change(count, round int) {
 	p.Helper()
 	fifth := count / 5

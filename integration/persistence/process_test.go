@@ -21,13 +21,13 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// process is what a process is made of that follows the types.
+// process is the informers of a process that follows the types.
 type process struct {
 	informers []*dynamicinformer.Informer
 	told      []*told
 }
 
-// count returns how many objects the caches hold.
+// count returns the number of cached objects.
 func (r *process) count() (n int) {
 	for _, i := range r.informers {
 		n += len(i.GetStore().ListKeys())
@@ -35,12 +35,11 @@ func (r *process) count() (n int) {
 	return n
 }
 
-// outcome is what a process has come to.
+// outcome has the results of a process.
 type outcome struct{ lists, resumed int }
 
-// run is what a process does: it follows the types until they have synced, compares what the caches hold and
-// what handlers were told with the server, and ends. It returns how many lists of everything it sent, and how
-// many informers resumed.
+// run runs a process: it waits until the types are synced, compares the caches and the handlers' events with
+// the server, and ends. It returns the number of full lists, and the number of informers that resumed.
 func (p *place) run(what string, meanwhile func(*process)) outcome {
 	p.Helper()
 	config := rest.CopyConfig(harness.Config(p.T))
@@ -107,7 +106,7 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 	return o
 }
 
-// compare compares a cache that has nothing more to come, and what its handler was told, with the server.
+// compare compares an idle cache and its handler's events with the server.
 func (p *place) compare(what string, number int, i *dynamicinformer.Informer, told *told) {
 	p.Helper()
 	list, err := p.clients[number].List(p.Context(), metav1.ListOptions{})
@@ -133,7 +132,7 @@ func (p *place) compare(what string, number int, i *dynamicinformer.Informer, to
 	}
 }
 
-// told is what a handler was told.
+// told records the events of a handler.
 type told struct {
 	mu       sync.Mutex
 	versions map[string]string
@@ -163,13 +162,13 @@ func (t *told) handler() cache.ResourceEventHandler {
 	}
 }
 
-// traffic is what a process has asked for and read.
+// traffic counts the requests and bytes of a process.
 type traffic struct {
-	// lists counts the lists and watch-lists of everything.
+	// lists counts full lists and watch-lists.
 	lists, bytes atomic.Int64
 }
 
-// counter counts what goes through it.
+// counter counts requests and their answers.
 type counter struct {
 	http.RoundTripper
 	*traffic

@@ -10,16 +10,15 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestResumeOnAnAPIServer restarts informers with nothing changed meanwhile, with changes, with changes of
-// other types only, and after a compaction.
+// TestResumeOnAnAPIServer restarts informers after no changes, after changes, after changes of other types,
+// and after a compaction.
 func TestResumeOnAnAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.create(*objects, 0)
 	if o := p.run("cold", nil); o.lists == 0 || o.resumed != 0 {
 		t.Errorf("the first process: %+v", o)
 	}
-	// Earlier servers do not bring a watch cache up to date to answer a list, where something else has
-	// changed.
+	// Earlier servers do not update an idle watch cache before they answer a list.
 	proves := harness.Has(t, harness.Since("1.34"))
 	expect := func(what string, meanwhile func(*process)) {
 		t.Helper()
@@ -46,7 +45,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 
 	p.change(*changes, 3)
 	harness.Compact(t)
-	harness.RestartAPIServer(t) // whose cache remembers, too
+	harness.RestartAPIServer(t) // because its watch caches keep history, too
 	if o := p.run("compacted", nil); o.lists < len(p.types) || o.resumed != 0 {
 		t.Errorf("after a compaction: %+v", o)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// TestAnswers compares the answers of a storage with those of a real API server. Package crdcached does so
-// for caches.
+// TestAnswers compares the answers of an in-memory cluster with a real API server's. Package crdcached
+// compares the answers of caches.
 func TestAnswers(t *testing.T) {
 	p := newPair(t)
 	for _, suite := range answers.Suites() {

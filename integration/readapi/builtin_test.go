@@ -14,16 +14,16 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// leftOut are built-in types that a cluster in memory does not have: those that are asked instead of kept,
-// and versions that differ by more than their name from the one that is there.
+// leftOut are built-in types that an in-memory cluster lacks: types that are not stored, and versions with
+// other fields than the stored version.
 var leftOut = []string{
 	"v1/bindings", "v1/componentstatuses", "authentication.k8s.io/", "authorization.k8s.io/",
 	"autoscaling/v1/",
 }
 
-// TestBuiltInTypes compares the built-in types with those of a real server.
+// TestBuiltInTypes compares the built-in types with a real server's.
 func TestBuiltInTypes(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
+	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestBuiltInTypes(t *testing.T) {
 	}
 }
 
-// typesOf returns what discovery says of all types and their status.
+// typesOf returns all types with their status from discovery.
 func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
@@ -56,9 +56,9 @@ func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
 				continue
 			}
 			if r.StorageVersionHash = ""; name == "v1/namespaces" {
-				r.Verbs = nil // a kube-apiserver deletes no collections of them
+				r.Verbs = nil // a kube-apiserver cannot delete collections of them
 			}
-			r.Group, r.Version = "", "" // which are in the name
+			r.Group, r.Version = "", "" // both are in the name
 			slices.Sort(r.Verbs)
 			all[name] = r
 		}

@@ -16,7 +16,7 @@ import (
 
 var environments = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "environments"}
 
-// TestWatchChanges makes the same changes on both, and compares what watches with several selectors tell.
+// TestWatchChanges makes the same changes on both servers and compares watches with several selectors.
 func TestWatchChanges(t *testing.T) {
 	p := newPair(t)
 	selectors := []metav1.ListOptions{
@@ -52,7 +52,7 @@ func TestWatchChanges(t *testing.T) {
 	_ = unstructured.SetNestedField(o.Object, "production", "spec", "stage") // leaves the third
 	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
 	mirror(o, err)
-	same, err := client.Update(ctx, o, metav1.UpdateOptions{}) // is no change
+	same, err := client.Update(ctx, o, metav1.UpdateOptions{}) // no change
 	mirror(same, err)
 	o.SetLabels(nil) // leaves the second
 	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
@@ -84,7 +84,7 @@ func dynamicFor(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-// follow watches from now on.
+// follow starts a watch at the current version.
 func follow(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
 	t.Helper()
 	client := dynamicFor(t, config).Resource(environments)
@@ -101,7 +101,7 @@ func follow(t *testing.T, config *rest.Config, options metav1.ListOptions) watch
 	return w
 }
 
-// until returns the events up to the last deletion that the selection sees, without their versions.
+// until returns the events, without their versions, up to the last deletion in the selection.
 func until(t *testing.T, w watch.Interface) []any {
 	t.Helper()
 	var all []any

@@ -49,7 +49,7 @@ var commands = []string{
 	"get wl dns -n edge -w -o name --request-timeout=2s",
 	"wait --for=delete wl/none -n edge --timeout=2s",
 	"wait --for=condition=Ready env/production-eu --timeout=2s", "api-resources --api-group=nope",
-	// These fail, and say why in the same words.
+	// Commands that fail with equal messages.
 	"get nope", "get wl none -n edge", "get wl/dns env/none -n edge",
 	"get wl -n edge --field-selector=spec.image=x", "get wl -l a=b=c",
 	"get --raw /apis/demo.crdcache.dev/v1/nope", "describe wl none -n edge", "explain nope",
@@ -57,11 +57,11 @@ var commands = []string{
 	"wait --for=jsonpath={.status.phase}=Never wl/dns -n edge --timeout=2s",
 }
 
-// TestKubectl compares what kubectl prints, but for ages, and how it ends.
+// TestKubectl compares the output of kubectl, except ages, and its exit codes.
 func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), commands) }
 
-// TestKubectlWithACache runs commands that a storage cannot answer, and some more, on a cache of the real API
-// server.
+// TestKubectlWithACache runs further commands on a cache of the real API server, including ones that an
+// in-memory cluster cannot answer.
 func TestKubectlWithACache(t *testing.T) {
 	runKubectl(t, newCache(t), []string{
 		"get wl,env,routes -A -o name", "get ns", "get ns -o json",
@@ -86,7 +86,7 @@ func runKubectl(t *testing.T, p *pair, commands []string) {
 	}
 }
 
-// TestKubectlIsRefused runs what readapi can't serve: it must be refused at once, in words that tell.
+// TestKubectlIsRefused runs unsupported commands, which must be refused at once with an explanation.
 func TestKubectlIsRefused(t *testing.T) {
 	p := newPair(t)
 	tests := map[string]string{
@@ -113,13 +113,13 @@ func TestKubectlIsRefused(t *testing.T) {
 	}
 }
 
-// outcome is what came of a run of kubectl.
+// outcome is the result of a run of kubectl.
 type outcome struct {
 	stdout, stderr string // without ages
 	code           int
 }
 
-// startKubectl runs kubectl with an empty cache, and returns what waits for its end.
+// startKubectl runs kubectl without a discovery cache. wait returns its result.
 func startKubectl(t *testing.T, args ...string) (wait func() outcome) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -130,7 +130,7 @@ func startKubectl(t *testing.T, args ...string) (wait func() outcome) {
 		t.Fatal(err)
 	}
 	return func() outcome {
-		_ = cmd.Wait() // the exit code says it
+		_ = cmd.Wait() // the exit code is the result
 		return outcome{ageless(stdout.String()), ageless(stderr.String()), cmd.ProcessState.ExitCode()}
 	}
 }
@@ -140,7 +140,7 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless makes texts comparable that were printed at different times.
+// ageless removes ages, because the texts were printed at different times.
 func ageless(text string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(text, "AGE"), " ")
 }

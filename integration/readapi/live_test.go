@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
-// newCache is newPair with a cache of the real API server in the place of a storage.
+// newCache is newPair with a cache of the real API server instead of an in-memory cluster.
 func newCache(t *testing.T) *pair {
 	t.Helper()
 	fill(t)

@@ -1,6 +1,6 @@
 // Package readapi_test loads the same definitions and objects into a real API server and into a readapi
-// handler, and compares what both answer: to kubectl, and byte for byte over HTTP. It writes the same to a
-// real API server and to a cluster in memory, and compares the outcome.
+// handler. It compares the answers: kubectl's output, and HTTP responses byte for byte. It also makes the
+// same writes on a real API server and an in-memory cluster, and compares the results.
 package readapi_test
 
 import (

@@ -28,8 +28,7 @@ type pair struct {
 	storage    *readapi.Storage
 }
 
-// fill fills the real API server from the project's own manifests. It has to be one that answers as readapi
-// does.
+// fill loads the project's manifests into the real API server, whose version must match readapi's.
 func fill(t *testing.T) {
 	t.Helper()
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
@@ -37,7 +36,7 @@ func fill(t *testing.T) {
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 }
 
-// newPair fills both from the project's own manifests.
+// newPair loads the project's manifests into both servers.
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	fill(t)
@@ -60,7 +59,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// copy takes all objects of a type over.
+// copy copies all objects of a type to the readapi server.
 func (p *pair) copy(t *testing.T, gvr schema.GroupVersionResource) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(p.real)

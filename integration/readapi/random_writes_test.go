@@ -23,9 +23,9 @@ const (
 	steps = 150
 )
 
-// TestRandomWrites writes the same at random on both, and compares every answer and all that watches tell.
+// TestRandomWrites makes the same random writes on both servers and compares all answers and events.
 func TestRandomWrites(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
+	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed),
 			func(t *testing.T) { testRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -81,7 +81,7 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// kindsOf returns the types that are written to.
+// kindsOf returns the types for the writes.
 func kindsOf(group, namespace string) []kind {
 	return []kind{
 		{
@@ -107,7 +107,7 @@ func kindsOf(group, namespace string) []kind {
 	}
 }
 
-// finish writes the object that ends the events of a type.
+// finish creates the object that ends the events of a type.
 func (s *side) finish(t *testing.T, k kind) {
 	t.Helper()
 	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
@@ -122,8 +122,7 @@ func (s *side) finish(t *testing.T, k kind) {
 	}
 }
 
-// customContents are fields of custom resources: with what the schema has, what it has not, null, and what
-// has defaults.
+// customContents are fields of custom resources: known, unknown, null and defaulted ones.
 var customContents = []map[string]any{
 	{}, {"spec": map[string]any{"n": 1}}, {"spec": map[string]any{"n": 2, "unknown": "x"},
 		"status": map[string]any{"phase": "a"}},
@@ -135,7 +134,7 @@ var customContents = []map[string]any{
 		"known": map[string]any{"z": 1}}}},
 }
 
-// definitionOf returns a definition whose schema has a bit of everything.
+// definitionOf returns a definition with many features of schemas.
 func definitionOf(group, kind, scope string, status bool) *unstructured.Unstructured {
 	text := func(d any) map[string]any {
 		m := map[string]any{"type": "string"}
@@ -177,7 +176,7 @@ type events struct {
 	lines *bufio.Reader
 }
 
-// follow watches a type from now on.
+// follow starts a watch at the current version.
 func (s *side) follow(t *testing.T, k kind) *events {
 	t.Helper()
 	a, err := s.list(t.Context(), k)
@@ -213,11 +212,11 @@ func (s *side) list(ctx context.Context, k kind) (string, error) {
 	return list.ResourceVersion, err
 }
 
-// untilLast returns the events up to that of the object "last".
+// untilLast returns the events up to the event of the object "last".
 func (e *events) untilLast(t *testing.T) []any {
 	t.Helper()
 	var all []any
-	last := map[string]map[string]any{} // states by uid
+	last := map[string]map[string]any{} // states by UID
 	for {
 		line, err := e.lines.ReadBytes('\n')
 		if err != nil {

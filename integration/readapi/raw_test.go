@@ -19,7 +19,7 @@ const (
 	base = "/apis/" + group + "/v1/"
 )
 
-// rawRequests are paths that both servers must answer alike, in JSON.
+// rawRequests are paths with equal JSON answers.
 var rawRequests = []string{
 	"workloads", "namespaces/payments/workloads", "namespaces/attic/workloads",
 	"namespaces/nowhere/workloads",
@@ -54,7 +54,7 @@ var rawRequests = []string{
 	"workloads?watch=true&fieldSelector=spec.image%3Dx",
 }
 
-// TestRawResponses compares answers in every form: code, body, and the headers that clients look at.
+// TestRawResponses compares answers in every media type: code, body and relevant headers.
 func TestRawResponses(t *testing.T) {
 	p := newPair(t)
 	var questions []answers.Question
@@ -75,7 +75,7 @@ func TestRawResponses(t *testing.T) {
 		"/api/v1/namespaces/none", "/api/v1/nope",
 		"/api/v1/namespaces/a/nope", "/healthz", "/readyz", "/livez",
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/routes." + group,
-		// A kube-apiserver waits for these, in case that it is behind.
+		// A kube-apiserver waits for future versions, in case it lags behind.
 		base + "workloads?resourceVersion=99999999", base +
 			"environments/production-eu?resourceVersion=99999999",
 	} {
@@ -85,7 +85,7 @@ func TestRawResponses(t *testing.T) {
 		"application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/yaml;q=0.1,application/json"} {
 		ask(base+"environments/production-eu", accept)
 	}
-	// The events that watches begin with.
+	// The parameters of a watch-list.
 	const initial = "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	for _, query := range []string{
 		initial, strings.TrimSuffix(initial, "&allowWatchBookmarks=true"), initial +
@@ -101,7 +101,7 @@ func TestRawResponses(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { testPages(t, p) })
 }
 
-// testPages reads the same list in pages from both.
+// testPages reads the same list in pages from both servers.
 func testPages(t *testing.T, p *pair) {
 	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2",
 		"workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// Copier keeps a Secret with the data of each ConfigMap.
+// Copier maintains a Secret with the data of each ConfigMap.
 type Copier struct{ client.Client }
 
 // Reconcile implements reconcile.Reconciler.

@@ -12,10 +12,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestRefusals compares the answers to requests that a real server refuses, or warns of, by rules of single
-// types.
+// TestRefusals compares refusals and warnings that depend on rules of single types.
 func TestRefusals(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
+	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	group, namespace := harness.Group(t), harness.Namespace(t)
 	gizmo := definitionOf(group, "Gizmo", "Namespaced", true)
 	harness.InstallCRDs(t, gizmo)

@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// side is one of the two servers, with what was seen of it. Both see the same, but for the names that they
-// give to it.
+// side is one of the two servers with a record of its answers. Both sides have the same record, except UIDs
+// and versions.
 type side struct {
 	base   string
 	client *http.Client
-	// states are what was answered of an object so far, by path.
+	// states has the past states of each object, by path.
 	states map[string][]map[string]any
-	// tokens stand for uids and resource versions, in the order in which they came.
+	// tokens replaces UIDs and resource versions by the order of their appearance.
 	tokens map[string]string
 	uids   int
 }
@@ -40,20 +40,20 @@ func newSide(t *testing.T, config *rest.Config) *side {
 		tokens: map[string]string{}}
 }
 
-// request is one that both sides get, with what they put in the place of what only they know.
+// request is a request for both sides. Placeholders stand for values that only one side knows.
 type request struct {
 	method, path, query, media string
-	body                       any // a string is sent as it is
+	body                       any // a string is sent unchanged
 }
 
-// answer is what came of a request, as far as both can have it in common.
+// answer is the part of a response that both sides must share.
 type answer struct {
 	Code     int
 	Warnings []string
 	Body     any
 }
 
-// send sends a request, and remembers the state of the object that is answered.
+// send sends a request and records the state of the returned object.
 func (s *side) send(ctx context.Context, r request) (answer, error) {
 	var body io.Reader
 	switch content := r.body.(type) {
@@ -93,11 +93,11 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	if content["kind"] != "Status" && content["items"] == nil && !strings.Contains(r.query, "dryRun") {
 		s.remember(content)
 	}
-	// A kube-apiserver leaves the kind of built-in types out of the items of a list, which say theirs here.
+	// A kube-apiserver omits the kind of built-in types in list items.
 	items, isList := content["items"].([]any)
 	if isList {
 		metadata := content["metadata"].(map[string]any)
-		metadata["resourceVersion"] = "" // is that of the whole server
+		metadata["resourceVersion"] = "" // the version of the whole server
 		if metadata["continue"] != nil {
 			metadata["continue"] = metadata["continue"] != ""
 		}
@@ -106,11 +106,11 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 		delete(item.(map[string]any), "apiVersion")
 		delete(item.(map[string]any), "kind")
 	}
-	if a.Code == http.StatusUnsupportedMediaType { // what is accepted instead, differs
+	if a.Code == http.StatusUnsupportedMediaType { // the list of accepted types differs
 		delete(content, "message")
 		delete(content, "details")
 	}
-	if details, ok := content["details"].(map[string]any); ok { // a kube-apiserver says some things twice
+	if details, ok := content["details"].(map[string]any); ok { // a kube-apiserver repeats some causes
 		causes, _ := details["causes"].([]any)
 		slices.SortStableFunc(causes,
 			func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -123,7 +123,7 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// remember keeps the state of an object.
+// remember records the state of an object.
 func (s *side) remember(content map[string]any) {
 	metadata, _ := content["metadata"].(map[string]any)
 	key := fmt.Sprint(content["kind"], "/", metadata["name"])
@@ -133,8 +133,8 @@ func (s *side) remember(content map[string]any) {
 	s.states[key] = append(s.states[key], content)
 }
 
-// same reports whether two states differ by no more than who wrote which field, which a real server counts as
-// a change. If so their versions are one.
+// same reports whether two states differ only in managedFields. A real server counts that as a change, so
+// both get the same token for their versions.
 func (s *side) same(before, after map[string]any) bool {
 	was, is := before["metadata"].(map[string]any), after["metadata"].(map[string]any)
 	old, _ := was["resourceVersion"].(string)
@@ -151,7 +151,7 @@ func (s *side) same(before, after map[string]any) bool {
 	return true
 }
 
-// state is what an object was some answers ago, or nil. The caller may change it.
+// state returns an earlier state of an object, or nil. The caller may change it.
 func (s *side) state(kind, name string, back int) map[string]any {
 	states := s.states[kind+"/"+name]
 	if len(states) == 0 {
@@ -172,8 +172,7 @@ func deepCopy(content map[string]any) map[string]any {
 	return again
 }
 
-// mask returns what two servers can have in common: tokens for what each makes up, nothing of who wrote which
-// field.
+// mask replaces values that servers generate by tokens, and removes managedFields.
 func (s *side) mask(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -220,9 +219,9 @@ func (s *side) maskText(text string) string {
 	text = strings.ReplaceAll(text,
 		"error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
 		"json: cannot unmarshal object into Go value of type jsonpatch.Patch")
-	// Where it is stored, and in which Go type, is nobody's business.
+	// Hide storage versions and Go types.
 	text = strings.ReplaceAll(storageForm.ReplaceAllString(text, ""), "ObjectMeta.metadata.", "ObjectMeta.")
-	text, _, _ = strings.Cut(text, ", application/apply-patch") // which is not served here
+	text, _, _ = strings.Cut(text, ", application/apply-patch") // not served here
 	text = patchedForm.ReplaceAllString(text, "PATCHED")
 	text = suffixForm.ReplaceAllString(text, "gen-SUFFIX")
 	return versionForm.ReplaceAllStringFunc(text, func(match string) string {
@@ -230,10 +229,10 @@ func (s *side) maskText(text string) string {
 	})
 }
 
-// token stands for a uid or a version by the order in which they came.
+// token returns the token for a UID or version.
 func (s *side) token(kind, text string) string {
 	if len(text) < 2 || kind == "uid" && !uidForm.MatchString(text) {
-		return text // no server made it up
+		return text // the client chose it
 	}
 	key := kind + " " + text
 	if s.tokens[key] == "" {

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// kind is a type that is written to.
+// kind is a type for writes.
 type kind struct {
 	apiVersion, kind, collection string
 	namespace                    string
 	hasStatus                    bool
-	// builtIn types drop what their Go type does not have, and have defaults of their own.
+	// builtIn types drop unknown fields and have their own defaults.
 	builtIn bool
-	// contents are fields for objects of it.
+	// contents are fields for its objects.
 	contents []map[string]any
 }
 
 func (k kind) path(name string) string { return k.collection + "/" + name }
 
-// step is a request that each side fills in with what it knows.
+// step is a request template that each side completes with its own versions and UIDs.
 type step struct {
 	what string
 	make func(s *side) request
@@ -35,7 +35,7 @@ const (
 	mediaStrategic = "application/strategic-merge-patch+json"
 )
 
-// pick returns one of the values.
+// pick returns a random value.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 // often returns the first value most of the time.
@@ -46,7 +46,7 @@ func often[T any](r *rand.Rand, usual T, others ...T) T {
 	return pick(r, others...)
 }
 
-// newStep draws a step. What it draws is the same for both sides.
+// newStep returns a random step. Both sides use the same step.
 func newStep(r *rand.Rand, k kind) step {
 	name := pick(r, "a", "b", "c")
 	switch r.IntN(12) {
@@ -75,7 +75,7 @@ func newStep(r *rand.Rand, k kind) step {
 		func(*side) request { return request{method: http.MethodGet, path: k.path(name)} }}
 }
 
-// metadata is what objects are created with, beside a name.
+// metadata is the metadata of created objects, besides the name.
 var metadata = []map[string]any{
 	{}, {"labels": map[string]any{"l": "x"}}, {"finalizers": []any{"example.com/f"}},
 	{"finalizers": []any{"foregroundDeletion"}},
@@ -110,7 +110,7 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 		object[key] = value
 	}
 	oddities := []string{"kind", "version", "no kind", "no version", "no metadata"}
-	if k.builtIn { // an unknown kind is told in words of its own
+	if k.builtIn { // the message for an unknown kind differs
 		oddities = oddities[2:]
 	}
 	change := often(r, "", oddities...)
@@ -134,7 +134,7 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 	}}
 }
 
-// change is what an update does to the object that it is based on.
+// change is the difference between an object and its update.
 type change struct {
 	what string
 	do   func(object, meta map[string]any)
@@ -250,7 +250,7 @@ var patches = []patchBody{
 
 func newPatch(r *rand.Rand, k kind, name string) step {
 	patches := patches
-	if k.builtIn { // what its Go type knows
+	if k.builtIn { // fields that its Go type knows
 		patches = slices.DeleteFunc(slices.Clone(patches), func(p patchBody) bool {
 			return strings.Contains(p.body, "status") || strings.Contains(p.body, "spec") ||
 				strings.Contains(p.body, "data\":{\"k") || strings.Contains(p.body, `"kind"`) ||

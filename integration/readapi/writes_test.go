@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestWritesAreReal writes the same on both, and compares the answers and what a watch tells of them.
+// TestWritesAreReal makes the same writes on both servers and compares the answers and the events.
 func TestWritesAreReal(t *testing.T) {
 	harness.Needs(t, harness.Wording)
 	definition := harness.NewCRD(harness.Group(t), "Gizmo")
@@ -46,7 +46,7 @@ func TestWritesAreReal(t *testing.T) {
 	}
 }
 
-// writer writes gizmos and takes down what comes of it.
+// writer writes gizmos and records the answers.
 type writer struct {
 	t      *testing.T
 	client dynamic.ResourceInterface
@@ -55,7 +55,7 @@ type writer struct {
 	last   *unstructured.Unstructured
 }
 
-// transcript writes in many ways and returns what the server says.
+// transcript makes many kinds of writes and returns the server's answers.
 func transcript(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource,
 	namespace string) []string {
 	t.Helper()
@@ -128,7 +128,7 @@ func set(u *unstructured.Unstructured, value any, path ...string) {
 	_ = unstructured.SetNestedField(u.Object, value, path...) // it is a map
 }
 
-// describe is what of an object does not depend on the time.
+// describe returns the fields of an object that do not depend on time.
 func describe(u *unstructured.Unstructured) string {
 	return fmt.Sprint(u.GetName(), " generation ", u.GetGeneration(), " ", u.GetLabels(), u.GetFinalizers(),
 		u.Object["spec"], u.Object["status"],
@@ -136,7 +136,7 @@ func describe(u *unstructured.Unstructured) string {
 		u.GetCreationTimestamp().Unix() > 1)
 }
 
-// note takes down an answer.
+// note records an answer.
 func (w *writer) note(what string) func(*unstructured.Unstructured, error) *unstructured.Unstructured {
 	return func(u *unstructured.Unstructured, err error) *unstructured.Unstructured {
 		line := what + ": "

@@ -29,31 +29,31 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// childVariable has the childOptions of a process that is a replica, as JSON.
+// childVariable has the childOptions of a replica's process as JSON.
 const childVariable = "CRDCACHE_TEST_SHARDING_REPLICA"
 
-// Leases that are taken sooner than by default, and leave 3 s between the end of a tenure and the next.
+// Leases expire sooner than by default. The gap between two tenures remains 3 s.
 const (
 	leaseDuration = 8 * time.Second
 	renewDeadline = 5 * time.Second
 	retryPeriod   = time.Second
 )
 
-// workers is how many objects a replica works on at a time.
+// workers limits the concurrent reconciliations of a replica.
 const workers = 4
 
-// childOptions say what a replica is to do.
+// childOptions are the options of a replica.
 type childOptions struct {
 	Name, Namespace string
-	// Kubeconfig is a file, Host the address to reach the API server at.
+	// Kubeconfig is a file. Host is the address of the API server.
 	Kubeconfig, Host string
 	// Scene is the address of the test.
 	Scene  string
 	Shards int
 }
 
-// Report is what a replica tells the test; net/rpc takes exported types alone. The test answers each before
-// the replica goes on, so that what it hears of several replicas is in the order in which it happened.
+// Report is a message of a replica to the test. net/rpc requires an exported type. The replica waits for the
+// answer, so the test receives the reports of several replicas in their real order.
 type Report struct {
 	Replica string
 	UID     types.UID
@@ -69,7 +69,7 @@ type child struct {
 	scene *rpc.Client
 }
 
-// runChild runs a replica until it is told to end, and returns the exit code of its process.
+// runChild runs a replica and returns the exit code of its process.
 func runChild(text string) int {
 	var c child
 	if err := errors.Join(json.Unmarshal([]byte(text), &c.childOptions), c.run()); err != nil {
@@ -82,7 +82,7 @@ func runChild(text string) int {
 func (c *child) run() (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go func() { // ends with the process, and ends it with the test
+	go func() { // ends with the process; the end of the test ends the process
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -133,7 +133,7 @@ func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler))
 }
 
-// told is an Assigner that tells the test which shards come and go.
+// told is an Assigner that reports changes of shards to the test.
 type told struct {
 	*shard.Member
 	child *child
@@ -155,7 +155,7 @@ func (t told) Run(ctx context.Context, handler shard.Handler) error {
 	})
 }
 
-// tell tells the test, and ends the process when there is none any more.
+// tell sends a report. It ends the process if the test has ended.
 func (c *child) tell(what string, r Report) {
 	r.Replica = c.Name
 	if err := c.scene.Call("Scene."+what, r, &struct{}{}); err != nil {
@@ -164,7 +164,7 @@ func (c *child) tell(what string, r Report) {
 	}
 }
 
-// reconcile works on an object for a moment, and tells the value it has, unless its time is over then.
+// reconcile simulates work on an object and then reports the object's value, unless the tenure has ended.
 func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctrl.Request) error {
 	var object corev1.ConfigMap
 	if err := reader.Get(ctx, request.NamespacedName, &object); apierrors.IsNotFound(err) {

@@ -1,5 +1,5 @@
-// Package sharding_test has replicas of an operator, each a process of its own, share objects by Leases on a
-// real API server, while they come, go, are killed, are paused, and are cut off.
+// Package sharding_test runs replicas of an operator as processes that share objects through Leases on a real
+// API server. They start, end, are killed, suspended and disconnected.
 package sharding_test
 
 import (

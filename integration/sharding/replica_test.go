@@ -14,17 +14,17 @@ import (
 type replica struct {
 	name    string
 	process *os.Process
-	// end ends the process as a Deployment does, and waits for that.
+	// end stops the process like a Deployment and waits for its end.
 	end func()
 
-	// The rest is guarded by scene.mu. gone says that it was killed, paused that it was stopped, and may not
-	// know yet that its time is over.
+	// scene.mu guards the following fields. gone means killed. paused means suspended; the replica may not
+	// know yet that its tenure has ended.
 	gone, paused bool
-	// stale counts what it has told since of shards that are somebody else's by now.
+	// stale counts reports about shards that another replica has acquired.
 	stale int
 }
 
-// start starts a replica that reaches the API server at an address.
+// start starts a replica that reaches the API server at host.
 func (s *scene) start(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
@@ -41,7 +41,7 @@ func (s *scene) start(name, host string) *replica {
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), childVariable+"="+string(options))
 	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe() // whose end it ends with
+	stdin, err := command.StdinPipe() // the process ends when this is closed
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (s *scene) start(name, host string) *replica {
 	}
 	r.process = command.Process
 	r.end = sync.OnceFunc(func() {
-		_ = r.process.Signal(syscall.SIGCONT) // a test that has failed may have left it paused
+		_ = r.process.Signal(syscall.SIGCONT) // a failed test may have left it suspended
 		_ = r.process.Signal(syscall.SIGTERM)
 		err := command.Wait()
 		s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *scene) start(name, host string) *replica {
 	return r
 }
 
-// signal sends a signal to the process of a replica, whose shards somebody else is to take.
+// signal sends a signal to a replica. Other replicas must then take its shards.
 func (s *scene) signal(r *replica, signal syscall.Signal, how manner) {
 	s.Helper()
 	s.mu.Lock()

@@ -21,12 +21,12 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 )
 
-// scene is a namespace of objects, and what replicas have made of them.
+// scene is a namespace of objects, and the reports of the replicas.
 type scene struct {
 	testing.TB
 	client.Client
 	namespace string
-	// address is where replicas tell of themselves.
+	// address is where replicas send reports.
 	address string
 
 	mu struct {
@@ -35,16 +35,16 @@ type scene struct {
 		wanted, seen []string // the value of each object, by number
 		busy         map[types.UID]work
 		deleted      []string
-		// holders has who has last acquired each shard, tokens the greatest token that has come with it.
+		// holders has the last holder of each shard, tokens the greatest token of its acquisitions.
 		holders map[int]*replica
 		tokens  map[int]int64
-		// leaving has when a shard was begun to be given up, or its replica was stopped, and how.
+		// leaving has the start and the manner of each release of a shard.
 		leaving map[int]departure
 		took    map[manner][]time.Duration
 	}
 }
 
-// work is what a replica does in a tenure.
+// work is a reconciliation in a tenure.
 type work struct {
 	by    *replica
 	token int64
@@ -81,7 +81,7 @@ func newScene(t testing.TB) *scene {
 	return s
 }
 
-// leavesLocked notes that a replica is about to lose its shards.
+// leavesLocked records that a replica is about to lose its shards.
 func (s *scene) leavesLocked(r *replica, how manner) {
 	for k, holder := range s.mu.holders {
 		if holder == r {
@@ -90,13 +90,12 @@ func (s *scene) leavesLocked(r *replica, how manner) {
 	}
 }
 
-// create creates the objects.
 func (s *scene) create() {
 	s.Helper()
 	var group sync.WaitGroup
 	numbers := make(chan int)
 	for range 16 {
-		group.Go(func() { // ended by the end of the numbers
+		group.Go(func() { // ended by the last number
 			for n := range numbers {
 				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace,
 					Name: fmt.Sprintf("object-%d", n)}, Data: map[string]string{"v": "0"}}
@@ -138,11 +137,10 @@ func (s *scene) update(ctx context.Context) {
 	}
 }
 
-// patience is how long nothing may get any better.
+// patience limits the time without progress.
 const patience = 90 * time.Second
 
-// await waits until check says that nothing is left to wait for. However much that is: it may take its time
-// as long as it gets less.
+// await waits until check returns zero. It may take any time while the number decreases.
 func (s *scene) await(check func() (left int, what string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
@@ -162,7 +160,7 @@ func (s *scene) await(check func() (left int, what string)) {
 	}
 }
 
-// awaitReconciled waits until all objects have been reconciled to their last state.
+// awaitReconciled waits until the last state of all objects has been reconciled.
 func (s *scene) awaitReconciled() {
 	s.Helper()
 	s.await(func() (left int, what string) {
@@ -176,7 +174,7 @@ func (s *scene) awaitReconciled() {
 	})
 }
 
-// awaitShares waits until all shards are held by some replicas, by fair shares.
+// awaitShares waits until exactly these replicas hold all shards, in fair shares.
 func (s *scene) awaitShares(replicas ...*replica) {
 	s.Helper()
 	s.await(func() (left int, what string) {
@@ -198,11 +196,11 @@ func (s *scene) awaitShares(replicas ...*replica) {
 	})
 }
 
-// TestScale: from one replica to four, of which one is killed, one is paused for longer than its Leases last,
-// and one is cut off from the API server for as long; then the latter two come back, and the first ends.
-// Objects change all the time: each is reconciled to its last state, by one replica at a time, and none is
-// taken for deleted. The replica that was paused is fenced: it begins nothing in the shards that others have
-// taken.
+// TestScale runs one to four replicas. One is killed, one is suspended for longer than its Leases, and one is
+// disconnected from the API server for as long. The latter two recover, and the first one ends. Objects
+// change all the time. The last state of each object must be reconciled, by one replica at a time, and no
+// object may appear deleted. The suspended replica is fenced: it must not start work in shards that others
+// have acquired.
 func TestScale(t *testing.T) {
 	s := newScene(t)
 	s.create()
@@ -249,7 +247,7 @@ func TestScale(t *testing.T) {
 	if len(s.mu.deleted) > 0 {
 		t.Errorf("these were taken for deleted: %v", s.mu.deleted)
 	}
-	if third.stale > workers { // each of which may have been paused between a look at the clock and telling
+	if third.stale > workers { // each worker may be suspended between its check and its report
 		t.Errorf("%d times something was told of shards that others have", third.stale)
 	}
 	for how, took := range s.mu.took {

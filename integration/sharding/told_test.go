@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// listen has replicas tell of themselves until the test ends.
+// listen receives the replicas' reports until the test ends.
 func (s *scene) listen() {
 	s.Helper()
 	server := rpc.NewServer()
@@ -31,10 +31,10 @@ func (s *scene) listen() {
 	}()
 }
 
-// toldScene is what replicas call.
+// toldScene has the methods that replicas call.
 type toldScene struct{ scene *scene }
 
-// Acquired is told when a replica has acquired a shard.
+// Acquired reports that a replica has acquired a shard.
 func (t *toldScene) Acquired(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()
@@ -49,13 +49,13 @@ func (t *toldScene) Acquired(r Report, _ *struct{}) error {
 	return nil
 }
 
-// Left is told when a replica is about to give up a shard, or has lost it.
+// Left reports that a replica is releasing a shard or has lost it.
 func (t *toldScene) Left(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.tokens[r.Shard] != r.Token {
-		return nil // somebody else has it
+		return nil // another replica holds it
 	}
 	delete(s.mu.holders, r.Shard)
 	if _, known := s.mu.leaving[r.Shard]; !known {
@@ -64,8 +64,7 @@ func (t *toldScene) Left(r Report, _ *struct{}) error {
 	return nil
 }
 
-// isStaleLocked reports whether a report is of a tenure after which there has been another. Only a replica
-// that was paused may not know that.
+// isStaleLocked reports whether a later tenure exists. Only a suspended replica may send such a report.
 func (s *scene) isStaleLocked(r Report) bool {
 	if r.Token >= s.mu.tokens[r.Shard] {
 		return false
@@ -79,7 +78,7 @@ func (s *scene) isStaleLocked(r Report) bool {
 	return true
 }
 
-// Begin is told when a replica begins to work on an object.
+// Begin reports that a replica starts to reconcile an object.
 func (t *toldScene) Begin(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()
@@ -101,7 +100,7 @@ func (t *toldScene) Begin(r Report, _ *struct{}) error {
 	return nil
 }
 
-// GiveUp is told when it leaves the work to others.
+// GiveUp reports that a replica abandons the work.
 func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()
@@ -110,7 +109,7 @@ func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
 	return nil
 }
 
-// End is told when it has done it.
+// End reports that the work is done.
 func (t *toldScene) End(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()
@@ -133,7 +132,7 @@ func (s *scene) doneLocked(r Report) {
 	}
 }
 
-// Deleted is told when a replica takes an object for deleted.
+// Deleted reports that a replica considers an object deleted.
 func (t *toldScene) Deleted(r Report, _ *struct{}) error {
 	s := t.scene
 	s.mu.Lock()

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// openWatches counts the watches of a client that are open.
+// openWatches counts the open watches of a client.
 type openWatches struct{ atomic.Int64 }
 
 func (o *openWatches) wrap(next http.RoundTripper) http.RoundTripper {
@@ -55,8 +55,7 @@ func (w *openWatch) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// ledger checks that what a handler is told adds up: nothing is added twice, and nothing goes back to an
-// older version.
+// ledger checks the events of a handler: no object is added twice, and no version decreases.
 type ledger struct {
 	*testing.T
 	versions map[types.UID]int // handlers are called one at a time
@@ -91,8 +90,8 @@ func (l *ledger) handler() cache.ResourceEventHandler {
 	}
 }
 
-// TestRangesComeOneByOne: however many times ranges are added, there is one watch of a type in the end, and
-// nothing of what happens meanwhile is lost or told twice.
+// TestRangesComeOneByOne adds ranges repeatedly. In the end, each type has one watch, and no event was lost
+// or repeated.
 func TestRangesComeOneByOne(t *testing.T) {
 	s := newStage(t)
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
@@ -141,7 +140,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 	}
 }
 
-// update changes the objects, one after the other, until ctx ends.
+// update changes the objects one after the other until ctx ends.
 func (s *stage) update(ctx context.Context, value string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%s-%d"}}}`, value, n)

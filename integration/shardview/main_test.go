@@ -1,4 +1,4 @@
-// Package shardview_test follows shards on two real API servers over the same data, of which one filters.
+// Package shardview_test follows shards on two real API servers with the same data. One of them filters.
 package shardview_test
 
 import (

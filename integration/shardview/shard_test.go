@@ -23,14 +23,14 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// objects is how many there are of each type. One quarter of the hash space has none of them in one of 10^24
-// runs.
+// objects is the number of objects of each type. The probability that a quarter of the hash space is empty is
+// 10^-24.
 const objects = 200
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with
-// the feature, where its version has it, and without.
+// stage has objects of a built-in type and a custom resource on two API servers: one with the feature gate,
+// if its version has it, and one without.
 type stage struct {
 	*testing.T
 	admin     dynamic.Interface
@@ -84,7 +84,7 @@ type replica struct {
 	informers map[schema.GroupVersionResource]*dynamicinformer.Informer
 
 	mu sync.Mutex
-	// departed and deleted are the UIDs of what was told so.
+	// departed and deleted are the UIDs of the objects with these events.
 	departed, deleted map[types.UID]bool
 }
 
@@ -148,7 +148,7 @@ func (r *replica) note(in map[types.UID]bool, obj any) {
 	in[obj.(metav1.Object).GetUID()] = true
 }
 
-// agree waits until the caches hold what of the shard is on the server.
+// agree waits until the caches have the server's objects in the shard.
 func (r *replica) agree(step string) {
 	r.Helper()
 	harness.Eventually(r.T, func(ctx context.Context) error {
@@ -177,7 +177,7 @@ func (r *replica) agree(step string) {
 	})
 }
 
-// filter checks who filters, as the status has it, and what came in vain.
+// filter checks which side filters according to the status, and whether unneeded objects arrived.
 func (r *replica) filter(step string, gvr schema.GroupVersionResource, want sharding.Filter, inVain bool) {
 	r.Helper()
 	i := r.informers[gvr]
@@ -189,8 +189,9 @@ func (r *replica) filter(step string, gvr schema.GroupVersionResource, want shar
 	}
 }
 
-// TestShards: replicas share the objects of a type, and hand ranges over, at a server that filters and at one
-// that does not. The former sends nothing in vain, and says that it filters where it can.
+// TestShards shares the objects of a type among replicas and moves ranges between them, with a server that
+// filters and one that does not. The former must send no unneeded objects, and the status must report its
+// filtering if it can be known.
 func TestShards(t *testing.T) {
 	s := newStage(t)
 	quarters := sharding.Split(4)
@@ -209,7 +210,7 @@ func TestShards(t *testing.T) {
 				two.agree("at first")
 				ofMaps, ofBoats := sharding.FilterClient, sharding.FilterClient
 				if filters {
-					// lists of custom resources do not say it
+					// lists of custom resources do not report filtering
 					ofMaps, ofBoats = sharding.FilterServer, sharding.FilterUnknown
 					if watchList && harness.Has(t, harness.WatchList) {
 						ofMaps = sharding.FilterUnknown
@@ -231,7 +232,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// moved checks that what was in a range has been told as departed, and nothing as deleted.
+// moved checks that the objects in a range departed and were not deleted.
 func (r *replica) moved(from sharding.Range) {
 	r.Helper()
 	for gvr, i := range r.informers {
@@ -256,8 +257,8 @@ func (r *replica) moved(from sharding.Range) {
 	}
 }
 
-// TestServersOfWhichOneFilters: behind a load balancer, an informer shows its shard whichever server answers,
-// and the status says what the last answers show.
+// TestServersOfWhichOneFilters follows a shard through a load balancer over both servers. The cache must be
+// right whichever server answers, and the status must report the last answers.
 func TestServersOfWhichOneFilters(t *testing.T) {
 	harness.Needs(t, harness.Shards)
 	s := newStage(t)
@@ -276,7 +277,7 @@ func TestServersOfWhichOneFilters(t *testing.T) {
 	}{{s.without, sharding.FilterClient}, {s.with, sharding.FilterServer}} {
 		balancer.Redirect(t, step.host)
 		harness.Eventually(t, func(context.Context) error {
-			link.ExpireWatches() // so that all is listed again
+			link.ExpireWatches() // everything is listed again
 			if got := r.informers[configMaps].Status().Shard.Filter; got != step.want {
 				return fmt.Errorf("who filters: %q, want %q", got, step.want)
 			}

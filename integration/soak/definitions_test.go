@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// until tries again and again; what fails in bad weather succeeds when it clears.
+// until retries until try succeeds or the context ends.
 func (w *world) until(try func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
@@ -28,14 +28,14 @@ func (w *world) until(try func(context.Context) error) error {
 	}
 }
 
-// turn has a type go if it is there, and come otherwise, and does not wait for that.
+// turn deletes an installed type or installs a missing one, without waiting.
 func (w *world) turn(k *kind) {
 	k.installed.Store(!k.installed.Load())
-	w.changes.Go(func() { // ended by success, or by the context of the world
+	w.changes.Go(func() { // ended by success or by the context of the world
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		change := w.uninstall
-		if k.installed.Load() { // whoever comes last does what was wanted last
+		if k.installed.Load() { // the last call decides
 			change = w.install
 		}
 		if err := change(k); err != nil {
@@ -51,7 +51,8 @@ func (w *world) install(k *kind) error {
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		// It is the one of this attempt, whose answer was lost, or the one before, which is going.
+		// The definition exists: either the answer to this attempt was lost, or the previous one is being
+		// deleted.
 		there, err := definitions.Get(ctx, k.definition.GetName(), metav1.GetOptions{})
 		if err == nil && there.GetDeletionTimestamp() != nil {
 			return fmt.Errorf("%s is still going", k.name)
@@ -81,7 +82,7 @@ func (w *world) uninstall(k *kind) error {
 	})
 }
 
-// installAll installs all types. They are removed with the control plane.
+// installAll installs all types. They disappear with the control plane.
 func (w *world) installAll() {
 	w.Helper()
 	for _, k := range w.kinds {

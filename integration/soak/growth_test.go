@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// judged is from how many measurements on growth is judged. The first quarter is not: until then, what is
-// done once counts too much.
+// judged is the number of measurements from which growth is judged. The first quarter is ignored, because it
+// includes one-time costs.
 const judged = 12
 
-// measurement is what the process needs when all is quiet. Goroutines are those that stacks counts.
+// measurement has the resources of the idle process. stacks counts the goroutines.
 type measurement struct {
 	At                time.Duration
 	Heap              float64
@@ -24,14 +24,14 @@ type measurement struct {
 	stacks            map[string]int
 }
 
-// measure waits for nothing: what is being closed counts, and evens out.
+// measure includes resources that are being closed, because they average out.
 func measure(t testing.TB, at time.Duration) measurement {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second collection frees what finalizers and pools held on to during the first.
+	// The second collection frees memory that finalizers and pools retained during the first.
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -46,7 +46,7 @@ func measure(t testing.TB, at time.Duration) measurement {
 	return m
 }
 
-// writeHeap writes a profile for go tool pprof, whose -base shows what has grown since an earlier one.
+// writeHeap writes a heap profile. go tool pprof -base compares it with an earlier one.
 func writeHeap(t testing.TB, path string) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -60,8 +60,8 @@ func writeHeap(t testing.TB, path string) {
 
 // trend is a line through measurements.
 type trend struct {
-	// Mean is the value in the middle; Growth is by how much the line rises from the first to the last
-	// measurement, and Deviation the standard error of that.
+	// Mean is the middle of the line. Growth is its rise from the first to the last measurement, with the
+	// standard error Deviation.
 	Mean, Growth, Deviation float64
 }
 
@@ -86,15 +86,15 @@ func fit(at, values []float64) trend {
 	return trend{Mean: mean, Growth: slope * span, Deviation: math.Sqrt(residual/(n-2)/square) * span}
 }
 
-// grows reports whether there is growth that is neither noise nor too little to count.
+// grows reports whether the growth exceeds both noise and a negligible amount.
 func (t trend) grows(negligible float64) bool {
 	return t.Growth > negligible && t.Growth > 3*t.Deviation
 }
 
-// growth is the trends of what counts.
+// growth has the trends of the judged resources.
 type growth struct{ heap, goroutines, files trend }
 
-// growthOf leaves the first quarter out.
+// growthOf ignores the first quarter.
 func growthOf(all []measurement) growth {
 	all = all[len(all)/4:]
 	of := func(value func(measurement) float64) trend {
@@ -111,8 +111,7 @@ func growthOf(all []measurement) growth {
 	}
 }
 
-// judge fails the test for what grows: the heap by more than 5 % and 2 MiB, and anything else by more than
-// 10.
+// judge fails the test if the heap grows by more than 5 % and 2 MiB, or another resource by more than 10.
 func (g growth) judge(t testing.TB) {
 	t.Helper()
 	if g.heap.grows(0.05*g.heap.Mean + 2<<20) {

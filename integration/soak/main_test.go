@@ -1,13 +1,13 @@
-// Package soak_test follows many types for a long time in bad weather.
+// Package soak_test follows many types for a long time under faults.
 //
-// A soak is a number of rounds. In each, writers change objects while connections are cut, slow or dead, the
-// API server and etcd are killed or frozen, history is compacted and memory is short; types come and go,
-// handlers stall, indexes are replaced and informers are acquired and released. After each round the weather
-// clears: every cache must come to equal the server's, what each handler was told must make sense, and
-// memory, goroutines and open files are taken down. client-go's informers follow some of the types over the
-// same connections, for comparison.
+// A soak has rounds. In each round, writers change objects. Meanwhile, connections are cut, slow or dead, the
+// API server and etcd are killed or frozen, etcd is compacted, and memory is short. Types are deleted and
+// installed, handlers block, indexes are replaced, and informers are acquired and released. Then the faults
+// end: every cache must agree with the server, the events of each handler must be consistent, and memory,
+// goroutines and open files are measured. For comparison, client-go's informers follow some of the types over
+// the same connections.
 //
-// What happens depends on the seed, which is printed. Which request it hits is up to the scheduler.
+// The faults depend on the seed, which is printed. The scheduler decides which requests they hit.
 package soak_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// options are how much there is of everything; the defaults are for a short run. See make soak.
+// options are the sizes of a soak. The defaults suit a short run; make soak uses larger ones.
 var options struct {
 	duration, round                                         time.Duration
 	types, coming, objects, updates, handlers, stock, limit int
@@ -49,8 +49,8 @@ func init() {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if options.heaps != "" {
-		runtime.MemProfileRate = 16 << 10 // enough samples to see where a megabyte more is
+		runtime.MemProfileRate = 16 << 10 // a sample for every 16 KiB, to locate growth of a megabyte
 	}
-	klog.SetLogger(klog.Logger{}) // discards: everybody tells of every fault
+	klog.SetLogger(klog.Logger{}) // discards the messages about each fault
 	harness.Main(m)
 }

@@ -8,8 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests counts what is asked of the API server about some resources: whole objects of all namespaces, and
-// not what visitors ask for.
+// requests counts the requests for full objects in all namespaces, without the requests of visitors.
 type requests struct {
 	resources map[string]bool
 
@@ -19,10 +18,10 @@ type requests struct {
 	}
 }
 
-// asked is how many lists, watches that begin with a list, and watches were sent, answered or not.
+// asked counts lists, watch-lists and watches, whether or not they were answered.
 type asked struct{ Lists, WatchLists, Watches int }
 
-// initial are those that have the server send all objects.
+// initial counts the requests for all objects.
 func (a asked) initial() int { return a.Lists + a.WatchLists }
 
 // counting returns a copy of config whose requests are counted.
@@ -58,7 +57,7 @@ func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
 		c.requests.mu.Lock()
 		switch {
 		case query.Get("watch") != "true" && query.Get("watch") != "1":
-			if query.Get("continue") == "" { // further pages are of the same list
+			if query.Get("continue") == "" { // further pages belong to the same list
 				c.requests.mu.Lists++
 			}
 		case query.Get("sendInitialEvents") == "true":
@@ -71,5 +70,5 @@ func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
 func (c counter) WrappedRoundTripper() http.RoundTripper { return c.next }

@@ -14,15 +14,15 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// patience is how long anything may take after the weather has cleared: far more than the longest pause
-// between two attempts, so that a busy machine fails no test.
+// patience limits every wait after the faults have ended. It is far longer than the longest pause between two
+// attempts.
 const patience = 5 * time.Minute
 
-// outcome is how long it took after a round: until all types equalled the server's and their status said so,
-// and until the caches did of the types that client-go follows as well.
+// outcome has durations after the end of the faults: until all types agreed with the server and their status
+// was healthy, and until the caches of the shared types agreed, for both libraries.
 type outcome struct{ All, Ours, Theirs time.Duration }
 
-// settle waits until all agree with the server, and checks what the handlers were told.
+// settle waits until all caches agree with the server, and checks the handlers' events.
 func (w *world) settle() {
 	w.Helper()
 	start := time.Now()
@@ -54,7 +54,7 @@ func (w *world) settle() {
 		}
 		h.Forget()
 	}
-	for _, h := range w.stockWitnesses { // client-go tells of another object under the same key as an update
+	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
 		w.stockNonsense += len(h.Nonsense())
 		h.Forget()
@@ -64,7 +64,7 @@ func (w *world) settle() {
 	}
 }
 
-// eventually fails the test, but does not end it, when check does not succeed.
+// eventually fails the test if check does not succeed, but continues it.
 func (w *world) eventually(check func(context.Context) error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -83,7 +83,7 @@ func (w *world) eventually(check func(context.Context) error) {
 	}
 }
 
-// list returns the objects of a type by key; none if the type is gone.
+// list returns the objects of a type by key. It returns none if the type is missing.
 func (w *world) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
 	all := map[string]*unstructured.Unstructured{}
 	if !k.installed.Load() {
@@ -99,7 +99,7 @@ func (w *world) list(ctx context.Context, k *kind) (map[string]*unstructured.Uns
 	return all, nil
 }
 
-// agrees compares a cache with what the server lists, and its index with its objects.
+// agrees compares a cache with the server's list, and its index with its objects.
 func (w *world) agrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *world) agrees(ctx context.Context, k *kind) error {
 	return nil
 }
 
-// cacheAgrees compares what stockAgrees does.
+// cacheAgrees makes the same comparison as stockAgrees.
 func (w *world) cacheAgrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
@@ -153,7 +153,7 @@ func (w *world) stockAgrees(ctx context.Context, k *kind) error {
 	return same("client-go's "+k.name, server, w.stock[k].GetStore())
 }
 
-// same compares objects whole.
+// same compares complete objects.
 func same(name string, server map[string]*unstructured.Unstructured, store cache.Store) error {
 	if keys := store.ListKeys(); len(keys) != len(server) {
 		return fmt.Errorf("%s: the cache has %d objects, the server %d", name, len(keys), len(server))
@@ -171,7 +171,7 @@ func same(name string, server map[string]*unstructured.Unstructured, store cache
 	return nil
 }
 
-// wasTold compares what a handler was told there is with what the server lists.
+// wasTold compares the objects according to a handler's events with the server's list.
 func (w *world) wasTold(ctx context.Context, h *handler) error {
 	server, err := w.list(ctx, h.kind)
 	if err != nil {

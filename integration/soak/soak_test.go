@@ -19,7 +19,7 @@ func TestSoak(t *testing.T) {
 	}
 	w := newWorld(t, seed)
 	w.settle()
-	w.settled = nil // the first lists were not after any weather
+	w.settled = nil // there were no faults before the first lists
 	began := time.Now()
 	first, theirs := w.ours.sent(), w.theirs.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
@@ -41,7 +41,7 @@ func TestSoak(t *testing.T) {
 	if t.Failed() {
 		moreOf(t, w.measurements[len(w.measurements)/4].stacks, w.measurements[len(w.measurements)-1].stacks)
 	}
-	// A storm of lists is what grows with the weather; some more than client-go sends are no storm.
+	// Faults must not cause a storm of lists. Some more lists than client-go's are permitted.
 	ours, stock := w.ours.sent().initial()-first.initial(), w.theirs.sent().initial()-theirs.initial()
 	if ours > 2*stock+5*options.stock {
 		t.Errorf("%d lists were sent for %d types, client-go sent %d", ours, options.stock, stock)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stacks counts the goroutines by the functions that they are in. Those of the fault proxy do not count: it
-// leaves some behind of connections that have ended while it broke them.
+// stacks counts the goroutines by their functions. It ignores the fault proxy, which leaks goroutines of
+// broken connections.
 func stacks(t testing.TB) map[string]int {
 	t.Helper()
 	var text strings.Builder
@@ -26,11 +26,10 @@ var (
 	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
 )
 
-// known are the stacks of all measurements so far. These are kept, and have the same ones over and over,
-// which would count as growth of the heap.
+// known interns the stacks of all measurements, which would otherwise count as growth of the heap.
 var known = map[string]string{}
 
-// once returns the string that was known first.
+// once returns the interned string.
 func once(stack string) string {
 	if was, found := known[stack]; found {
 		return was
@@ -39,7 +38,7 @@ func once(stack string) string {
 	return stack
 }
 
-// countStacks reads a profile of goroutines as text.
+// countStacks parses a goroutine profile in text form.
 func countStacks(profile string) map[string]int {
 	counts := map[string]int{}
 	for entry := range strings.SplitSeq(profile, "\n\n") {
@@ -47,14 +46,14 @@ func countStacks(profile string) map[string]int {
 		if found == nil || strings.Contains(entry, "Shopify/toxiproxy") {
 			continue
 		}
-		if n, err := strconv.Atoi(found[1]); err == nil { // it is of digits
+		if n, err := strconv.Atoi(found[1]); err == nil { // the expression matches digits
 			counts[once(address.ReplaceAllString(found[2], ""))] += n
 		}
 	}
 	return counts
 }
 
-// moreOf tells of which goroutines there are more than before.
+// moreOf logs the goroutines whose number has increased.
 func moreOf(t testing.TB, before, after map[string]int) {
 	t.Helper()
 	for stack, n := range after {

@@ -7,17 +7,16 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// visitors is how many informers there may be for a while.
+// visitors limits the temporary informers.
 const visitors = 5
 
-// visit acquires an informer that shows a type in another way, and releases the one that has been there
-// longest.
+// visit acquires an informer with another view of a type, and releases the oldest one.
 func (w *world) visit(k *kind) {
 	w.Helper()
 	views := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
 		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
-		{}, // the one that is there
+		{}, // the default view
 	}
 	handle, err := w.factory.Acquire(k.gvr, views[w.random.IntN(len(views))])
 	if err != nil {
@@ -31,7 +30,7 @@ func (w *world) visit(k *kind) {
 	}
 }
 
-// leave releases all that was acquired.
+// leave releases all temporary informers.
 func (w *world) leave() {
 	for _, handle := range w.visits {
 		handle.Release()
@@ -39,7 +38,7 @@ func (w *world) leave() {
 	w.visits = nil
 }
 
-// passBy makes a factory of its own and shuts it down again, synced or not.
+// passBy starts a factory and shuts it down, synced or not.
 func (w *world) passBy(k *kind) {
 	w.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.config(), Types: w.types})
@@ -56,7 +55,7 @@ func (w *world) passBy(k *kind) {
 		w.Error(err)
 	}
 	wait, cancel := context.WithTimeout(w.ctx, 200*time.Millisecond)
-	_ = informer.WaitForSync(wait) // that it does not, in this weather, is no failure
+	_ = informer.WaitForSync(wait) // it may fail under faults
 	cancel()
 	end, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()

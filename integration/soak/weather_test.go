@@ -14,13 +14,13 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/wallclock"
 )
 
-// pace is the time between two things that happen.
+// pace is the time between two actions.
 const pace = 250 * time.Millisecond
 
-// fault is one kind of bad weather.
+// fault is one kind of fault.
 type fault struct {
 	name string
-	// begin has it begin; it ends with end, if there is one, after some seconds.
+	// begin starts the fault. end, if it is not nil, ends it some seconds later.
 	begin func(w *world) (end func())
 }
 
@@ -76,15 +76,15 @@ func faults() []fault {
 			fault{"clock an hour ahead", func(w *world) func() { return w.setClock(time.Hour) }},
 			fault{"clock an hour back", func(w *world) func() { return w.setClock(-time.Hour) }},
 			fault{"clock a day ahead", func(w *world) func() { return w.setClock(24 * time.Hour) }},
-			// The server's certificate is not valid then.
+			// The server's certificate is not valid on that day.
 			fault{"clock a day back", func(w *world) func() { return w.setClock(-24 * time.Hour) }},
 		)
 	}
 	return all
 }
 
-// setClock has the clock of this process jump, until it jumps back with the function it returns. Neither
-// makes anything older.
+// setClock changes the wall clock of this process. The returned function restores it. Ages must not depend on
+// the wall clock.
 func (w *world) setClock(ahead time.Duration) func() {
 	w.Helper()
 	set := func(ahead time.Duration) {
@@ -102,7 +102,7 @@ func (w *world) setClock(ahead time.Duration) func() {
 	return func() { set(0) }
 }
 
-// freeze stops this process for as long as a fault may last.
+// freeze suspends this process for the duration of a fault.
 func (w *world) freeze() {
 	w.Helper()
 	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
@@ -113,12 +113,12 @@ func (w *world) freeze() {
 	}
 }
 
-// seconds is how long a fault lasts: mostly short, now and then as long as it may.
+// seconds returns the duration of a fault: usually short, sometimes the maximum.
 func (w *world) seconds() int {
 	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
 }
 
-// weather has faults happen one after the other, and much besides.
+// weather runs faults one after the other, and other disruptions.
 func (w *world) weather() {
 	w.Helper()
 	all := faults()
@@ -135,7 +135,7 @@ func (w *world) weather() {
 	}
 }
 
-// live has people do for a while what they do to informers, whatever the weather.
+// live acquires and releases informers, replaces indexes and blocks handlers for a while.
 func (w *world) live(duration time.Duration) {
 	w.Helper()
 	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(pace) {
@@ -170,5 +170,5 @@ func (w *world) reindex(k *kind) {
 	}
 }
 
-// bucketIndex is the name of the index that an informer has just now.
+// bucketIndex returns the name of the informer's current index.
 func (k *kind) bucketIndex() string { return fmt.Sprintf("bucket%d", k.index) }

@@ -24,7 +24,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// world is everything that takes part.
+// world has all participants.
 type world struct {
 	*testing.T
 	ctx        context.Context
@@ -37,19 +37,19 @@ type world struct {
 	factory    *dynamicinformer.Factory
 	types      typesource.Source
 	witnesses  []*handler
-	// stock are client-go's informers of the first types that stay, and stockWitnesses their handlers.
+	// stock are client-go's informers of the first permanent types. stockWitnesses are their handlers.
 	stock          map[*kind]cache.SharedIndexInformer
 	stockWitnesses []*handler
-	// stockNonsense is how often these were told what makes no sense.
+	// stockNonsense counts the inconsistent events of these handlers.
 	stockNonsense int
-	// ours and theirs are what was asked of the server about the types that both follow.
+	// ours and theirs count the requests for the types that both libraries follow.
 	ours, theirs *requests
-	// visits are informers that were acquired for a while.
+	// visits are temporarily acquired informers.
 	visits []*dynamicinformer.Handle
-	// changes are of definitions, under way.
+	// changes are the running changes of definitions.
 	changes sync.WaitGroup
 	written written
-	// tally is how often each fault, and each other thing, happened.
+	// tally counts each fault and each other action.
 	tally        map[string]int
 	measurements []measurement
 	settled      []outcome
@@ -61,16 +61,16 @@ type kind struct {
 	gvr        schema.GroupVersionResource
 	definition *unstructured.Unstructured
 	informer   *dynamicinformer.Informer
-	// coming is a type that comes and goes; installed says that it is wanted to be there.
+	// coming marks a type that is deleted and installed repeatedly. installed is its desired state.
 	coming    bool
 	installed atomic.Bool
-	// index tells which of two sets of indexes the informer has.
+	// index selects one of two sets of indexes.
 	index int
 
-	mu sync.Mutex // one change of the definition at a time
+	mu sync.Mutex // serializes changes of the definition
 }
 
-// handler is a witness of the informer of a type.
+// handler is a witness of a type's informer.
 type handler struct {
 	*witness.Witness
 	kind   *kind
@@ -113,7 +113,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// follow makes the factory under test, with informers of all types and handlers on some.
+// follow starts the factory under test with informers of all types and handlers for some.
 func (w *world) follow() {
 	w.Helper()
 	config := w.config()
@@ -144,7 +144,7 @@ func (w *world) follow() {
 	}
 }
 
-// newFactory makes a factory that is shut down at the end.
+// newFactory returns a factory that is shut down at the end.
 func (w *world) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	factory, err := dynamicinformer.New(options)
@@ -162,7 +162,7 @@ func (w *world) newFactory(options dynamicinformer.Options) *dynamicinformer.Fac
 	return factory
 }
 
-// storages has the types kept in different ways.
+// storages assigns different storage modes to the types.
 func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
@@ -177,7 +177,7 @@ func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.Resou
 	return all
 }
 
-// indexSet is one of two sets of indexes.
+// indexSet returns one of two sets of indexes.
 func indexSet(n int) *indexers.Functions {
 	config, err := indexers.Parse(indexers.Source{Name: "soak", Data: fmt.Appendf(nil, `
 apiVersion: crdcache.dev/v1alpha1
@@ -190,13 +190,13 @@ spec:
     indexes: [{name: bucket%d, path: .spec.bucket, type: int}]
 `, n)})
 	if err != nil {
-		panic(err) // the text stands above
+		panic(err) // the config is a constant
 	}
 	resource, _ := config.Resource("all")
 	return indexers.Compile(resource)
 }
 
-// shared are the types that client-go follows as well.
+// shared returns the types that client-go follows as well.
 func (w *world) shared() []*kind {
 	return w.kinds[options.coming : options.coming+options.stock]
 }

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// writers is how many requests that write are under way at most.
+	// writers limits the concurrent writes.
 	writers = 8
-	// buckets is how many values are indexed.
+	// buckets is the number of indexed values.
 	buckets = 10
-	// requestTimeout is how long a writer waits for an answer.
+	// requestTimeout limits the wait for an answer.
 	requestTimeout = 10 * time.Second
 )
 
-// written counts what the server has taken, and what it has not, or did not say.
+// written counts accepted writes, and failed or unanswered ones.
 type written struct{ done, failed atomic.Int64 }
 
-// write writes at the rate of the options until stop is called. The value of an object rises with each
-// attempt, so that an object is never the same twice.
+// write writes at the configured rate until stop is called. The value of an object increases with each
+// attempt, so two versions never have the same content.
 func (w *world) write(seed uint64) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var group sync.WaitGroup
@@ -57,7 +57,7 @@ func (w *world) write(seed uint64) (stop func()) {
 	}
 }
 
-// change creates, changes or deletes an object. A type that is not there is a failure like others.
+// change creates, updates or deletes an object. A missing type is an ordinary failure.
 func (w *world) change(ctx context.Context, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (w *world) change(ctx context.Context, random *rand.Rand) error {
 	return err
 }
 
-// object is an object of the type as it is created.
+// object returns a new object of the type.
 func (k *kind) object(name string, value int64) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"value": value, "bucket": value % buckets, "text": strings.Repeat(name+" of "+k.name+" ", 20),

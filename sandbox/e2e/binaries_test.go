@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBinaries runs the components from another folder, with scripts that leave a mark.
+// TestBinaries runs scripts from another folder as components.
 func TestBinaries(t *testing.T) {
 	t.Parallel()
 	folder, dir := t.TempDir(), t.TempDir()

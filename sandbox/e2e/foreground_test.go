@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// background is the binary while it runs.
+// background is a running binary.
 type background struct {
 	cmd    *exec.Cmd
 	stdout *bufio.Reader
@@ -24,7 +24,7 @@ func start(t *testing.T, args ...string) *background {
 	t.Helper()
 	b := &background{cmd: exec.Command(binary, args...), stderr: &bytes.Buffer{}}
 	b.cmd.Stderr = b.stderr
-	// A pipe of our own: unlike StdoutPipe it may be read after Wait.
+	// Unlike StdoutPipe, this pipe can be read after Wait.
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestExecKilledLeavesNothing(t *testing.T) {
 		_, err := os.Stat(dir)
 		return errors.Is(err, os.ErrNotExist)
 	})
-	// The command holds the other end of the pipe: end-of-file means it died.
+	// The command holds the other end of the pipe, so the pipe ends with the command.
 	if _, err := io.ReadAll(b.stdout); err != nil {
 		t.Error(err)
 	}

@@ -21,7 +21,7 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// One sandbox goes through all that can happen to it, beside the shared one.
+// One sandbox for all lifecycle steps, besides the shared one.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	other := status(t, sharedDir(t))
@@ -106,7 +106,7 @@ func testKillAPIServer(t *testing.T, dir, serverURL string) {
 	if !refuses(t, serverURL) {
 		t.Errorf("%s does not refuse connections", serverURL)
 	}
-	mustSandbox(t, "kill", "apiserver", "--dir", dir) // already dead: fine
+	mustSandbox(t, "kill", "apiserver", "--dir", dir) // killing a dead component is no error
 	mustSandbox(t, "restart", "apiserver", "--dir", dir)
 	alive := status(t, dir)
 	if !alive.APIServer.Ready || alive.APIServer.URL != serverURL ||

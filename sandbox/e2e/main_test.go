@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// binary is the sandbox under test.
+// binary is the path of the sandbox under test.
 var binary string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run exists so that its deferred calls happen before the process exits.
+// run is a separate function so that its deferred calls run before the process exits.
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "sandbox-e2e-")
 	if err != nil {
@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	// Etcd must not take the environment for configuration.
+	// Etcd must ignore its configuration variables in the environment.
 	if err := os.Setenv("ETCD_LISTEN_CLIENT_URLS", "http://127.0.0.1:1"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

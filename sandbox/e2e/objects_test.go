@@ -52,7 +52,7 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// fill writes objects and returns them by name; they go with the test.
+// fill writes objects and returns them by name. They are deleted at the end of the test.
 func fill(t *testing.T, gvr schema.GroupVersionResource,
 	args ...string) map[string]unstructured.Unstructured {
 	t.Helper()
@@ -68,7 +68,7 @@ func fill(t *testing.T, gvr schema.GroupVersionResource,
 	return filled
 }
 
-// remove deletes every object that is not among those to keep.
+// remove deletes every object that is not in keep.
 func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
 	keep map[string]unstructured.Unstructured) {
 	for name, object := range list(t, c, gvr) {
@@ -104,8 +104,8 @@ func list(t *testing.T, c dynamic.Interface,
 	return objects
 }
 
-// Objects written through etcd must be those that the API server would have
-// stored, but for identity and time.
+// TestFillThroughEtcdIsLikeTheAPI compares objects written to etcd with objects that the API server stored.
+// They may differ only in identity and time.
 func TestFillThroughEtcdIsLikeTheAPI(t *testing.T) {
 	tests := map[string]struct {
 		gvr  schema.GroupVersionResource
@@ -137,8 +137,8 @@ func TestFillThroughEtcdIsLikeTheAPI(t *testing.T) {
 	}
 }
 
-// forgetIdentity drops what no two servers agree on. The order of managers is
-// by time, and those of the API have the same one.
+// forgetIdentity removes the fields that always differ. The order of managers depends on time, and the API's
+// managers have equal times.
 func forgetIdentity(object unstructured.Unstructured) {
 	for _, field := range []string{"uid", "creationTimestamp", "resourceVersion"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)

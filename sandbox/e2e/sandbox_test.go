@@ -23,11 +23,10 @@ import (
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
-// patience is how long anything may take before a test gives up. It is far
-// more than anything needs, so that a busy machine fails no test.
+// patience limits every wait. It is long, so that a busy machine fails no test.
 const patience = 60 * time.Second
 
-// result is what a finished command left behind.
+// result is the result of a finished command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -46,7 +45,7 @@ func sandbox(args ...string) (result, error) {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
 }
 
-// mustSandbox runs the binary and wants exit code 0; it returns stdout.
+// mustSandbox runs the binary, expects exit code 0 and returns stdout.
 func mustSandbox(t *testing.T, args ...string) string {
 	t.Helper()
 	r := runSandbox(t, args...)
@@ -65,7 +64,7 @@ func runSandbox(t *testing.T, args ...string) result {
 	return r
 }
 
-// up starts a detached sandbox that goes down with the test.
+// up starts a detached sandbox that ends with the test.
 func up(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -99,7 +98,7 @@ func status(t *testing.T, dir string) controlplane.Status {
 	return s
 }
 
-// client talks to a sandbox with one of its contexts; "" is the current one.
+// client returns a client for a context of a sandbox. An empty context is the current one.
 func client(t *testing.T, dir, context string) dynamic.Interface {
 	t.Helper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -117,7 +116,7 @@ func client(t *testing.T, dir, context string) dynamic.Interface {
 	return c
 }
 
-// eventually waits until check holds. The clues are called when it never does.
+// eventually waits until check returns true. If it never does, the message includes the clues.
 func eventually(t *testing.T, what string, check func() bool, clues ...func() string) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -136,8 +135,7 @@ func eventually(t *testing.T, what string, check func() bool, clues ...func() st
 	}
 }
 
-// gone reports whether a process has ended. A zombie has: whoever inherited it
-// may take its time to notice.
+// gone reports whether a process has ended. A zombie has ended, even if its parent has not noticed.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
@@ -159,7 +157,7 @@ func assertNothingLeft(t *testing.T, s controlplane.Status) {
 	}
 }
 
-// describe tells what a process is and what each of its threads waits for.
+// describe describes a process and the wait states of its threads.
 func describe(pid int) string {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	var b strings.Builder
@@ -184,8 +182,7 @@ func refuses(t *testing.T, rawURL string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// shared is one sandbox for all tests that leave it as they found it, with the
-// test data's types and objects in it.
+// shared is one sandbox for all tests that leave it unchanged. It has the types and objects of testdata.
 var shared struct {
 	once sync.Once
 	dir  string

@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// ErrNotRunning says that no sandbox runs in the directory.
+// ErrNotRunning means that no sandbox runs in the directory.
 var ErrNotRunning = errors.New("no sandbox is running")
 
-// Client steers the supervisor of a running sandbox from another process.
+// Client controls the supervisor of a running sandbox from another process.
 type Client struct {
 	layout Layout
 	state  state
 }
 
-// Dial finds the sandbox that runs in dir. The error is ErrNotRunning if there
-// is none, or if it is still starting.
+// Dial connects to the sandbox in dir. It returns ErrNotRunning if there is none, or if it is still starting.
 func Dial(dir string) (*Client, error) {
 	layout, err := NewLayout(dir)
 	if err != nil {
@@ -50,13 +49,13 @@ func Dial(dir string) (*Client, error) {
 	return client, nil
 }
 
-// Layout names the sandbox's files.
+// Layout returns the paths of the sandbox's files.
 func (c *Client) Layout() Layout { return c.layout }
 
-// EtcdURL is etcd's client endpoint; it needs no credentials.
+// EtcdURL returns etcd's client endpoint, which needs no credentials.
 func (c *Client) EtcdURL() string { return c.state.EtcdURL }
 
-// Status asks how the sandbox is.
+// Status requests the status of the sandbox.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var status Status
 	body, err := c.do(ctx, http.MethodGet, "/status")
@@ -99,7 +98,7 @@ func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
 	return body, nil
 }
 
-// downTimeout is how long a supervisor may take before Down kills it.
+// downTimeout is the time after which Down kills a supervisor.
 const downTimeout = 15 * time.Second
 
 // Down stops the sandbox in dir, if there is one, and returns when it is gone.

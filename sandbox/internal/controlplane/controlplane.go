@@ -8,27 +8,25 @@ import (
 	"sync"
 )
 
-// Config says how to start a sandbox. Only Dir is required.
+// Config has the options of a sandbox. Only Dir is required.
 type Config struct {
-	// Dir holds everything about the sandbox. It is created if missing; data
-	// from an earlier run in the same directory is used again.
+	// Dir has all files of the sandbox. It is created if it is missing. Data of an earlier run is reused.
 	Dir string
-	// Port is the API server's port; 0 picks a free one.
+	// Port is the API server's port. 0 selects a free one.
 	Port int
-	// EtcdArgs and APIServerArgs are appended to the components' arguments,
-	// as "flag=value" with or without leading dashes, and override ours.
+	// EtcdArgs and APIServerArgs are additional flags, as "flag=value" with or without leading dashes. They
+	// override the default flags.
 	EtcdArgs      []string
 	APIServerArgs []string
-	// AuditLog makes the API server write one line per request, metadata
-	// only, to Layout.AuditLog.
+	// AuditLog makes the API server write one line of metadata per request to Layout.AuditLog.
 	AuditLog bool
-	// Binaries is the folder of etcd and kube-apiserver; empty: the folder of this program.
+	// Binaries is the folder of etcd and kube-apiserver, by default the folder of this program.
 	Binaries string
 	// Ephemeral deletes Dir when the sandbox stops or its supervisor dies.
 	Ephemeral bool
 }
 
-// ErrInUse says that another sandbox runs in the directory.
+// ErrInUse means that another sandbox runs in the directory.
 var ErrInUse = errors.New("directory is in use")
 
 // ControlPlane is a running etcd and kube-apiserver, supervised by this process.
@@ -43,10 +41,10 @@ type ControlPlane struct {
 	apiServer *component
 	control   *controlServer
 
-	// ops serialises everything that starts or stops a component.
+	// ops serializes operations that start or stop a component.
 	ops      sync.Mutex
 	stopOnce sync.Once
-	// life ends when Stop begins, so that an operation under way gives up.
+	// life ends when Stop begins, which cancels a running operation.
 	life    context.Context
 	endLife context.CancelFunc
 
@@ -54,9 +52,8 @@ type ControlPlane struct {
 	requestStop   func()
 }
 
-// Start starts etcd and kube-apiserver and returns once both are ready to serve.
-// On error, also when ctx ends first, nothing is left running. The error is
-// ErrInUse if the directory belongs to a running sandbox.
+// Start starts etcd and kube-apiserver and returns when both are ready. If it returns an error, also after
+// ctx has ended, nothing is left running. The error is ErrInUse if a sandbox runs in the directory.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	layout, err := NewLayout(config.Dir)
 	if err != nil {
@@ -84,7 +81,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 }
 
 func (cp *ControlPlane) start(ctx context.Context) (err error) {
-	for _, c := range []Component{Etcd, APIServer} { // of a supervisor that died with the machine
+	for _, c := range []Component{Etcd, APIServer} { // left behind when the machine crashed
 		_ = os.Remove(cp.layout.pidFile(string(c)))
 	}
 	if cp.watchdog, err = startWatchdog(cp.layout, cp.lock, cp.config.Ephemeral); err != nil {
@@ -97,7 +94,7 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	if creds.caPEM, err = loadCA(cp.layout); err != nil {
 		return err
 	}
-	// The user's port comes first: an automatic one must not happen to take it.
+	// Reserve the user's port first, so that an automatic port cannot take it.
 	apiServerPort, err := cp.lease(cp.config.Port)
 	if err != nil {
 		return err
@@ -145,18 +142,17 @@ func (cp *ControlPlane) lease(port int) (int, error) {
 	return lease.port, nil
 }
 
-// Layout names the sandbox's files.
+// Layout returns the paths of the sandbox's files.
 func (cp *ControlPlane) Layout() Layout { return cp.layout }
 
-// StopRequested is closed when another process asked the sandbox to go down.
+// StopRequested is closed when another process requests the end of the sandbox.
 func (cp *ControlPlane) StopRequested() <-chan struct{} { return cp.stopRequested }
 
-// errStopped answers operations on a sandbox that is going down.
+// errStopped is the error of operations on a sandbox that is stopping.
 var errStopped = errors.New("the sandbox is stopping")
 
-// Restart stops a component, if it runs, and starts it again on the same port.
-// It returns when the component serves again; after a restart of etcd that
-// includes the API server, if that runs.
+// Restart restarts a component on the same port, or starts it if it is dead. It returns when the component is
+// ready. After a restart of etcd, it also waits for a running API server.
 func (cp *ControlPlane) Restart(ctx context.Context, c Component) error {
 	cp.ops.Lock()
 	defer cp.ops.Unlock()
@@ -185,8 +181,7 @@ func (cp *ControlPlane) Restart(ctx context.Context, c Component) error {
 	return cp.apiServer.awaitReady(readyCtx)
 }
 
-// Kill ends a component with SIGKILL and returns when it is gone. It stays
-// dead until Restart. Killing a dead component does nothing.
+// Kill kills a component and returns when the process has ended. Killing a dead component has no effect.
 func (cp *ControlPlane) Kill(c Component) error {
 	cp.ops.Lock()
 	defer cp.ops.Unlock()
@@ -201,8 +196,8 @@ func (cp *ControlPlane) Kill(c Component) error {
 	return nil
 }
 
-// Stop ends both components and releases the directory. It may be called more
-// than once, and returns when all is gone.
+// Stop stops both components and releases the directory. It may be called repeatedly, and returns when
+// everything has stopped.
 func (cp *ControlPlane) Stop() {
 	cp.stopOnce.Do(cp.stop)
 }
@@ -212,7 +207,7 @@ func (cp *ControlPlane) stop() {
 	cp.ops.Lock()
 	defer cp.ops.Unlock()
 	if cp.apiServer != nil {
-		// Its state is all in etcd: there is nothing to shut down with grace.
+		// All state is in etcd, so a graceful shutdown is unnecessary.
 		cp.apiServer.kill()
 	}
 	if cp.etcd != nil {
@@ -235,6 +230,6 @@ func (cp *ControlPlane) stop() {
 	if cp.watchdog != nil {
 		cp.watchdog.dismiss()
 	}
-	// Last, because a free lock says that the sandbox is gone.
+	// Last, because a free lock means that the sandbox has ended.
 	cp.lock.release()
 }

@@ -14,24 +14,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Names in the kubeconfig. A context is named like its user.
+// Names in the kubeconfig. A context has the name of its user.
 const (
 	clusterName      = "sandbox"
 	adminUser        = "sandbox-admin"
 	unprivilegedUser = "sandbox-unprivileged"
 )
 
-// renewal is the age at which a start replaces the certificates. Those of envtest are valid for a week.
+// renewal is the age at which a start replaces the certificates. envtest's certificates are valid for a week.
 const renewal = 3 * 24 * time.Hour
 
-// credentials are what clients need besides the server's address.
+// credentials has the tokens and the CA of a sandbox.
 type credentials struct {
 	caPEM             []byte
 	adminToken        string
 	unprivilegedToken string
 }
 
-// loadTokens returns the tokens of a directory, which the first call makes: kubeconfigs stay valid when a
+// loadTokens returns the tokens of a directory. The first call creates them, so kubeconfigs stay valid when a
 // sandbox is started again.
 func loadTokens(l Layout) (credentials, error) {
 	text, err := os.ReadFile(l.tokens())
@@ -52,8 +52,8 @@ func loadTokens(l Layout) (credentials, error) {
 	return credentials{adminToken: admin, unprivilegedToken: unprivileged}, nil
 }
 
-// loadCA returns the authority that signed the API server's certificate in an earlier run. Without one, or
-// where the certificate ends soon, it empties the folder and returns nil: envtest then makes new
+// loadCA returns the authority that signed the API server's certificate in an earlier run. If there is none,
+// or the certificate expires soon, it empties the folder and returns nil; envtest then creates new
 // certificates.
 func loadCA(l Layout) ([]byte, error) {
 	info, err := os.Stat(l.caCert())
@@ -63,8 +63,8 @@ func loadCA(l Layout) ([]byte, error) {
 	return nil, errors.Join(os.RemoveAll(l.pki()), os.MkdirAll(l.pki(), 0o700))
 }
 
-// tokensOnly is an envtest.Authn that issues no client certificates. A server ignores the token of a request
-// with a certificate, and tests choose the authority for client certificates themselves.
+// tokensOnly is an envtest.Authn without client certificates. A server ignores the token of a request with a
+// certificate, and tests choose the authority for client certificates themselves.
 type tokensOnly struct{}
 
 var _ envtest.Authn = tokensOnly{}
@@ -83,7 +83,7 @@ func (tokensOnly) AddUser(user envtest.User, _ *rest.Config) (*rest.Config, erro
 // Stop implements envtest.Authn.
 func (tokensOnly) Stop() error { return nil }
 
-// writeKubeconfig writes both users; the admin's context is the current one.
+// writeKubeconfig writes both users. The current context is the admin's.
 func writeKubeconfig(path, serverURL string, creds credentials) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: serverURL,
@@ -103,7 +103,7 @@ func writeKubeconfig(path, serverURL string, creds credentials) error {
 	return writeFile(path, data)
 }
 
-// writeFile replaces path in one step, so that no reader sees half a file.
+// writeFile replaces a file atomically.
 func writeFile(path string, data []byte) error {
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, data, 0o600); err != nil {

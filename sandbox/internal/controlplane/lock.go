@@ -9,16 +9,15 @@ import (
 	"syscall"
 )
 
-// errLocked says that another process holds the lock.
+// errLocked means that another process holds the lock.
 var errLocked = errors.New("locked by another process")
 
-// fileLock is an advisory lock on a file. The kernel releases it when the
-// holder dies, so it is never stale. The file itself stays: deleting it would
-// let two processes lock two different files of the same name.
+// fileLock is an advisory lock on a file. The kernel releases it when the holder dies, so it is never stale.
+// The file stays: if it were deleted, two processes could lock two different files of the same name.
 type fileLock struct{ file *os.File }
 
-// lockFile takes the lock at path without waiting, and writes the caller's
-// process id into the file. It returns errLocked when somebody else has it.
+// lockFile acquires the lock at path without waiting, and writes its process ID into the file. It returns
+// errLocked if another process holds the lock.
 func lockFile(path string) (*fileLock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -54,7 +53,7 @@ func lockHeld(path string) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	// A shared probe: two processes asking at once do not see each other.
+	// A shared lock, so that two concurrent probes do not see each other.
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return true, nil
@@ -62,7 +61,7 @@ func lockHeld(path string) (bool, error) {
 	return false, err
 }
 
-// lockHolder returns the process id written by the lock's holder, or 0.
+// lockHolder returns the process ID of the lock's holder, or 0.
 func lockHolder(path string) int {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -10,16 +10,14 @@ import (
 	"strconv"
 )
 
-// Ports are picked below every common ephemeral range. A port inside it could
-// be taken by any outgoing connection while a component is down, and a client
-// that keeps dialling a dead loopback port there can even connect to itself.
+// Ports are below all common ephemeral ranges. While a component is down, an outgoing connection could take a
+// port in such a range, and a client that retries it on loopback could even connect to itself.
 const (
 	firstPort = 20000
 	lastPort  = 29999
 )
 
-// A portLease reserves a loopback port among sandboxes for as long as it is
-// held, also while nothing listens on it.
+// A portLease reserves a loopback port among sandboxes, even if nothing listens on it.
 type portLease struct {
 	port int
 	lock *fileLock
@@ -61,7 +59,7 @@ func tryPort(dir string, port int) (*portLease, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Binding is the only honest test that nobody else listens.
+	// Only binding proves that no other process listens.
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
 		lock.release()

@@ -15,7 +15,7 @@ func TestLeasedPortIsTakenUntilReleased(t *testing.T) {
 	if lease.port < firstPort || lease.port > lastPort {
 		t.Errorf("port %d is outside %d-%d", lease.port, firstPort, lastPort)
 	}
-	// Nothing listens, and still nobody else may have it.
+	// The port is reserved although nothing listens on it.
 	if again, err := leasePort(lease.port); err == nil {
 		t.Errorf("port %d was leased twice", again.port)
 	}

@@ -12,7 +12,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// readyTimeout bounds one component's start.
+// readyTimeout limits the start of a component.
 const readyTimeout = 60 * time.Second
 
 // binaries returns the folder of both programs.
@@ -24,7 +24,7 @@ func (c Config) binaries() (string, error) {
 	return filepath.Dir(self), err
 }
 
-// etcdServer configures etcd. The user's flags come last, and win.
+// etcdServer configures etcd. The user's flags override the others.
 func etcdServer(l Layout, config Config, port int) (*envtest.Etcd, error) {
 	folder, err := config.binaries()
 	if err != nil {
@@ -41,8 +41,8 @@ func etcdServer(l Layout, config Config, port int) (*envtest.Etcd, error) {
 		Path: launcher, DataDir: l.etcdData(), StartTimeout: readyTimeout, StopTimeout: stopGrace,
 		URL: &url.URL{Scheme: "http", Host: loopback + ":" + strconv.Itoa(port)},
 	}
-	// Data survives a killed process, not a killed machine: that is all a sandbox needs, and it is many times
-	// faster.
+	// Data survives a killed process, but not a crash of the machine. This is much faster and sufficient for
+	// a sandbox.
 	server.Configure().Set("unsafe-no-fsync", "true").
 		Set("quota-backend-bytes", "8589934592").
 		Set("log-level", "info")
@@ -50,7 +50,7 @@ func etcdServer(l Layout, config Config, port int) (*envtest.Etcd, error) {
 	return server, nil
 }
 
-// apiServerServer configures kube-apiserver. The user's flags come last, and win.
+// apiServerServer configures kube-apiserver. The user's flags override the others.
 func apiServerServer(l Layout, config Config, port int, etcd *url.URL) (*envtest.APIServer, error) {
 	folder, err := config.binaries()
 	if err != nil {

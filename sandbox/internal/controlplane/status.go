@@ -14,15 +14,14 @@ type Status struct {
 // ComponentStatus describes one component.
 type ComponentStatus struct {
 	URL string `json:"url"`
-	// PID is that of the latest process, also when it is dead.
+	// PID is the process ID of the latest process, which may be dead.
 	PID int `json:"pid"`
-	// Alive says that the process exists, Ready that it answers its probe.
+	// Alive means that the process exists, Ready that it answers its probe.
 	Alive bool `json:"alive"`
 	Ready bool `json:"ready"`
 }
 
-// Status asks both components how they are. It does not wait for operations
-// under way.
+// Status probes both components. It does not wait for running operations.
 func (cp *ControlPlane) Status(ctx context.Context) Status {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

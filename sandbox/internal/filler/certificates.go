@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// certificates generates cert-manager Certificates the way a Helm chart and
-// cert-manager would leave them behind.
+// certificates generates Certificates as a Helm chart and cert-manager create them.
 type certificates struct{ size Size }
 
 const (
 	certificateLifetime = 90 * 24 * time.Hour
 	renewBefore         = 30 * 24 * time.Hour
-	// unreadyOneIn: one certificate in this many is waiting for its issuer.
+	// unreadyOneIn makes one in this many certificates wait for its issuer.
 	unreadyOneIn = 16
 )
 

@@ -9,13 +9,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Field managers as a real cluster would have them.
+// Field managers of a real cluster.
 const (
 	specManager   = "helm"
 	statusManager = "controller"
 )
 
-// buildObject puts identity and content together.
+// buildObject combines identity and content.
 func buildObject(t target, id identity, c content) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for name, value := range c.body {
@@ -37,8 +37,7 @@ func buildObject(t target, id identity, c content) *unstructured.Unstructured {
 	return object
 }
 
-// createThroughAPI creates an object, and its status if it has one, with the
-// two requests that a tool and a controller would make.
+// createThroughAPI creates an object and its status with two requests, like a tool and a controller.
 func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target,
 	object *unstructured.Unstructured) error {
 	client := t.client(dyn, object.GetNamespace())

@@ -1,13 +1,10 @@
-// Package filler writes synthetic custom resources, in quantities
-// that a test or a benchmark needs.
+// Package filler writes large numbers of synthetic custom resources.
 //
-// Objects are a function of seed and index alone: name, namespace, uid,
-// timestamps and content are the same in every run and on every machine. There
-// is a hand-written generator for cert-manager's Certificates; any other
-// custom resource gets content made up from its CRD's schema.
+// A seed and an index determine an object: name, namespace, UID, timestamps and content are the same in every
+// run and on every machine. A hand-written generator creates cert-manager's Certificates. The content of other
+// custom resources is generated from their CRD's schema.
 //
-// The fast way in is etcd ([Fill] with an etcd client). One object of each
-// shape goes through the API server first; what the server stored for it,
-// managedFields and defaults included, is the template for all others, so that
-// clients cannot tell them from objects created through the API.
+// With an etcd client, [Fill] writes to etcd, which is faster. It first creates one object of each shape
+// through the API server. The stored form of that object, including managedFields and defaults, is the template
+// for all others. So clients cannot distinguish them from objects created through the API.
 package filler

@@ -17,40 +17,40 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// writers is how many writes are under way at once. It is what saturates two
-// cores, and stays below the API server's limit of streams per connection.
+// writers limits the concurrent writes. This number saturates two cores, and stays below the API server's
+// limit of streams per connection.
 const writers = 64
 
-// FillOptions say what to write. All but Seed are required.
+// FillOptions are the options of Fill. All fields except Seed are required.
 type FillOptions struct {
 	// Type is the name of a CRD, "plural.group".
 	Type string
-	// Count objects are spread evenly over so many Namespaces, which are
-	// created. Cluster-scoped types ignore Namespaces.
+	// Count objects are distributed evenly over Namespaces, which are created. Cluster-scoped types ignore
+	// Namespaces.
 	Count      int
 	Namespaces int
 	Size       Size
-	// Seed determines every object. Another seed makes other names too.
+	// Seed determines all objects, including their names.
 	Seed uint64
 }
 
-// FillResult says what was written.
+// FillResult has the results of Fill.
 type FillResult struct {
-	// Created objects, and those that were there before and left alone.
+	// Created counts new objects, Existing counts unchanged objects that existed before.
 	Created, Existing int
-	// Bytes of the created objects as compact JSON. Only known through etcd.
+	// Bytes is the size of the created objects as compact JSON. It is only known for writes to etcd.
 	Bytes   int64
 	Elapsed time.Duration
 }
 
-// errExists says that the object is there already.
+// errExists means that the object exists.
 var errExists = errors.New("already exists")
 
 // writeFunc writes one object and returns its size.
 type writeFunc func(ctx context.Context, id identity, c content) (int, error)
 
-// Fill writes objects through etcd, or through the API server if etcd is nil.
-// It returns when the API server serves all of them.
+// Fill writes objects to etcd, or through the API server if etcd is nil. It returns when the API server
+// serves all objects.
 func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client,
 	o FillOptions) (FillResult, error) {
 	if o.Count < 1 || o.Namespaces < 1 {
@@ -118,7 +118,7 @@ func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions
 	start := time.Now()
 	var running sync.WaitGroup
 	for range min(writers, o.Count) {
-		running.Go(func() { // ends when the indexes are used up, or at the first error
+		running.Go(func() { // ends after the last index or the first error
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= o.Count {
@@ -157,8 +157,8 @@ func writeToAPI(dyn dynamic.Interface, t target) writeFunc {
 	}
 }
 
-// writeToEtcd puts each object in a transaction of its own, as the API server
-// does: objects of one transaction would share a resource version.
+// writeToEtcd writes each object in its own transaction, like the API server. Objects of one transaction
+// would have the same resource version.
 func writeToEtcd(etcd *clientv3.Client, t target, ts *templates) writeFunc {
 	return func(ctx context.Context, id identity, c content) (int, error) {
 		tmpl, err := ts.get(ctx, id, c)

@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Size is how large generated objects are.
+// Size is the size of generated objects.
 type Size string
 
-// Sizes of a Certificate as compact JSON, managedFields included.
+// Sizes of a Certificate as compact JSON, including managedFields.
 const (
 	Small Size = "small" // about 2 KB
 	Large Size = "large" // about 10 KB
 )
 
-// ParseSize turns a command-line argument into a Size.
+// ParseSize parses a command-line argument.
 func ParseSize(s string) (Size, error) {
 	switch size := Size(s); size {
 	case Small, Large:
@@ -31,28 +31,26 @@ func ParseSize(s string) (Size, error) {
 	}
 }
 
-// content is the part of an object that differs between types.
+// content is the part of an object that depends on its type.
 type content struct {
-	// shape names the set of fields the object has. Objects of one shape have
-	// the same managedFields.
+	// shape names the set of fields. Objects of one shape have the same managedFields.
 	shape       string
 	labels      map[string]any
 	annotations map[string]any
-	// body holds spec, status and any other top-level field.
+	// body has spec, status and other top-level fields.
 	body map[string]any
 }
 
-// generator makes up content. Implementations are safe for concurrent use; all
-// chance comes from the identity.
+// generator generates content from an identity, without other randomness. Implementations are safe for
+// concurrent use.
 type generator interface {
 	content(id identity) content
-	// statusPatch returns a merge patch for the status subresource that
-	// changes something, or nil if there is nothing to change.
+	// statusPatch returns a merge patch that changes the status, or nil if there is nothing to change.
 	statusPatch(id identity) map[string]any
 }
 
-// newGenerator picks the generator for a type. For a schema without a generator
-// of its own it asks the server, by a dry run, how much it accepts.
+// newGenerator returns the generator for a type. For types without a special generator, it determines by dry
+// runs which fields the server accepts.
 func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Size,
 	namespace string) (generator, error) {
 	if t.gvr.Group == "cert-manager.io" && t.gvr.Resource == "certificates" {
@@ -86,7 +84,7 @@ func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, n
 	return err
 }
 
-// identity is what makes one object different from the next.
+// identity has the values that distinguish one object from another.
 type identity struct {
 	name      string
 	namespace string
@@ -95,7 +93,7 @@ type identity struct {
 	rng       *rand.Rand
 }
 
-// firstCreation is the earliest creation time; objects follow within 90 days.
+// firstCreation is the earliest creation time. Objects follow within 90 days.
 var firstCreation = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 
 var (
@@ -104,7 +102,7 @@ var (
 	roles = []string{"api", "web", "worker", "admin", "internal", "edge"}
 )
 
-// newIdentity derives the identity of object i of a seed.
+// newIdentity derives the identity of object i from a seed.
 func newIdentity(seed uint64, i, namespaces int) identity {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	return identity{

@@ -56,7 +56,7 @@ func TestCertificatesVary(t *testing.T) {
 	}
 }
 
-// fields returns the set of paths of a value; what lists hold does not count.
+// fields returns the set of paths of a value, without the content of lists.
 func fields(prefix string, value any, into map[string]bool) map[string]bool {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -7,19 +7,17 @@ import (
 	"strings"
 )
 
-// schemaGenerator makes up content that fits a CRD's schema: every required
-// field, and optional fields near the top. All objects of a type have the same
-// fields.
+// schemaGenerator generates content from a CRD's schema: all required fields, and optional fields near the
+// top. All objects of a type have the same fields.
 type schemaGenerator struct {
 	size   Size
-	fields map[string]map[string]any // top-level fields to fill
-	// optionalDepth is down to where optional fields are filled, counted from
-	// spec or status.
+	fields map[string]map[string]any // top-level fields to generate
+	// optionalDepth is the depth to which optional fields are generated, counted from spec or status.
 	optionalDepth int
 }
 
-// richDepth gives objects of a realistic breadth. Schemas that allow only one
-// of several optional fields reject it; 0 then leaves all of them out.
+// richDepth gives objects a realistic number of fields. Schemas that allow only one of several optional
+// fields reject such objects; depth 0 omits all optional fields.
 const richDepth = 2
 
 func newSchemaGenerator(openAPI map[string]any, size Size, optionalDepth int) (schemaGenerator, error) {
@@ -66,8 +64,8 @@ func (g schemaGenerator) statusPatch(id identity) map[string]any {
 	return map[string]any{"status": g.value(id, status, "status", 0, false)}
 }
 
-// value makes up one value. Where fixed, it does not depend on the identity:
-// the keys of list items become part of managedFields.
+// value generates one value. If fixed is set, the value does not depend on the identity, because keys of list
+// items become part of managedFields.
 func (g schemaGenerator) value(id identity, schema map[string]any, name string, depth int, fixed bool) any {
 	if choices, ok := schema["enum"].([]any); ok && len(choices) > 0 {
 		if fixed {
@@ -151,8 +149,7 @@ func stringValue(id identity, schema map[string]any, name string, fixed bool) st
 	return s
 }
 
-// ungeneratable returns the path of a required field that stringValue cannot
-// satisfy, or an empty string.
+// ungeneratable returns the path of a required field that stringValue cannot generate, or an empty string.
 func ungeneratable(schema map[string]any, path string) string {
 	if _, hasEnum := schema["enum"]; hasEnum {
 		return ""

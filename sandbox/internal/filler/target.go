@@ -25,7 +25,7 @@ type target struct {
 	schema     map[string]any // openAPIV3Schema
 }
 
-// findTarget looks up a CRD by name, "plural.group".
+// findTarget finds a CRD by name, "plural.group".
 func findTarget(ctx context.Context, client dynamic.Interface, name string) (target, error) {
 	crds := client.Resource(crdResource)
 	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
@@ -67,7 +67,7 @@ func newTarget(spec, version map[string]any) target {
 	}
 }
 
-// unknownType says which types there are.
+// unknownType returns an error that lists the existing types.
 func unknownType(ctx context.Context, crds dynamic.NamespaceableResourceInterface, name string) error {
 	list, err := crds.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -91,7 +91,7 @@ func (t target) client(dyn dynamic.Interface, namespace string) dynamic.Resource
 	return dyn.Resource(t.gvr)
 }
 
-// etcdKey is where the API server stores an object of this type.
+// etcdKey returns the key of an object in etcd.
 func (t target) etcdKey(namespace, name string) string {
 	parts := []string{"/registry", t.gvr.Group, t.gvr.Resource}
 	if t.namespaced {

@@ -17,20 +17,20 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// template is what the API server adds to every object of one shape.
+// template has the fields that the API server adds to every object of a shape.
 type template struct {
 	managers []manager
-	body     map[string]any // as stored, defaults included
+	body     map[string]any // as stored, including defaults
 }
 
-// manager is one entry of managedFields, its fields kept as they are.
+// manager is one entry of managedFields.
 type manager struct {
 	entry  map[string]any
 	fields json.RawMessage
 }
 
-// templates makes the template of each shape once, by having the API server
-// create a sample. Safe for concurrent use.
+// templates creates the template of each shape once, from a sample that the API server stores. It is safe for
+// concurrent use.
 type templates struct {
 	dynamic dynamic.Interface
 	etcd    *clientv3.Client
@@ -48,8 +48,8 @@ func newTemplates(dyn dynamic.Interface, etcd *clientv3.Client, t target) *templ
 	return ts
 }
 
-// get returns the template for the shape of c. Callers wait for each other
-// while one makes a sample: there are very few shapes.
+// get returns the template for the shape of c. Concurrent callers wait for each other, which is cheap because
+// there are few shapes.
 func (ts *templates) get(ctx context.Context, id identity, c content) (template, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -64,7 +64,7 @@ func (ts *templates) get(ctx context.Context, id identity, c content) (template,
 	return t, nil
 }
 
-// sample creates an object, reads what was stored, and deletes it again.
+// sample creates an object, reads the stored form and deletes the object.
 func (ts *templates) sample(ctx context.Context, id identity, c content) (tmpl template, err error) {
 	id.name = "sample-" + id.uid
 	if err := createThroughAPI(ctx, ts.dynamic, ts.target, buildObject(ts.target, id, c)); err != nil {
@@ -94,7 +94,7 @@ func parseTemplate(stored []byte) (template, error) {
 	if err != nil {
 		return template{}, err
 	}
-	// The server sorts by time; the sample's times are all the same second.
+	// The server sorts by time, but all times of the sample are equal.
 	slices.SortStableFunc(entries, func(a, b any) int {
 		return cmp.Compare(subresource(a), subresource(b))
 	})
@@ -139,7 +139,7 @@ func (t template) managedFields(created time.Time) []any {
 		for name, value := range m.entry {
 			entry[name] = value
 		}
-		// Later entries are those of controllers that came later.
+		// Later entries belong to later controllers.
 		entry["time"] = timestamp(created.Add(time.Duration(i) * 7 * time.Second))
 		entry["fieldsV1"] = m.fields
 		entries = append(entries, entry)

@@ -16,15 +16,14 @@ import (
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
-// A detached start is a conversation over the supervisor's standard input and
-// output, one JSON line each:
+// A detached start exchanges JSON lines over the supervisor's standard input and output:
 //
 //	up         -> supervisor  the configuration
 //	supervisor -> up          a supervisorReport, when ready or failed
 //	up         -> supervisor  goAhead, after the manifests are loaded
 //
-// A supervisor whose input ends before goAhead stops: whoever wanted the
-// sandbox has died or given up. Afterwards it stands on its own.
+// A supervisor whose input ends before goAhead stops, because the starting process has died or failed.
+// Afterwards the supervisor is independent.
 const superviseVerb = "__supervise"
 
 var goAhead = []byte("\"go\"\n")
@@ -34,8 +33,8 @@ type supervisorReport struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// startDetached starts a sandbox under a supervisor that outlives this process,
-// and prints the kubeconfig's path. If prepare fails, the sandbox is stopped.
+// startDetached starts a sandbox with a supervisor that outlives this process, and prints the kubeconfig's
+// path. If prepare fails, it stops the sandbox.
 func startDetached(ctx context.Context, config controlplane.Config,
 	prepare func(kubeconfig string) error) error {
 	layout, err := controlplane.NewLayout(config.Dir)
@@ -72,14 +71,14 @@ func startDetached(ctx context.Context, config controlplane.Config,
 	return nil
 }
 
-// supervisorProcess is the starting side of the conversation.
+// supervisorProcess is the starting process's side of the exchange.
 type supervisorProcess struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out io.ReadCloser
 }
 
-// errSilent says that the supervisor died, so that only its log can say why.
+// errSilent means that the supervisor died without a report. Its log has the cause.
 var errSilent = errors.New("the supervisor ended without a report")
 
 func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
@@ -93,8 +92,8 @@ func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
 	}
 	defer log.Close() // the supervisor has its own descriptor
 	cmd := exec.Command(executable, superviseVerb)
-	cmd.Args[0] = os.Args[0] // what process lists show
-	cmd.Dir = "/"            // hold no directory busy
+	cmd.Args[0] = os.Args[0] // shown in process lists
+	cmd.Dir = "/"            // keeps no directory busy
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()
@@ -115,8 +114,8 @@ func (s *supervisorProcess) send(message any) error {
 	return json.NewEncoder(s.in).Encode(message)
 }
 
-// report waits for the supervisor's answer. When ctx ends first, the closed
-// pipe tells the supervisor to clean up, and report waits until it has.
+// report waits for the supervisor's report. If ctx ends first, it closes the pipe, which makes the supervisor
+// clean up, and waits for its end.
 func (s *supervisorProcess) report(ctx context.Context) (supervisorReport, error) {
 	defer context.AfterFunc(ctx, func() { s.in.Close() })()
 	var report supervisorReport
@@ -128,14 +127,14 @@ func (s *supervisorProcess) report(ctx context.Context) (supervisorReport, error
 	case err != nil:
 		return report, fmt.Errorf("%w (%v)", errSilent, s.cmd.Wait())
 	case report.Error != "":
-		_ = s.cmd.Wait() // it exits non-zero, as it must
+		_ = s.cmd.Wait() // it fails, as expected
 		return report, errors.New(report.Error)
 	default:
 		return report, nil
 	}
 }
 
-// giveUp makes the supervisor stop everything and waits until it has.
+// giveUp makes the supervisor stop everything and waits for its end.
 func (s *supervisorProcess) giveUp() {
 	s.in.Close()
 	_ = s.cmd.Wait()
@@ -150,7 +149,7 @@ func newSupervise() *cobra.Command {
 	}
 }
 
-// supervise is the supervisor's side of the conversation, and then its life.
+// supervise is the supervisor's side of the exchange and its main function.
 func supervise(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -163,7 +162,7 @@ func supervise(ctx context.Context) error {
 	if err := json.Unmarshal(line, &config); err != nil {
 		return err
 	}
-	go func() { // ends when the starting process says go or is gone
+	go func() { // ends when the starting process sends goAhead or ends
 		if line, _ := input.ReadBytes('\n'); string(line) != string(goAhead) {
 			cancel()
 		}
@@ -182,7 +181,7 @@ func supervise(ctx context.Context) error {
 	return nil
 }
 
-// tell sends the report. A reader that is gone shows on standard input instead.
+// tell sends the report. A dead reader is detected through standard input.
 func tell(report supervisorReport) {
 	_ = json.NewEncoder(os.Stdout).Encode(report)
 	os.Stdout.Close()

@@ -1,4 +1,3 @@
-// Package cmd is the sandbox's command line. Each command parses its flags
-// into an options struct and hands it to one function; exit codes are decided
-// in [Main].
+// Package cmd is the sandbox's command line. Each command parses its flags into an options struct and passes
+// it to one function. [Main] decides the exit codes.
 package cmd

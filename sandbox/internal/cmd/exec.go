@@ -130,8 +130,8 @@ func runWithKubeconfig(cp *controlplane.ControlPlane, path string, command []str
 	}
 }
 
-// fromTerminal guesses whether the terminal sent the signal to the command too,
-// which shares our process group; passing it on would deliver it twice.
+// fromTerminal guesses whether the terminal sent the signal to the whole process group. In that case,
+// forwarding it would deliver it twice.
 func fromTerminal(s os.Signal) bool {
 	return (s == syscall.SIGINT || s == syscall.SIGQUIT) && term.IsTerminal(int(os.Stdin.Fd()))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/sandbox/internal/filler"
 )
 
-// serverOptions say which API server to write to.
+// serverOptions select the API server.
 type serverOptions struct {
 	dir        string
 	kubeconfig string
@@ -114,7 +114,7 @@ func (o *fillOptions) run(ctx context.Context) error {
 	return err
 }
 
-// etcd returns nil if the objects are to go through the API.
+// etcd returns nil if objects are written through the API.
 func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, error) {
 	switch {
 	case o.via == viaAPI, o.via == "" && sandbox == nil:

@@ -13,22 +13,21 @@ import (
 
 const (
 	exitError = 1
-	// exitExecFailed is exec's own failure, as opposed to the command's.
+	// exitExecFailed is the exit code if exec itself fails.
 	exitExecFailed = 125
 	// exitNotFound and exitSignalBase follow the shell's convention.
 	exitNotFound   = 127
 	exitSignalBase = 128
 )
 
-// exitCode is an error that only carries an exit code: what there is to say has
-// been said.
+// exitCode is an error with only an exit code, for errors that were already printed.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Main runs the program and returns its exit code.
 func Main(args []string) int {
-	// SIGINT and SIGTERM end the context; exec and the supervisor rely on it.
+	// SIGINT and SIGTERM end the context. exec and the supervisor depend on this.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
@@ -63,7 +62,7 @@ kubelet, no controllers beside those inside the API server.`,
 	return root
 }
 
-// addDirFlag adds --dir; the commands that steer a sandbox cannot do without.
+// addDirFlag adds --dir, which commands that control a sandbox require.
 func addDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "dir", "", "the sandbox's directory (required)")
 	if err := c.MarkFlagRequired("dir"); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/sandbox/internal/loader"
 )
 
-// startOptions are shared by the commands that start a sandbox.
+// startOptions are the options of commands that start a sandbox.
 type startOptions struct {
 	config controlplane.Config
 	load   []string
@@ -31,13 +31,12 @@ func (o *startOptions) addFlags(flags *pflag.FlagSet) {
 		"write one line per API request to audit.log in the directory")
 }
 
-// readManifests reads what --load names, before anything is started: a typing
-// error should not cost the time of a start.
+// readManifests reads the files of --load before anything starts, so that errors are found early.
 func (o *startOptions) readManifests() ([]loader.Document, error) {
 	return loader.ReadPaths(o.load)
 }
 
-// applyManifests loads documents into the sandbox that the kubeconfig reaches.
+// applyManifests loads documents into the sandbox of the kubeconfig.
 func applyManifests(ctx context.Context, kubeconfig string, docs []loader.Document) error {
 	if len(docs) == 0 {
 		return nil

@@ -101,8 +101,8 @@ func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
 // downTimeout is the time after which Down kills a supervisor.
 const downTimeout = 15 * time.Second
 
-// Down stops the sandbox in dir, if there is one, and returns when it is gone.
-// A supervisor that does not answer is killed, and its components with it.
+// Down stops the sandbox in dir, if there is one, and returns when it has ended. It kills a supervisor that
+// does not answer, and the components.
 func Down(ctx context.Context, dir string) error {
 	layout, err := NewLayout(dir)
 	if err != nil {
@@ -114,8 +114,7 @@ func Down(ctx context.Context, dir string) error {
 	}
 	pid := lockHolder(layout.lock())
 	if client, err := Dial(dir); err == nil {
-		// An error here is one of a supervisor that is already leaving, or
-		// hangs; waiting for the lock tells which.
+		// An error means that the supervisor is already stopping or hangs. The wait for the lock shows which.
 		askCtx, cancel := context.WithTimeout(ctx, downTimeout)
 		_, _ = client.do(askCtx, http.MethodPost, "/down")
 		cancel()

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// apiServerCompactKey is where API servers tell each other how far etcd's
-// history is compacted; they stop serving older revisions from their caches.
+// apiServerCompactKey is the key in which API servers publish etcd's compacted revision. They stop serving
+// older revisions from their caches.
 const apiServerCompactKey = "compact_rev_key"
 
 // DialEtcd connects to a sandbox's etcd.
@@ -23,12 +23,11 @@ func DialEtcd(url string) (*clientv3.Client, error) {
 	})
 }
 
-// Compact discards etcd's history before its current revision, the way the API
-// server's own compactor does every five minutes, and returns that revision.
+// Compact discards etcd's history before its current revision, like the API server's own compactor every five
+// minutes, and returns that revision.
 //
-// Lists at an older exact revision and continue tokens from before then expire
-// (410 Gone). Watches from an older revision keep working as long as the API
-// server's watch cache still holds it: restart the API server to lose that too.
+// Lists at an older exact revision and older continue tokens then expire (410 Gone). Watches from an older
+// revision work as long as the API server's watch cache has it: restart the API server to expire them too.
 func (c *Client) Compact(ctx context.Context) (int64, error) {
 	client, err := DialEtcd(c.state.EtcdURL)
 	if err != nil {

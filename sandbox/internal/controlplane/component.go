@@ -24,7 +24,7 @@ const (
 	APIServer Component = "apiserver"
 )
 
-// ParseComponent turns a command-line argument into a Component.
+// ParseComponent parses a command-line argument.
 func ParseComponent(s string) (Component, error) {
 	switch c := Component(s); c {
 	case Etcd, APIServer:
@@ -34,7 +34,7 @@ func ParseComponent(s string) (Component, error) {
 	}
 }
 
-// program is the file name of the component's binary.
+// program returns the file name of the component's binary.
 func (c Component) program() string {
 	if c == APIServer {
 		return "kube-apiserver"
@@ -43,15 +43,15 @@ func (c Component) program() string {
 }
 
 const (
-	// stopGrace is how long a component may take to end after SIGTERM. With clients connected neither ends
-	// soon: the API server waits for open watches, etcd for open streams. SIGKILL costs them no data.
+	// stopGrace is the time between SIGTERM and SIGKILL. Connected clients delay a graceful end: the API
+	// server waits for watches, etcd for streams. SIGKILL loses no data.
 	stopGrace = time.Second
 	pollReady = 40 * time.Millisecond
 	pollGone  = 5 * time.Millisecond
 )
 
-// component runs one program through envtest. envtest hides the process: the process ID comes from the file
-// that the launcher writes.
+// component runs one program through envtest. envtest hides the process, so its ID comes from the file that
+// the launcher writes.
 type component struct {
 	name     Component
 	layout   Layout
@@ -76,7 +76,7 @@ func newAPIServer(l Layout, server *envtest.APIServer, ready func(context.Contex
 	}
 }
 
-// start starts the process and returns when it is ready. Nothing runs after an error.
+// start starts the process and returns when it is ready. After an error, nothing runs.
 func (c *component) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func (c *component) start(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady polls until the component is ready. It gives up when the process or ctx ends first.
+// awaitReady polls until the component is ready. It returns early if the process or ctx ends.
 func (c *component) awaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(pollReady)
 	defer ticker.Stop()
@@ -128,7 +128,7 @@ func (c *component) awaitReady(ctx context.Context) error {
 	}
 }
 
-// pid returns the ID of the latest process, also when it has ended, or 0 before the first.
+// pid returns the ID of the latest process, even if it has ended, or 0 before the first.
 func (c *component) pid() int {
 	if text, err := os.ReadFile(c.pidFile()); err == nil {
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
@@ -157,23 +157,23 @@ func (c *component) signalKill() {
 	}
 }
 
-// kill ends the process with SIGKILL and waits until it is gone.
+// kill kills the process and waits for its end.
 func (c *component) kill() {
 	c.signalKill()
 	c.stop()
 }
 
-// stop ends the process with SIGTERM, and with SIGKILL after stopGrace. It waits until the process is gone.
+// stop ends the process with SIGTERM, and with SIGKILL after stopGrace. It waits for its end.
 func (c *component) stop() {
-	_ = c.stopping() // an error says that SIGTERM was not enough
+	_ = c.stopping() // an error means that SIGTERM was not enough
 	for c.alive() {
 		time.Sleep(pollGone)
 	}
-	c.pid() // to show it later
+	c.pid() // cached for Status
 	_ = os.Remove(c.pidFile())
 }
 
-// appendFlags passes on "name=value" or "name", with or without leading dashes. The last value of a flag
+// appendFlags adds flags as "name=value" or "name", with or without leading dashes. The last value of a flag
 // wins.
 func appendFlags(to *envtest.Arguments, flags []string) {
 	for _, flag := range flags {

@@ -7,23 +7,22 @@ import (
 	"net/http"
 )
 
-// state is what a supervisor leaves in the directory for other processes.
+// state is the file with which other processes find the supervisor.
 type state struct {
-	// ControlURL and ControlToken reach the supervisor.
+	// ControlURL and ControlToken give access to the supervisor.
 	ControlURL   string `json:"controlURL"`
 	ControlToken string `json:"controlToken"`
 	// EtcdURL is etcd's client endpoint, without authentication.
 	EtcdURL string `json:"etcdURL"`
 }
 
-// controlServer lets other processes of the same user steer a supervisor, over
-// loopback HTTP: socket paths are limited to about a hundred characters, which
-// a sandbox directory may exceed.
+// controlServer lets other processes of the same user control a supervisor through loopback HTTP. Unix
+// sockets are unsuitable, because their paths are limited to about a hundred characters.
 type controlServer struct {
 	server *http.Server
 }
 
-// serveControl starts the server and publishes how to reach it.
+// serveControl starts the server and writes its address to the state file.
 func serveControl(cp *ControlPlane) (*controlServer, error) {
 	listener, err := net.Listen("tcp", loopback+":0")
 	if err != nil {

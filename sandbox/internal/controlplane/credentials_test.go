@@ -31,7 +31,7 @@ func TestTokensAreCreatedOnce(t *testing.T) {
 	}
 }
 
-// TestOldCertificatesAreReplaced: those of envtest are valid for a week.
+// TestOldCertificatesAreReplaced: envtest's certificates are valid for a week.
 func TestOldCertificatesAreReplaced(t *testing.T) {
 	layout := Layout{Dir: t.TempDir()}
 	if ca, err := loadCA(layout); ca != nil || err != nil {

@@ -13,9 +13,8 @@ const (
 	excerptWidth = 300
 )
 
-// excerpt returns the first and the last lines of a log from an offset on,
-// indented. The cause of a failed start is in either: a bad flag is named
-// before the usage text, a failed listen after everything else.
+// excerpt returns the first and the last lines of a log from an offset on, indented. A failed start names a
+// bad flag before its usage text, and a port conflict at the end.
 func excerpt(path string, from int64) string {
 	file, err := os.Open(path)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// launcherScript runs a component's program. envtest asks for the help text to find flags of versions older
-// than the supported ones: an empty answer saves a run of the program. etcd would take ETCD_ variables for
-// configuration. A launcher whose supervisor died before the process ID was written ends itself; the watchdog
-// kills all others.
+// launcherScript runs a component's program. envtest requests the help text to detect flags of unsupported
+// versions; the script answers with nothing, which saves a run of the program. The script hides ETCD_
+// variables, which etcd would use as configuration. If the supervisor dies before the process ID is written,
+// the script ends itself. The watchdog kills all other processes.
 const launcherScript = `#!/bin/sh
 if [ "$1" = --help ]; then exit; fi
 unset $(env | sed -n 's/^\(ETCD_[A-Z_]*\)=.*/\1/p')
@@ -42,9 +42,10 @@ func writeLauncher(l Layout, c Component, folder string) (string, error) {
 
 func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// watchdogScript waits for a line. At the end of its input without one, the supervisor has died: the script
-// kills the processes of the sandbox and removes the folder in $2, if any. A component may still write to the
-// folder when it is removed first. The command of "sandbox exec" may have to clean up, so it gets SIGTERM.
+// watchdogScript waits for a line. If its input ends without one, the supervisor has died. The script then
+// kills the processes of the sandbox and removes the folder in $2, if any. It removes the folder repeatedly,
+// because a component may still write to it. The command of "sandbox exec" gets SIGTERM, so that it can clean
+// up.
 const watchdogScript = `read -r _ && exit
 for f in "$1"/*.pid; do
   case $f in
@@ -57,8 +58,8 @@ if [ -n "$2" ]; then
 fi
 `
 
-// watchdog is a process that ends the components of a supervisor that died. It holds the lock of the
-// sandbox's directory until it is done.
+// watchdog is a process that ends the components of a dead supervisor. It holds the lock of the sandbox's
+// directory until it is done.
 type watchdog struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
@@ -72,7 +73,7 @@ func startWatchdog(l Layout, lock *fileLock, ephemeral bool) (*watchdog, error) 
 	command := exec.Command("sh", "-c", watchdogScript, "watchdog", l.Dir, remove)
 	command.Dir = "/"
 	command.ExtraFiles = []*os.File{lock.file}
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // protects it from Ctrl-C
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package controlplane
 
 import "path/filepath"
 
-// Layout names the files of a sandbox directory.
+// Layout has the paths of the files in a sandbox directory.
 type Layout struct {
 	// Dir is the absolute path of the directory.
 	Dir string
@@ -14,19 +14,19 @@ func NewLayout(dir string) (Layout, error) {
 	return Layout{Dir: abs}, err
 }
 
-// Kubeconfig holds the admin and the unprivileged user.
+// Kubeconfig returns the path of the kubeconfig for the admin and the unprivileged user.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
 
-// Log is where a component's output goes.
+// Log returns the path of a component's output.
 func (l Layout) Log(c Component) string { return filepath.Join(l.Dir, string(c)+".log") }
 
-// SupervisorLog is where a detached supervisor's own output goes.
+// SupervisorLog returns the path of a detached supervisor's output.
 func (l Layout) SupervisorLog() string { return filepath.Join(l.Dir, "supervisor.log") }
 
-// AuditLog is written only when Config.AuditLog asks for it.
+// AuditLog returns the path of the audit log, which requires Config.AuditLog.
 func (l Layout) AuditLog() string { return filepath.Join(l.Dir, "audit.log") }
 
-// CommandPID names the process of the command of "sandbox exec".
+// CommandPID returns the path of the process ID of the command of "sandbox exec".
 func (l Layout) CommandPID() string { return l.pidFile("command") }
 
 func (l Layout) auditPolicy() string         { return filepath.Join(l.Dir, "audit-policy.yaml") }

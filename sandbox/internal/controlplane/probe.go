@@ -12,7 +12,7 @@ import (
 
 const probeTimeout = 2 * time.Second
 
-// probes ask the components over the wire whether they are ready.
+// probes check the readiness of the components.
 type probes struct {
 	client       *http.Client
 	token        string
@@ -27,7 +27,7 @@ func newProbes(etcdPort, apiServerPort int, token string) *probes {
 			Transport: &http.Transport{
 				// Readiness on loopback does not depend on the certificate.
 				TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-				// A kept connection may belong to a process that is gone.
+				// A kept connection may belong to a dead process.
 				DisableKeepAlives: true,
 			},
 		},
@@ -41,8 +41,8 @@ func (p *probes) etcdReady(ctx context.Context) error {
 	return p.get(ctx, p.etcdURL+"/health", `"health":"true"`)
 }
 
-// apiServerReady also wants the default namespace, which a controller inside
-// the server creates shortly after the server calls itself ready.
+// apiServerReady also requires the default namespace, which a controller in the server creates shortly after
+// the server reports ready.
 func (p *probes) apiServerReady(ctx context.Context) error {
 	if err := p.get(ctx, p.apiServerURL+"/readyz", "ok"); err != nil {
 		return err

@@ -79,8 +79,7 @@ func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client,
 	if err != nil {
 		return result, err
 	}
-	// A list without a resource version waits until the server's watch cache
-	// has caught up with etcd.
+	// A list without a resource version waits until the watch cache has caught up with etcd.
 	_, err = dyn.Resource(t.gvr).List(ctx, metav1.ListOptions{Limit: 1})
 	return result, err
 }
@@ -110,7 +109,7 @@ func ensureNamespaces(ctx context.Context, dyn dynamic.Interface, t target, o Fi
 	return nil
 }
 
-// writeAll writes objects 0 to Count-1, many at once. The first error ends it.
+// writeAll writes objects 0 to Count-1 concurrently. The first error ends it.
 func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions) (FillResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,6 +1,4 @@
-// Package loader applies manifests to an API server: custom resource
-// definitions first, which are awaited until they are served, then namespaces,
-// then everything else. It uses server-side apply, and applies the status too
-// where the resource has a status subresource, so that the output of
-// "kubectl get -o yaml" can be loaded as it is.
+// Package loader applies manifests to an API server: first custom resource definitions, until they are
+// served, then namespaces, then all other objects. It uses server-side apply, and also applies the status if
+// the type has a status subresource. So the output of "kubectl get -o yaml" can be loaded unchanged.
 package loader

@@ -22,8 +22,7 @@ import (
 // Document is one object of a manifest.
 type Document struct {
 	Object *unstructured.Unstructured
-	// File and Number (from 1) say where it was found. Items of a List carry
-	// the number of the List.
+	// File and Number, which starts at 1, locate the document. Items of a List have the number of the List.
 	File   string
 	Number int
 }
@@ -37,9 +36,8 @@ func (d Document) String() string {
 	return fmt.Sprintf("%s: document %d (%s %s)", d.File, d.Number, o.GetKind(), name)
 }
 
-// ReadPaths reads all objects in files and, recursively, in directories. Files
-// inside a directory count if they end in .yaml, .yml or .json; they are read
-// in lexical order. The error joins everything that is wrong with any document.
+// ReadPaths reads all objects in files and, recursively, in directories. In directories it reads the files
+// that end in .yaml, .yml or .json, in lexical order. The error joins the errors of all documents.
 func ReadPaths(paths []string) ([]Document, error) {
 	var docs []Document
 	var errs []error
@@ -90,7 +88,7 @@ func readFile(file string) ([]Document, error) {
 	return parse(file, data)
 }
 
-// parse splits data into documents. A broken document does not hide the others.
+// parse splits data into documents. It reports all broken documents.
 func parse(file string, data []byte) ([]Document, error) {
 	chunks, err := split(file, data)
 	if err != nil {
@@ -140,8 +138,7 @@ func split(file string, data []byte) ([][]byte, error) {
 	}
 }
 
-// decode returns the objects of one document: none if it is empty, several if
-// it is a List.
+// decode returns the objects of one document: none if it is empty, several if it is a List.
 func decode(chunk []byte) ([]*unstructured.Unstructured, error) {
 	asJSON, err := yaml.YAMLToJSON(chunk)
 	if err != nil {
@@ -154,7 +151,7 @@ func decode(chunk []byte) ([]*unstructured.Unstructured, error) {
 		return nil, nil
 	}
 	var content any
-	// Unlike encoding/json this one keeps integers as int64.
+	// Unlike encoding/json, this function decodes integers as int64.
 	if err := utilyaml.Unmarshal(asJSON, &content); err != nil {
 		return nil, err
 	}
@@ -178,7 +175,7 @@ func expand(object *unstructured.Unstructured) ([]*unstructured.Unstructured, er
 		})
 		return objects, err
 	}
-	// YAML reads an unquoted n, y, on or 1 as something else than a string.
+	// YAML does not read an unquoted n, y, on or 1 as a string.
 	for _, field := range []string{"name", "namespace"} {
 		if _, _, err := unstructured.NestedString(object.Object, "metadata", field); err != nil {
 			return nil, fmt.Errorf("%s: metadata.%s is not a string, quote it: %w",

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// summary is what the tests compare: "number kind namespace/name".
+// summary returns "number kind namespace/name" of each document.
 func summary(docs []Document) []string {
 	var lines []string
 	for _, doc := range docs {
@@ -134,7 +134,7 @@ func TestReadPaths(t *testing.T) {
 		summary(docs)); diff != "" {
 		t.Error(diff)
 	}
-	// A file that is named counts whatever its ending.
+	// A named file is read whatever its extension.
 	docs, err = ReadPaths([]string{filepath.Join(dir, "notes.txt")})
 	if err != nil || len(docs) != 1 {
 		t.Errorf("%v, %v", docs, err)

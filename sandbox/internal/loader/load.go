@@ -16,24 +16,23 @@ import (
 
 const (
 	fieldManager = "crdcache-sandbox"
-	// parallel is how many objects are applied at once.
+	// parallel limits the objects that are applied concurrently.
 	parallel = 8
 )
 
-// Result counts what was applied.
+// Result counts the applied objects.
 type Result struct {
 	CRDs, Namespaces, Others int
 }
 
-// loader holds the clients of one Load.
+// loader has the clients of one Load.
 type loader struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 }
 
-// Load applies the documents to the server behind config. Later phases do not
-// start when an earlier one failed; the error joins all failures of a phase.
-// Within a phase the order is not defined.
+// Load applies the documents to the server of config. A phase does not start if an earlier one failed; the
+// error joins all failures of a phase. The order within a phase is undefined.
 func Load(ctx context.Context, config *rest.Config, docs []Document) (Result, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no client-side limit
@@ -81,7 +80,7 @@ func (l *loader) loadCRDs(ctx context.Context, docs []Document) error {
 	return l.awaitServed(ctx, docs)
 }
 
-// applyAll applies the documents of one phase, several at once.
+// applyAll applies the documents of one phase concurrently.
 func (l *loader) applyAll(ctx context.Context, docs []Document) error {
 	if len(docs) == 0 {
 		return nil
@@ -134,7 +133,7 @@ func (l *loader) apply(ctx context.Context, resources resourceIndex, doc Documen
 	return nil
 }
 
-// desired copies an object without what only the server may set.
+// desired returns a copy of an object without the fields that only the server may set.
 func desired(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	for _, field := range []string{

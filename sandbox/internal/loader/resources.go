@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is how a kind is reached.
+// resource maps a kind to its path.
 type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
@@ -16,7 +16,7 @@ type resource struct {
 
 type resourceIndex map[schema.GroupVersionKind]resource
 
-// resources asks the server for everything it serves.
+// resources requests all types from the server.
 func (l *loader) resources() (resourceIndex, error) {
 	_, lists, err := l.discovery.ServerGroupsAndResources()
 	if err != nil {

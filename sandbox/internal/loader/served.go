@@ -16,9 +16,8 @@ var crdResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// awaitServed waits until every CRD is established, listable in each of its
-// served versions, and part of discovery: the three become true one after
-// another, and a client may depend on any of them.
+// awaitServed waits until every CRD is established, listable in all served versions, and in discovery. These
+// become true one after the other, and a client may depend on any of them.
 func (l *loader) awaitServed(ctx context.Context, docs []Document) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
@@ -88,7 +87,7 @@ func (l *loader) discovered(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// servedResources returns what a CRD adds to the API.
+// servedResources returns the resources that a CRD adds to the API.
 func servedResources(crd *unstructured.Unstructured) map[schema.GroupVersionKind]schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

@@ -10,8 +10,8 @@
 // # Lifetime
 //
 // All files of a sandbox are in one directory. The supervisor holds its lock. When the supervisor dies, the
-// watchdog ends both components and then releases the lock. The data stays, and the next Start reuses it, unless
-// the sandbox is ephemeral.
+// watchdog ends both components and then releases the lock. The data stays, and the next Start reuses it,
+// unless the sandbox is ephemeral.
 //
 // # Concurrency
 //

@@ -1,6 +1,5 @@
-// Command bench compares crdcache with client-go, controller-runtime and kubectl, side by side on one machine
-// and one API server, and writes docs/benchmarks.md. See docs/benchmarks.md for what is measured, and run it
-// with "make bench".
+// Command bench compares crdcache with client-go, controller-runtime and kubectl on one machine and API
+// server, and writes docs/benchmarks.md, which describes the measurements. Run it with "make bench".
 package main
 
 import (

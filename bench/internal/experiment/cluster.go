@@ -8,14 +8,14 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// certificates is the type that everything is measured with, and certificateKind its kind.
+// certificates is the measured type.
 var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 	Resource: "certificates"}
 
 // certificateKind is the kind of Certificates.
 const certificateKind = "Certificate"
 
-// config is what every client of a child is made from: no rate limit on the client's side, all else as usual.
+// config returns the configuration of a child's clients, without a client-side rate limit.
 func config(task Task) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", task.Kubeconfig)
 	if err != nil {
@@ -26,7 +26,7 @@ func config(task Task) (*rest.Config, error) {
 	return config, nil
 }
 
-// newCache makes the cache of the task's subject.
+// newCache returns the cache of the task's subject.
 func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
 	config, err := config(task)
 	if err != nil {

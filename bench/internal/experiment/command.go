@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// command runs the task's command with its output thrown away. It happens in a child because a process counts
-// the peak memory of the one that started it as its own, and a child is small.
+// command runs the task's command and discards its output. A small child starts it, because a process
+// inherits the peak memory of its parent.
 func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
 	if len(task.Serve) > 0 {
 		program := task.Command[0]
@@ -47,8 +47,8 @@ func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	}}, nil
 }
 
-// runCommand runs a program with its arguments. Its caches and sockets are where the sandbox is, and the
-// user's settings do not count.
+// runCommand runs a program with arguments. It ignores the user's settings, and keeps caches and sockets in
+// the sandbox's folder.
 func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	folder := filepath.Dir(task.Kubeconfig)
@@ -65,7 +65,7 @@ func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*
 // synced matches the state and the number of objects of a type in a server's status.
 var synced = regexp.MustCompile(`Synced +[1-9]`)
 
-// awaitServer waits until the server of types holds the objects.
+// awaitServer waits until the server has the objects.
 func awaitServer(ctx context.Context, task Task, program string) error {
 	for {
 		var status bytes.Buffer

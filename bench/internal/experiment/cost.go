@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// callCost is what one call of an operation costs on average.
+// callCost is the average cost of one call.
 type callCost struct {
-	// CPU is processor time in nanoseconds, with the share of the garbage collection that it causes.
+	// CPU is CPU time in nanoseconds, including the caused garbage collection.
 	CPU float64
-	// Allocations and Bytes are what is allocated.
+	// Allocations and Bytes count allocations.
 	Allocations, Bytes float64
 }
 
-// costOfOperation calls f again and again for as much processor time as budget, and at least once. f gets
-// the number of the call.
+// costOfOperation calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
+// of the call.
 func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error) {
 	if err := tryOut(budget, f); err != nil {
 		return callCost{}, err
@@ -43,8 +43,7 @@ func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error
 	return average(calls, spent, bytes, objects), nil
 }
 
-// tryOut calls f a few times, or once where that takes long, so that what happens only once is not
-// measured, as the filling of pools.
+// tryOut calls f a few times, or once if it is slow, so that one-time costs are not measured.
 func tryOut(budget time.Duration, f func(n int) error) error {
 	before, err := cpuTime()
 	if err != nil {
@@ -61,7 +60,7 @@ func tryOut(budget time.Duration, f func(n int) error) error {
 	return nil
 }
 
-// costOfCalls calls f exactly count times, without trying it out before. f gets the number of the call.
+// costOfCalls calls f exactly count times without a trial. f gets the number of the call.
 func costOfCalls(count int, f func(n int) error) (callCost, error) {
 	bytes, objects := allocations()
 	before, err := cpuTime()
@@ -80,8 +79,7 @@ func costOfCalls(count int, f func(n int) error) (callCost, error) {
 	return average(count, after-before, bytes, objects), nil
 }
 
-// average is the cost of one of the calls that have just been made: the processor time that was spent, and
-// what has been allocated beyond the bytes and objects of before.
+// average returns the average cost of the latest calls. bytes and objects are the allocations before them.
 func average(calls int, spent time.Duration, bytes, objects uint64) callCost {
 	bytesAfter, objectsAfter := allocations()
 	return callCost{

@@ -20,7 +20,7 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-// TestLiveHeap holds some memory and lets go of it.
+// TestLiveHeap allocates memory and releases it.
 func TestLiveHeap(t *testing.T) {
 	const size = 32 << 20
 	before := liveHeap()
@@ -87,7 +87,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestLongestCall has one reader wait for the work to end.
+// TestLongestCall blocks a reader until the work ends.
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})
@@ -102,7 +102,7 @@ func TestLongestCall(t *testing.T) {
 		func() error {
 			<-blocked
 			start := time.Now()
-			for time.Since(start) < time.Millisecond { // so that there is something to measure
+			for time.Since(start) < time.Millisecond { // makes the duration measurable
 			}
 			close(release)
 			return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// decodeObjects measures what becomes of JSON: single objects, and a list.
+// decodeObjects measures the decoding of single objects and of a list.
 func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	list, items, err := samples(ctx, task)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// decoder is one way to read JSON.
+// decoder is a way to decode JSON.
 type decoder struct {
-	// object reads one object.
+	// object decodes one object.
 	object func(data []byte) error
-	// list reads a list as the client does, and returns the number of its items.
+	// list decodes a list like the client, and returns the number of its items.
 	list func(data []byte) (int, error)
 }
 
@@ -52,7 +52,7 @@ func newDecoder(name string) (decoder, error) {
 	}
 }
 
-// decodingList reads a list with the serializer of a dynamic client.
+// decodingList decodes a list with the serializer of a dynamic client.
 func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), error) {
 	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
@@ -65,8 +65,8 @@ func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), er
 	}, nil
 }
 
-// packingDecoder checks the JSON, finds what identifies the object, and keeps the rest as it is, less what
-// caches leave out by default.
+// packingDecoder validates the JSON, extracts the identity of the object, and keeps the rest as JSON without
+// the fields that caches drop by default.
 func packingDecoder() (decoder, error) {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
 	if err != nil {

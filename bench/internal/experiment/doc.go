@@ -1,3 +1,3 @@
-// Package experiment holds what a child process does: one experiment on one subject, with nothing else in the
-// process, because everything that is measured is of the whole process, garbage collection included.
+// Package experiment has the experiments. A child process runs one experiment with one subject, because all
+// measurements, including garbage collection, cover the whole process.
 package experiment

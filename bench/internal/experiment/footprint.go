@@ -9,19 +9,20 @@ import (
 	"strconv"
 )
 
-// footprint is what a process occupies.
+// footprint has the resources of a process.
 type footprint struct {
 	heap, stack int64 // bytes in use
-	// kernel is the bytes that the kernel holds for its TCP connections.
+	// kernel is the size of the kernel's buffers for TCP connections, in bytes.
 	kernel     int64
-	resident   int64 // bytes of memory that it has, of any kind
+	resident   int64 // resident memory in bytes
 	goroutines int
 }
 
-// collections is how often takeFootprint collects: each collection halves stacks of which little is in use.
+// collections is the number of garbage collections in takeFootprint. Each one halves the stacks that are
+// mostly unused.
 const collections = 5
 
-// takeFootprint measures what is in use after everything unused has been given back.
+// takeFootprint returns the resources after garbage collection.
 func takeFootprint() (footprint, error) {
 	for range collections {
 		runtime.GC()
@@ -39,7 +40,7 @@ func takeFootprint() (footprint, error) {
 	return f, err
 }
 
-// statusBytes returns a figure of this process's status.
+// statusBytes returns a field of this process's status.
 func statusBytes(name string) (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

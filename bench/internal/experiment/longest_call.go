@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// longestCall calls read without end on a goroutine of its own while f runs, and returns how long f and the
-// longest of those calls took. On a busy machine a call may also wait for a processor, so this is the most
-// that f can have kept a reader waiting.
+// longestCall calls read continuously on its own goroutine while f runs. It returns the duration of f and of
+// the longest call. A call may also wait for a CPU, so the result is an upper bound of the time that f
+// blocked a reader.
 func longestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
 	var stop atomic.Bool
 	warm := make(chan struct{})
@@ -21,7 +21,7 @@ func longestCall(read func(n int) error, f func() error) (took, longest time.Dur
 		for n := 0; !stop.Load() && o.err == nil; n++ {
 			if n == 1 {
 				close(warm)
-				o.longest = 0 // the first call may fill something
+				o.longest = 0 // the first call may fill caches
 			}
 			start := time.Now()
 			o.err = read(n)

@@ -61,13 +61,13 @@ func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	}}, nil
 }
 
-// newManager makes a manager with the cache that the task is about, and its controller.
+// newManager returns a manager with the task's cache and a controller.
 func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, err
 	}
-	// Until there is one, controller-runtime keeps the logger of every reconcile.
+	// Without a logger, controller-runtime keeps the loggers of all reconciliations.
 	ctrl.SetLogger(logr.Discard())
 	scheme := k8sruntime.NewScheme()
 	if err := certmanagerv1.AddToScheme(scheme); err != nil {
@@ -75,9 +75,9 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	}
 	options := ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		// As most operators have it.
+		// Like most operators.
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		// Without it, unstructured objects are read from the API server.
+		// Otherwise the client reads unstructured objects from the API server.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
 	switch task.Subject {
@@ -108,7 +108,7 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	return manager, nil
 }
 
-// managedObject returns an empty object in the form that the controller of an experiment reads.
+// managedObject returns an empty object in the form that the experiment reads.
 func managedObject(experiment string) client.Object {
 	if experiment == ManageTyped {
 		return &certmanagerv1.Certificate{}
@@ -120,7 +120,7 @@ func managedObject(experiment string) client.Object {
 
 // tally counts the reconciled objects. It stores their hashes to use little memory.
 type tally struct {
-	complete chan struct{} // closed with the last one
+	complete chan struct{} // closed after the last object
 	want     int
 	seed     maphash.Seed
 

@@ -2,9 +2,9 @@ package experiment
 
 import "runtime"
 
-// liveHeap returns the bytes of heap that are in use after everything unused has been collected.
+// liveHeap returns the live heap in bytes after garbage collection.
 func liveHeap() int64 {
-	// The second collection frees what finalizers, cleanups and pools held on to during the first.
+	// The second collection frees memory that finalizers, cleanups and pools retained during the first.
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -19,7 +19,6 @@ func allocations() (bytes, objects uint64) {
 	return stats.TotalAlloc, stats.Mallocs
 }
 
-// peakRSS returns the most memory in bytes that this process has had resident since it began to run its
-// program. What getrusage gives is no replacement: there a process inherits the peak of the one that started
-// it.
+// peakRSS returns the peak of resident memory in bytes since the start of the program. getrusage is
+// unsuitable, because a process inherits the peak of its parent there.
 func peakRSS() (int64, error) { return statusBytes("VmHWM:") }

@@ -11,14 +11,14 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// The expressions that are evaluated.
+// Expressions.
 const (
 	fieldPath  = ".spec.issuerRef.name"
 	filterPath = `.status.conditions[?(@.type=="Ready")].status`
 	listPath   = ".spec.dnsNames[*]"
 )
 
-// eightPaths are those that a handful of indexes evaluate for each object.
+// eightPaths are typical paths of several indexes.
 var eightPaths = []string{
 	".metadata.namespace", ".metadata.name", ".metadata.labels.team", ".spec.secretName",
 	fieldPath, listPath, ".spec.privateKey.algorithm", filterPath,
@@ -29,7 +29,7 @@ var errNothingFound = errors.New("nothing was found")
 // evaluator evaluates an expression over a decoded object.
 type evaluator func(object map[string]any) error
 
-// evaluatePaths measures single expressions over decoded objects, and eight at once over JSON.
+// evaluatePaths measures single expressions over decoded objects, and eight expressions over JSON.
 func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	_, items, err := samples(ctx, task)
 	if err != nil {
@@ -107,7 +107,7 @@ func ourEvaluator(expression string) (evaluator, error) {
 	}, nil
 }
 
-// stockEight decodes the object first: there is no other way.
+// stockEight decodes the object first, as client-go requires.
 func stockEight() (func(raw []byte) error, error) {
 	var all []evaluator
 	for _, expression := range eightPaths {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// longestPause is about how long the collector has stopped this process at most, so far: the end of the
-// range that the longest pause was in.
+// longestPause returns the approximate longest pause by the garbage collector: the upper end of its histogram
+// bucket.
 func longestPause() time.Duration {
 	sample := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(sample)
@@ -28,11 +28,12 @@ func longestPause() time.Duration {
 	return 0
 }
 
-// readInterval is how often longestReadOf reads: so seldom that waking up for it costs next to nothing.
+// readInterval is the time between two reads of longestReadOf. It is long enough to make their cost
+// negligible.
 const readInterval = 20 * time.Millisecond
 
-// longestReadOf calls read now and then on a goroutine of its own while f runs, and returns how long the
-// longest of those calls took.
+// longestReadOf calls read periodically on its own goroutine while f runs, and returns the duration of the
+// longest call.
 func longestReadOf(read func(n int) error, f func() error) (time.Duration, error) {
 	stop := make(chan struct{})
 	type outcome struct {

@@ -31,10 +31,10 @@ spec:
     - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
 `
 
-// few is how many objects are found, and how many references dangle.
+// few is the number of found objects and of dangling references.
 const few = 10
 
-// askQueries measures queries of generated objects, of which there are as many as the task says.
+// askQueries measures queries over generated objects.
 func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: []byte(queryConfig)})
 	if err != nil {
@@ -81,7 +81,7 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	for _, one := range []struct {
 		metric string
 		ask    func(int) error
-	}{ // the keys first: reading leaves decoded copies
+	}{ // keys first, because reads leave decoded copies
 		{QueryKeys, keys(query.Eq("team", "few"), query.Options{})},
 		{QuerySortedKeys, keys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryFew, find(query.Eq("team", "few"), query.Options{})},
@@ -98,7 +98,7 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	return Outcome{Metrics: metrics}, nil
 }
 
-// generated makes object number i; the first few are of a team of their own, and refer to nothing.
+// generated returns object i. The first few have their own team and no reference.
 func generated(i int) *unstructured.Unstructured {
 	team, issuer := "many", "ca"
 	if i < few {
@@ -115,7 +115,7 @@ func generated(i int) *unstructured.Unstructured {
 	}}
 }
 
-// filled is a querier over a cache of objects that nobody follows.
+// filled returns a querier over a cache of objects.
 func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
 	if err != nil {
@@ -132,7 +132,7 @@ func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	return query.New(query.ForInformer(handle.Informer()), r.Indexes...), nil
 }
 
-// linked is a graph of the objects and the issuers that exist, one in each namespace.
+// linked returns a graph of the objects and of one issuer in each namespace.
 func linked(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
 	graph := references.New()
 	certs, issuers := &told{}, &told{}
@@ -157,7 +157,7 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 	return graph, graph.WaitForSync(ctx)
 }
 
-// told passes on what it is told to a handler, as an informer does that has synced.
+// told forwards events to a handler like a synced informer.
 type told struct{ cache.ResourceEventHandler }
 
 func (t *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,

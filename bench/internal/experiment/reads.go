@@ -14,13 +14,13 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// The numbers of objects that are read one at a time.
+// Numbers of single reads.
 const (
 	hotObjects  = 100
 	coldObjects = 2000
 )
 
-// readCache reads a filled cache, adds an index to it and reads that.
+// readCache reads a filled cache, adds an index and reads by it.
 func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	cache, err := newCache(task, subject.NoHandler, nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{},
 		copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
-	slices.Sort(r.keys) // the same ones for all subjects
+	slices.Sort(r.keys) // equal for all subjects
 	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
 		if err := step(); err != nil {
 			return Outcome{}, err
@@ -55,11 +55,11 @@ type reading struct {
 	budget  time.Duration
 	keys    []string
 	metrics map[string]float64
-	// copies says that the reader hands out copies.
+	// copies means that the reader returns copies.
 	copies bool
 }
 
-// spread returns up to count elements of all, evenly apart.
+// spread returns up to count elements at equal distances.
 func spread(all []string, count int) []string {
 	if len(all) <= count {
 		return all
@@ -96,8 +96,8 @@ func (r *reading) gets() error {
 	return err
 }
 
-// each measures a read of single objects: hot, the same few again and again, and cold, each of many once
-// after everything that is not kept has been collected.
+// each measures reads of single objects: hot reads repeat a few objects, cold reads read many objects once
+// after garbage collection.
 func (r *reading) each(hotMetric, coldMetric string, names []string, read func(string) error) error {
 	coldNames := spread(names, coldObjects)
 	runtime.GC()
@@ -132,9 +132,8 @@ func (r *reading) namespaces() error {
 		func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
 }
 
-// whole measures a read of many objects at once: cold first, then hot. Where objects are decoded when they
-// are read, the first read leaves decoded ones behind, which the second finds unless a collection came
-// between.
+// whole measures a read of many objects, cold and then hot. If reads decode objects, the hot read finds the
+// decoded objects of the cold one unless they were collected.
 func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), want int) error {
 	read := func(int) error {
 		got, err := list()
@@ -177,7 +176,7 @@ func (r *reading) addIndex() error {
 	return nil
 }
 
-// lookups reads by the index that was added.
+// lookups reads by the added index.
 func (r *reading) lookups() error {
 	var values []string
 	for _, key := range spread(r.keys, coldObjects) {
@@ -187,7 +186,7 @@ func (r *reading) lookups() error {
 		}
 		u, ok := object.(*unstructured.Unstructured)
 		if !ok {
-			return nil // metadata alone: the field is not there
+			return nil // metadata has no such field
 		}
 		values = append(values, subject.IndexValue(u))
 	}

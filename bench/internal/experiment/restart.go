@@ -14,11 +14,11 @@ import (
 
 var restartTypes = []subject.Type{{GVR: certificates, Kind: certificateKind}}
 
-// RestartChanges is how many objects change between two processes, where any do.
+// RestartChanges is the number of changed objects between two processes.
 const RestartChanges = 1_000
 
-// restart fills caches of all types that the server has, from the server or from what an earlier process
-// kept. Where they keep what they hold, all of it is in the folder in the end.
+// restart fills caches of all the server's types from the server or from persisted objects. With persistence,
+// it returns after everything was saved.
 func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
 	config, err := config(task)
 	if err != nil {
@@ -63,13 +63,13 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	}}, nil
 }
 
-// fleet is caches of all types.
+// fleet has the caches of all types.
 type fleet interface {
 	Sync(ctx context.Context, readable func()) error
 	Len() int
 }
 
-// restartFleet makes the caches. Those of crdcache are a *subject.Kept, also where they keep nothing.
+// restartFleet returns the caches. For crdcache it is a *subject.Kept, also without persistence.
 func restartFleet(task Task, config *rest.Config) (fleet, error) {
 	if task.Subject == subject.ClientGo {
 		return subject.NewFleet(task.Subject, config, restartTypes)

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// certificateServer is an API server of so many Certificates. It returns a file with its address.
+// certificateServer serves count Certificates. It returns the path of a kubeconfig.
 func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
@@ -43,7 +43,8 @@ func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	return kubeconfig
 }
 
-// TestRestart begins with nothing, keeps that, and goes on from it, which takes fewer bytes of the server.
+// TestRestart starts without persisted objects, saves them, and resumes from them, which must need fewer
+// bytes from the server.
 func TestRestart(t *testing.T) {
 	task := Task{Experiment: Restart, Size: Small, Objects: 100, Kubeconfig: certificateServer(t, 100)}
 	read := map[string]float64{}

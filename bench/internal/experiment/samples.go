@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// sampleCount is how many objects small operations are measured with.
+// sampleCount is the number of objects for small operations.
 const sampleCount = 500
 
-// samples fetches objects as the API server sends them: a list, and its items one by one.
+// samples returns a list and its items in the encoding of the API server.
 func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
 	config, err := config(task)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// scaleCache fills a cache, follows updates, lists again, adds an index and reads, and measures what each
-// of these costs for an object, so that it shows whether more objects make any of it dearer. It is ready
-// twice: for the updates, and for its watch to end.
+// scaleCache fills a cache, receives updates, relists, adds an index and reads. It measures the cost of each
+// per object. It is ready twice: before the updates, and before the end of its watch.
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events),
 		relist: newSightings(1)}
@@ -50,11 +49,10 @@ type scaling struct {
 	metrics map[string]float64
 
 	updates, relist *sightings
-	current         atomic.Pointer[sightings] // where the handler's calls go; nil: nowhere
+	current         atomic.Pointer[sightings] // receives the handler's calls, unless nil
 }
 
-// see is what the handler calls. Of what a list brings only the last object counts, which all others come
-// before.
+// see is called by the handler. In a list, only the last object counts.
 func (s *scaling) see(key string) {
 	current := s.current.Load()
 	if current == nil || current == s.relist && key != s.task.Last {
@@ -90,12 +88,12 @@ func (s *scaling) fill(ctx context.Context) error {
 	return nil
 }
 
-// perObject is how many microseconds a time is for each object.
+// perObject converts a duration to microseconds per object.
 func (s *scaling) perObject(d time.Duration) float64 {
 	return d.Seconds() * 1e6 / float64(s.task.Objects)
 }
 
-// follow follows updates.
+// follow receives updates.
 func (s *scaling) follow(ctx context.Context, ready func() error) error {
 	watch, err := startStopwatch()
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *scaling) follow(ctx context.Context, ready func() error) error {
 	return err
 }
 
-// await says that the child is ready, and returns when all that is to be seen then has been.
+// await reports ready and waits until the handler has seen everything.
 func (s *scaling) await(ctx context.Context, what *sightings, ready func() error) error {
 	what.begin()
 	s.current.Store(what)
@@ -127,10 +125,10 @@ func (s *scaling) await(ctx context.Context, what *sightings, ready func() error
 	}
 }
 
-// listAgain measures a list of everything into the filled cache, with the memory that it takes beyond what
-// the cache keeps at rest, and the longest of reads meanwhile.
+// listAgain measures a relist: its duration, its peak memory relative to rest, and the longest read
+// meanwhile.
 func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
-	read := s.someRead() // whose list of keys is none of the cache's memory
+	read := s.someRead() // the list of keys is not part of the cache
 	rest, err := takeFootprint()
 	if err != nil {
 		return err
@@ -165,7 +163,7 @@ func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
 	return nil
 }
 
-// someRead returns a read of one of a few objects.
+// someRead returns a function that reads one of a few objects.
 func (s *scaling) someRead() func(n int) error {
 	keys := spread(s.reader.Keys(), hotObjects)
 	return func(n int) error {
@@ -190,5 +188,5 @@ func (s *scaling) read() error {
 	return nil
 }
 
-// forgetPeak has peakRSS tell of what comes.
+// forgetPeak resets the peak of peakRSS.
 func forgetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -9,13 +9,13 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// Replicas is how many share the objects.
+// Replicas is the number of replicas that share the objects.
 const Replicas = 4
 
-// ShardingGate has an API server send a replica its own objects alone.
+// ShardingGate lets an API server send each replica only its objects.
 const ShardingGate = "ShardedListAndWatch=true"
 
-// shareObjects fills the cache of a replica: one that has all objects, or the first of some that share them.
+// shareObjects fills the cache of a replica with all objects, or of the first of several replicas.
 func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	before, err := statusBytes("VmRSS:")
 	if err != nil {
@@ -58,8 +58,8 @@ func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	}}, nil
 }
 
-// checkShare checks that a cache has all objects, or about as many as it should have of them, and that it
-// was the server, or was not, that left out the others.
+// checkShare checks that a cache has all objects or about its share, and that the server did, or did not,
+// filter.
 func checkShare(task Task, objects int, dropped func() int64) error {
 	if dropped == nil {
 		if objects != task.Objects {
@@ -67,7 +67,7 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 		}
 		return nil
 	}
-	// A share is binomial: of 1,000 objects, it is outside of this once in 10^12 runs.
+	// A share is binomial: for 1,000 objects, the probability to be outside is 10^-12.
 	if fair := task.Objects / Replicas; objects < fair*2/3 || objects > fair*4/3 {
 		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects,
 			task.Objects, Replicas)
@@ -78,7 +78,7 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 	return nil
 }
 
-// counting returns a dialer that counts what comes over all of its connections.
+// counting returns a dialer that counts received bytes.
 func counting(received *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
@@ -89,7 +89,7 @@ func counting(received *atomic.Int64) func(context.Context, string, string) (net
 	}
 }
 
-// countedConnection is a connection of which it is counted what comes.
+// countedConnection counts received bytes.
 type countedConnection struct {
 	net.Conn
 	received *atomic.Int64

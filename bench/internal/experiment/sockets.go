@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// socketSize is about what the kernel keeps of a TCP connection at rest, with its file.
+// socketSize is the approximate size of the kernel's structures for an idle TCP connection and its file.
 const socketSize = 4 << 10
 
-// socketMemory returns about how many bytes the kernel holds for the TCP connections of this process:
-// socketSize for each, and what waits to be read or sent.
+// socketMemory returns the approximate bytes in the kernel for this process's TCP connections: socketSize
+// each, and the queued data.
 func socketMemory() (int64, error) {
 	own, err := ownSockets()
 	if err != nil {
@@ -44,7 +44,7 @@ func ownSockets() (map[string]bool, error) {
 	for _, f := range files {
 		target, err := os.Readlink(filepath.Join("/proc/self/fd", f.Name()))
 		if err != nil {
-			continue // it is closed already
+			continue // already closed
 		}
 		if inode, ok := strings.CutPrefix(target, "socket:["); ok {
 			inodes[strings.TrimSuffix(inode, "]")] = true
@@ -53,7 +53,7 @@ func ownSockets() (map[string]bool, error) {
 	return inodes, nil
 }
 
-// parseSockets adds up what the sockets of some inodes occupy. A line is "sl local remote st tx:rx tr:when
+// parseSockets adds the queued bytes of some inodes' sockets. A line is "sl local remote st tx:rx tr:when
 // retrnsmt uid timeout inode …".
 func parseSockets(table []byte, inodes map[string]bool) (int64, error) {
 	var total int64

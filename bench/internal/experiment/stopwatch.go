@@ -6,22 +6,21 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// cpuTime returns the processor time, user and system, that this process has used so far.
+// cpuTime returns the user and system time of this process so far.
 func cpuTime() (time.Duration, error) { return cputime.Used() }
 
-// stopwatch measures processor and elapsed time from its start on.
+// stopwatch measures CPU time and elapsed time since its start.
 type stopwatch struct {
 	cpu  time.Duration
 	wall time.Time
 }
 
-// startStopwatch starts a stopwatch.
 func startStopwatch() (stopwatch, error) {
 	cpu, err := cpuTime()
 	return stopwatch{cpu: cpu, wall: time.Now()}, err
 }
 
-// Elapsed returns what has passed since start.
+// Elapsed returns the times since the start.
 func (s stopwatch) Elapsed() (cpu, wall time.Duration, err error) {
 	wall = time.Since(s.wall)
 	cpu, err = cpuTime()

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// NoWatchList is the environment variable by which client-go's reflectors, which all informers have, list.
+// NoWatchList is the environment variable that makes client-go's reflectors list.
 const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
@@ -30,15 +30,15 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	}}, nil
 }
 
-// filling is what it took to fill a cache, and what that keeps.
+// filling has the cost of filling a cache, and its memory.
 type filling struct {
 	objects   int
 	cpu, wall time.Duration
-	// heap is what is live beyond what was before, peak the most memory that the process has had resident.
+	// heap is the growth of the live heap, peak the peak of resident memory.
 	heap, peak int64
 }
 
-// fillCache makes a cache and fills it.
+// fillCache creates and fills a cache.
 func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filling, err error) {
 	before := liveHeap()
 	watch, err := startStopwatch()
@@ -67,8 +67,7 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filli
 	return f, nil
 }
 
-// comeToRest returns when a cache is as it will be at rest, so that what it does behind a fill is not
-// counted as something else.
+// comeToRest waits for background work after a fill, so that it is not attributed to something else.
 func comeToRest(ctx context.Context, cache subject.Cache) error {
 	if s, ok := cache.(subject.Settler); ok {
 		return s.Settle(ctx)

@@ -5,54 +5,54 @@ import (
 	"time"
 )
 
-// The sizes of the objects in a sandbox.
+// Sizes of objects in a sandbox.
 const (
 	Small = "small" // 2 KB
 	Large = "large" // 10 KB
 )
 
-// Task is what a child has to do. Which fields count depends on the experiment.
+// Task is the task of a child. The experiment determines which fields apply.
 type Task struct {
 	Experiment string
-	// Size is the size of the objects and Objects how many there are; both also name the result.
+	// Size and Objects are the size and the number of the objects. They also name the result.
 	Size    string
 	Objects int
 	Subject string
-	// PerType is how many objects each type has, where Objects is the number of types; and Idle is for how
-	// long to watch what happens while nothing does.
+	// PerType is the number of objects per type if Objects counts types. Idle is the duration of the idle
+	// measurement.
 	PerType int
 	Idle    time.Duration
-	// Kubeconfig is a file with the API server's address.
+	// Kubeconfig is the path of a kubeconfig.
 	Kubeconfig string
-	// Events is how many updates are going to be made once the child is ready.
+	// Events is the number of updates after the child is ready.
 	Events int
-	// Last is the key of the object that is the last one of every list.
+	// Last is the key of the last object in every list.
 	Last string
-	// Budget is the processor time to spend on each small operation.
+	// Budget is the CPU time for each small operation.
 	Budget time.Duration
-	// Folder is where caches keep what they hold, and Resumes says that they go on from what is there;
-	// empty: nothing is kept.
+	// Folder is the folder of persisted caches; empty disables persistence. Resumes means that the caches
+	// resume from it.
 	Folder  string
 	Resumes bool
 	// Command is a program with its arguments.
 	Command []string
-	// Serve starts a server of types in the background before Command; empty: none.
+	// Serve starts a cache server in the background before Command. It is optional.
 	Serve []string
-	// Env has environment variables for the child, each as "name=value".
+	// Env has environment variables for the child as "name=value".
 	Env []string
-	// HeapProfile is the file to write what is in use in the end to; empty means none.
+	// HeapProfile is the path for a heap profile. It is optional.
 	HeapProfile string
-	// Profile is the file to write a processor profile to; empty means none.
+	// Profile is the path for a CPU profile. It is optional.
 	Profile string
 }
 
-// Outcome is what a child found out.
+// Outcome is the result of a child.
 type Outcome struct {
 	// Metrics has the figures by metric.
 	Metrics map[string]float64 `json:",omitempty"`
-	// Seen has the time at which the handler saw each key, where the task has events.
+	// Seen has the time of the handler's first call for each key, for tasks with events.
 	Seen map[string]time.Time `json:",omitempty"`
 }
 
-// Func does a task in a child. It calls ready each time that it waits for something to happen.
+// Func runs a task in a child. It calls ready each time before it waits for an external change.
 type Func func(ctx context.Context, task Task, ready func() error) (Outcome, error)

@@ -23,7 +23,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// coldTypes are the types of BenchmarkColdGet with their objects: number n of each.
+// coldTypes are the types of BenchmarkColdGet with a template for object n.
 var coldTypes = []struct {
 	apitest.Type
 	text string
@@ -36,13 +36,12 @@ var coldTypes = []struct {
 		`{"apiVersion":"demo.crdcache.dev/v1","kind":"Workload","metadata":{"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","finalizers":["demo.crdcache.dev/delivery"],"generation":3,"labels":{"app":"object-%[1]d","team":"payments"},"name":"object-%[1]d","namespace":"tenant"},"spec":{"environment":"staging","image":"registry.example.com/payments/object-%[1]d:1.2.3","replicas":3,"tier":"standard"},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"delivered to staging","observedGeneration":3,"reason":"Delivered","status":"True","type":"Delivered"},{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"no routes","observedGeneration":3,"reason":"NoRoutes","status":"False","type":"Routed"}],"observedGeneration":3,"phase":"Running"}}`},
 }
 
-// coldObjectsOfType is how many objects of each type there are: more than caches of processors hold.
+// coldObjectsOfType is the number of objects of each type. They exceed the CPU's caches.
 const coldObjectsOfType = 20_000
 
-// BenchmarkColdGet compares a Get of the cache of controllerruntime, which decodes, with one of
-// controller-runtime's, which copies. Batches of both take turns, and what counts is the median of their
-// ratio: this machine may have other work. It reports the CPU of a Get of each, with what it makes the
-// garbage collector do.
+// BenchmarkColdGet compares a Get of controllerruntime's cache, which decodes, with one of
+// controller-runtime's, which copies. It reports the CPU time of each, including garbage collection. Batches
+// alternate, and the result is the median of their ratios, because the machine may have other load.
 func BenchmarkColdGet(b *testing.B) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	var types fixedTypes
@@ -100,7 +99,7 @@ func BenchmarkColdGet(b *testing.B) {
 	}
 }
 
-// takeTurns measures batches of reads from two caches.
+// takeTurns measures alternating batches of reads from two caches.
 func takeTurns(b *testing.B, names []string, object client.Object, stock, ours client.Reader) {
 	const batch = 3000
 	var stocks, own, ratios []float64
@@ -109,7 +108,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 		out := object.DeepCopyObject().(client.Object)
 		before := used(b)
 		for k := range batch {
-			// A step that visits all in an order that no memory foresees.
+			// A step that visits all objects in an order without locality.
 			key := client.ObjectKey{Namespace: "tenant", Name: names[(first+k)*7919%len(names)]}
 			if err := from.Get(context.Background(), key, out); err != nil {
 				b.Fatal(err)
@@ -122,7 +121,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 		ratios = append(ratios, own[len(own)-1]/stocks[len(stocks)-1])
 		next += batch
 	}
-	b.ReportMetric(0, "ns/op") // of a batch, which says nothing
+	b.ReportMetric(0, "ns/op") // the time of a batch is meaningless
 	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stocks, "cpu-ns/get": own,
 		"times-stock": ratios} {
 		slices.Sort(all)
@@ -138,7 +137,7 @@ func used(b *testing.B) time.Duration {
 	return d
 }
 
-// fixedTypes is a source of types that takes no requests.
+// fixedTypes is a type source without requests.
 type fixedTypes []apitest.Type
 
 // Subscribe implements typesource.Source.

@@ -14,16 +14,16 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// ObjectsPerType is how many objects each type has in experiments with many types.
+// ObjectsPerType is the number of objects per type in experiments with many types.
 const ObjectsPerType = 20
 
-// TypesGroup and TypesVersion are where these types are.
+// TypesGroup and TypesVersion are the group and version of these types.
 const (
 	TypesGroup   = "types.example.com"
 	TypesVersion = "v1"
 )
 
-// TypesOf returns the types of experiments with many of them.
+// TypesOf returns the types of experiments with many types.
 func TypesOf(count int) []subject.Type {
 	types := make([]subject.Type, count)
 	for i := range types {
@@ -36,15 +36,15 @@ func TypesOf(count int) []subject.Type {
 	return types
 }
 
-// holdTypes fills a cache of each of many types, and measures what that costs, what it keeps, and what it
-// costs from then on, when nothing happens but bookmarks.
+// holdTypes fills caches of many types and measures the cost, the used memory, and the idle cost while only
+// bookmarks arrive.
 func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := config(task)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if task.HeapProfile != "" {
-		runtime.MemProfileRate = 256 // what is measured grows by the profile
+		runtime.MemProfileRate = 256 // the profile increases the measured memory
 	}
 	before, err := takeFootprint()
 	if err != nil {
@@ -105,7 +105,7 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	return Outcome{Metrics: metrics}, nil
 }
 
-// writeProfiles writes what is in use to a file, and the goroutines to one beside it.
+// writeProfiles writes a heap profile and, beside it, a goroutine profile.
 func writeProfiles(path string) error {
 	if path == "" {
 		return nil
@@ -122,10 +122,10 @@ func writeProfiles(path string) error {
 	return nil
 }
 
-// settle is how long caches get after they have synced before it counts what they do.
+// settle is the pause between the sync and the idle measurement.
 const settle = 3 * time.Second
 
-// idleShare is how much of one processor the process takes during some time, once it has settled.
+// idleShare returns the CPU usage of the process as a share of one CPU.
 func idleShare(ctx context.Context, during time.Duration) (float64, error) {
 	if err := pause(ctx, settle); err != nil {
 		return 0, err

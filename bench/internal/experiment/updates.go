@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// follow fills a cache, says that it is ready and measures until as many updates as the task announces have
-// reached the handler.
+// follow fills a cache, reports ready, and measures until the handler has received the task's number of
+// updates.
 func follow(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	handler := subject.KeyHandler
 	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
@@ -59,12 +59,12 @@ func follow(ctx context.Context, task Task, ready func() error) (Outcome, error)
 	}, nil
 }
 
-// updatesTimeout is far more than the updates take.
+// updatesTimeout limits the updates generously.
 const updatesTimeout = 3 * time.Minute
 
-// sightings is when a handler saw which key for the first time.
+// sightings has the time of a handler's first call for each key.
 type sightings struct {
-	complete chan struct{} // closed with the last one
+	complete chan struct{} // closed after the last key
 	want     int
 
 	mu struct {
@@ -80,7 +80,7 @@ func newSightings(want int) *sightings {
 	return s
 }
 
-// begin makes later keys count; those before are of the initial objects.
+// begin discards the initial objects.
 func (s *sightings) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,5 +108,5 @@ func (s *sightings) times() map[string]time.Time {
 	return s.mu.seen
 }
 
-// String says how far it got.
+// String returns the progress.
 func (s *sightings) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }

@@ -16,7 +16,6 @@ var chartTemplate = template.Must(template.New("chart").Funcs(template.FuncMap{
 	"add": func(a, b int) int { return a + b },
 }).Parse(chartText))
 
-// chart is a horizontal bar chart.
 type chart struct {
 	Title, File string
 	svg         []byte

@@ -15,10 +15,10 @@ import (
 // childMarker is the only argument of a child.
 const childMarker = "__child"
 
-// IsChild reports whether these arguments, os.Args, are those of a child.
+// IsChild reports whether args, which is os.Args, belongs to a child.
 func IsChild(args []string) bool { return len(args) == 2 && args[1] == childMarker }
 
-// ChildMain does the task that the parent wrote to standard input, and returns the exit code of the process.
+// ChildMain runs the task from standard input and returns the exit code of the process.
 func ChildMain(run experiment.Func) int {
 	input := bufio.NewReader(os.Stdin)
 	output := json.NewEncoder(os.Stdout)
@@ -26,7 +26,7 @@ func ChildMain(run experiment.Func) int {
 	if err != nil {
 		return 1
 	}
-	go func() { // ends with the process, or ends the process with its parent
+	go func() { // ends with the process; the end of standard input ends the process
 		_, _ = io.Copy(io.Discard, input)
 		os.Exit(1)
 	}()
@@ -54,14 +54,14 @@ func sendError(output *json.Encoder, err error) int {
 	return 1
 }
 
-// childMessage is a line from a child to its parent: one of the fields is set.
+// childMessage is a line from a child to its parent. One field is set.
 type childMessage struct {
 	Ready   bool                `json:",omitempty"`
 	Outcome *experiment.Outcome `json:",omitempty"`
 	Error   string              `json:",omitempty"`
 }
 
-// startProfile begins to profile the process into a file, if there is to be one, and returns what ends that.
+// startProfile starts a CPU profile, unless path is empty. stop ends it.
 func startProfile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil

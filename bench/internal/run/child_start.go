@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// startChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is.
-// When ctx ends, the child is killed.
+// startChild runs a task in a child and waits for it. It calls ready on this goroutine when the child is
+// ready. When ctx ends, it kills the child.
 func startChild(ctx context.Context, task experiment.Task,
 	ready func(context.Context) error) (experiment.Outcome, error) {
 	program, err := os.Executable()
@@ -48,10 +48,9 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
 	}
 	outcome, err := converse(ctx, append(line, '\n'), stdin, json.NewDecoder(stdout), ready)
 	if err != nil {
-		_ = command.Process.Kill() // it may be in the middle of something
+		_ = command.Process.Kill() // it may be busy
 	}
-	// Wait closes the standard input behind the child. Closed before, it would end the child in its last
-	// moment.
+	// Wait closes the child's standard input. Closing it earlier would end the child too soon.
 	if ended := command.Wait(); err == nil {
 		err = ended
 	}
@@ -61,7 +60,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
 	return outcome, nil
 }
 
-// converse hands over the task and reads messages until one says how it ended.
+// converse sends the task and reads messages until the result.
 func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder,
 	ready func(context.Context) error) (experiment.Outcome, error) {
 	if _, err := stdin.Write(task); err != nil {
@@ -85,7 +84,7 @@ func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.
 	}
 }
 
-// describeFailure says what failed, with the end of what the child printed.
+// describeFailure returns an error that names the task and includes the end of the child's output.
 func describeFailure(ctx context.Context, task experiment.Task, err error, printed string) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

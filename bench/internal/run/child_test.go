@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestMain lets the test binary be the child.
+// TestMain makes the test binary a child if it has the marker.
 func TestMain(m *testing.M) {
 	if IsChild(os.Args) {
 		os.Exit(ChildMain(play))
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play does what a test asks for by the name of the experiment.
+// play runs a test's task by the name of its experiment.
 func play(_ context.Context, task experiment.Task, ready func() error) (experiment.Outcome, error) {
 	switch task.Experiment {
 	case "works":
@@ -38,7 +38,7 @@ func play(_ context.Context, task experiment.Task, ready func() error) (experime
 		return experiment.Outcome{}, errors.New("no luck")
 	case "panics":
 		panic("in the child")
-	default: // stays until it is killed
+	default: // runs until it is killed
 		if err := ready(); err != nil {
 			return experiment.Outcome{}, err
 		}
@@ -102,7 +102,7 @@ func TestStartChildFailures(t *testing.T) {
 	}
 }
 
-// TestOrphan checks that a child ends when its parent has gone.
+// TestOrphan checks that a child ends with its parent.
 func TestOrphan(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// fill sees to a sandbox with the objects of a step.
+// fill provides a sandbox with the objects of a step.
 func (r *runner) fill(ctx context.Context, step Step) error {
 	if r.sandbox != nil && (r.size != step.Size || r.gates != step.Gates) {
 		if err := r.stopSandbox(); err != nil {
@@ -33,8 +33,8 @@ func (r *runner) fill(ctx context.Context, step Step) error {
 	return r.settle(ctx, step)
 }
 
-// settle reads all objects until that works. A server that has just been filled may still be reading them
-// itself, and ends watches meanwhile.
+// settle reads all objects until that succeeds. A server that was just filled may still be loading them, and
+// interrupts watches.
 func (r *runner) settle(ctx context.Context, step Step) error {
 	if r.settled == step.Objects {
 		return nil
@@ -61,13 +61,13 @@ func (r *runner) settle(ctx context.Context, step Step) error {
 	return fmt.Errorf("%w: %w", errNotServed, err)
 }
 
-// errNotServed is for a step that cannot be made; others may still be.
+// errNotServed fails a step. Other steps can continue.
 var errNotServed = errors.New("the server does not serve what the sandbox was filled with")
 
 const (
-	// settleAttempts is how often settle tries.
+	// settleAttempts limits the attempts of settle.
 	settleAttempts = 50
-	// settlePause is how long it leaves the server alone before it tries again.
+	// settlePause is the pause between two attempts.
 	settlePause = 2 * time.Second
 )
 

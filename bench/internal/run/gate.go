@@ -16,8 +16,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It
-// reads what the server sends without delay, however long the gate is closed.
+// gate is an HTTP proxy on loopback before an API server. It is open at first. A closed gate still reads from
+// the server, but holds the events back.
 type gate struct {
 	server     *http.Server
 	dir        string
@@ -26,14 +26,14 @@ type gate struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		// events counts those that have come since the gate was closed; changed is closed when that, or
-		// whether the gate is closed, has changed.
+		// events counts the events since the gate was closed. changed is closed when events or closed
+		// changes.
 		events  int
 		changed chan struct{}
 	}
 }
 
-// startGate starts a gate before the API server of a kubeconfig file, as that file's user. It ends with Stop.
+// startGate starts a gate before the API server of a kubeconfig, as the user of that file. Stop ends it.
 func startGate(kubeconfig string) (*gate, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -90,13 +90,13 @@ func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler 
 	}
 }
 
-// Kubeconfig is the path of a file with the gate's address.
+// Kubeconfig returns the path of a file with the gate's address.
 func (g *gate) Kubeconfig() string { return g.kubeconfig }
 
-// Close holds back what comes from now on.
+// Close holds back later events.
 func (g *gate) Close() { g.set(true) }
 
-// Open lets everything through.
+// Open releases all events.
 func (g *gate) Open() { g.set(false) }
 
 func (g *gate) set(closed bool) {
@@ -111,7 +111,7 @@ func (g *gate) tellLocked() {
 	g.mu.changed = make(chan struct{})
 }
 
-// count adds events to those that wait.
+// count adds to the number of waiting events.
 func (g *gate) count(events int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,14 +121,15 @@ func (g *gate) count(events int) {
 	}
 }
 
-// state returns whether the gate is closed, how many events wait, and what is closed when that changes.
+// state returns whether the gate is closed, the number of waiting events, and a channel that is closed when
+// either changes.
 func (g *gate) state() (closed bool, events int, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.closed, g.mu.events, g.mu.changed
 }
 
-// Wait returns when as many events wait at the closed gate.
+// Wait waits until the closed gate holds back the given number of events.
 func (g *gate) Wait(ctx context.Context, events int) error {
 	for {
 		_, waiting, changed := g.state()
@@ -143,7 +144,7 @@ func (g *gate) Wait(ctx context.Context, events int) error {
 	}
 }
 
-// Stop ends the gate and all connections through it.
+// Stop ends the gate and all its connections.
 func (g *gate) Stop() error {
 	err := g.server.Close()
 	if removed := os.RemoveAll(g.dir); err == nil {

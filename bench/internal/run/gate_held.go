@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// held is the body of a watch. What it has read from the server waits in memory while the gate is closed.
+// held is the body of a watch. While the gate is closed, it buffers the server's data.
 type held struct {
 	gate *gate
 	body io.ReadCloser
@@ -14,14 +14,14 @@ type held struct {
 	mu struct {
 		sync.Mutex
 		waiting bytes.Buffer
-		err     error         // of the body; it follows what waits
-		more    chan struct{} // closed when there is more, or an error
+		err     error         // of the body, after the buffered data
+		more    chan struct{} // closed when there is more data or an error
 	}
 	gone chan struct{} // closed by Close
 	once sync.Once
 }
 
-// hold returns the body of a watch with the gate before it.
+// hold returns the body of a watch behind the gate.
 func (g *gate) hold(body io.ReadCloser) io.ReadCloser {
 	h := &held{gate: g, body: body, gone: make(chan struct{})}
 	h.mu.more = make(chan struct{})
@@ -66,7 +66,7 @@ func (h *held) Read(p []byte) (int, error) {
 	}
 }
 
-// take reads what waits, if anything does; otherwise it returns what is closed when there is more.
+// take reads buffered data. If there is none, it returns a channel that is closed when there is more.
 func (h *held) take(p []byte) (n int, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -45,8 +45,8 @@ func behind(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path stri
 	}
 }
 
-// TestHeldBack closes the gate in the middle of a watch: nothing gets through, the server can go on, and
-// everything comes when the gate is opened.
+// TestHeldBack closes the gate during a watch. No event passes, the server is not blocked, and all events
+// arrive after the gate is opened.
 func TestHeldBack(t *testing.T) {
 	send := make(chan int)
 	done := make(chan struct{})
@@ -94,7 +94,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestWaitEnds waits for more than there is.
+// TestWaitEnds waits for more events than there are.
 func TestWaitEnds(t *testing.T) {
 	g, _ := behind(t, func(http.ResponseWriter, *http.Request) {})
 	g.Close()

@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// localServer is an API server on loopback, in this process: its costs are none of the clients' that are
-// measured. It speaks TLS and HTTP/2, as a kube-apiserver does.
+// localServer is an API server on loopback in this process, so that its cost is not measured. It uses TLS and
+// HTTP/2 like a kube-apiserver.
 type localServer struct {
 	server          *http.Server
 	dir, kubeconfig string
 }
 
-// streamsPerConnection is how many requests a kube-apiserver answers at once on a connection.
+// streamsPerConnection is a kube-apiserver's limit of concurrent requests on a connection.
 const streamsPerConnection = 100
 
-// startLocalServer starts a server that answers with handler. It ends with Stop.
+// startLocalServer starts a server for handler. Stop ends it.
 func startLocalServer(handler http.Handler) (*localServer, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1",
 		[]net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -63,10 +63,10 @@ func writeLocalConfig(path, address string, certificate []byte) error {
 	return clientcmd.WriteToFile(*config, path)
 }
 
-// Kubeconfig is the path of a file with the server's address.
+// Kubeconfig returns the path of a file with the server's address.
 func (s *localServer) Kubeconfig() string { return s.kubeconfig }
 
-// Stop ends the server and all connections to it.
+// Stop ends the server and all its connections.
 func (s *localServer) Stop() error {
 	return errors.Join(s.server.Close(), os.RemoveAll(s.dir))
 }

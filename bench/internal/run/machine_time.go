@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// ticks is how many units of /proc/stat are a second, on every platform that Go runs on.
+// ticks is the number of units of /proc/stat in a second, on every platform of Go.
 const ticks = 100
 
-// loadAverage returns how many processes wanted to run on average during the last minute.
+// loadAverage returns the average number of runnable processes in the last minute.
 func loadAverage() (float64, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -25,11 +25,10 @@ func loadAverage() (float64, error) {
 	return strconv.ParseFloat(first, 64)
 }
 
-// machineTime is the processor time that everything on this machine has used since it was started: Busy
-// that of its processes, Stolen what a host gave to other machines when this one wanted it.
+// machineTime is the CPU time of the machine since its start: Busy for its processes, Stolen for other
+// machines on the host.
 type machineTime struct{ Busy, Stolen time.Duration }
 
-// readMachineTime reads it.
 func readMachineTime() (machineTime, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -64,8 +63,7 @@ func parseMachineTime(stat []byte) (machineTime, error) {
 	return machineTime{}, fmt.Errorf("there is no line for all processors in /proc/stat")
 }
 
-// ownCPU returns the processor time that this process, and all that it started and that have ended, have
-// used.
+// ownCPU returns the CPU time of this process and of its ended children.
 func ownCPU() (time.Duration, error) {
 	var children syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {

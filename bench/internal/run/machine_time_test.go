@@ -19,7 +19,8 @@ func TestParseMachine(t *testing.T) {
 	}
 }
 
-// TestOwnIsPartOfTheMachine: nobody uses more than the machine does, but for the grain of its clock.
+// TestOwnIsPartOfTheMachine checks that the process uses no more time than the machine, except for the
+// resolution of its clock.
 func TestOwnIsPartOfTheMachine(t *testing.T) {
 	if load, err := loadAverage(); err != nil || load < 0 {
 		t.Errorf("the load is %v, %v", load, err)

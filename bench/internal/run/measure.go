@@ -13,16 +13,16 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
-// attempts is how often each measurement is tried.
+// attempts limits the attempts of each measurement.
 const attempts = 5
 
-// measurement is what one round of one subject gave: its figures, and of updates how long each took.
+// measurement has the figures of one round of one subject, and the latency of each update.
 type measurement struct {
 	metrics   map[string]float64
 	latencies []time.Duration
 }
 
-// quantiles are the figures of latencies.
+// quantiles returns the figures of latencies.
 func quantiles(latencies []time.Duration) map[string]float64 {
 	figures := map[string]float64{}
 	if len(latencies) == 0 {
@@ -34,8 +34,8 @@ func quantiles(latencies []time.Duration) map[string]float64 {
 	return figures
 }
 
-// attempt measures one subject once, and tries again where that fails: on a busy machine a server may end a
-// connection before its time.
+// attempt measures one subject once. It retries after a failure, because a server on a busy machine may close
+// connections early.
 func (r *runner) attempt(ctx context.Context, step Step, name string) (m measurement, err error) {
 	for n := range attempts {
 		if m, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
@@ -49,7 +49,7 @@ func (r *runner) attempt(ctx context.Context, step Step, name string) (m measure
 	return m, err
 }
 
-// taskTimeout is far more than any task takes.
+// taskTimeout limits a task generously.
 const taskTimeout = 10 * time.Minute
 
 // measure measures one subject once.
@@ -87,7 +87,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	}
 }
 
-// steady makes changes while the child follows them.
+// steady changes objects while the child receives the updates.
 func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (m
 	return follows(task, outcome, sent)
 }
 
-// burst makes changes, and lets the child know of them when all are made.
+// burst changes objects and then releases all updates to the child.
 func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ measurement, err error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 	return measurement{metrics: outcome.Metrics}, err
 }
 
-// follows is the measurement of a child that has seen what was sent.
+// follows returns the measurement of a child that has received the updates.
 func follows(task experiment.Task, outcome experiment.Outcome,
 	sent map[string]time.Time) (measurement, error) {
 	latencies, err := latenciesOf(sent, outcome.Seen)
@@ -137,7 +137,7 @@ func follows(task experiment.Task, outcome experiment.Outcome,
 	return measurement{metrics: outcome.Metrics, latencies: latencies}, nil
 }
 
-// command is what a task has to run, in experiments that run something.
+// command returns the command of a task, if the experiment needs one.
 func (r *runner) command(step Step, name string) []string {
 	var format string
 	switch step.Experiment {
@@ -158,7 +158,7 @@ func (r *runner) command(step Step, name string) []string {
 	return []string{r.options.Crdcache, verb, certificatesType, "-A", "-o", format}
 }
 
-// serve adds a server of types to a task that needs one.
+// serve adds a cache server to a task that needs one.
 func (r *runner) serve(task *experiment.Task) {
 	if task.Subject == experiment.ServedDump || task.Subject == experiment.ServedQuery {
 		task.Serve = []string{r.options.Crdcache, "serve", certificatesType, "-A", "--detach"}

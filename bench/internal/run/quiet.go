@@ -7,18 +7,18 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
-// busy is the load average from which on figures are not to be trusted.
+// busy is the load average above which figures are unreliable.
 const busy = 0.5
 
-// quiet finds out what else happens on the machine during a run.
+// quiet measures the other load of the machine during a run.
 type quiet struct {
 	load    float64
 	machine machineTime
 	own     time.Duration
-	err     error // of any of them: there are systems that do not tell
+	err     error // the first error: some systems lack these figures
 }
 
-// listen begins.
+// listen starts the measurement.
 func listen() quiet {
 	var q quiet
 	if q.load, q.err = loadAverage(); q.err != nil {
@@ -31,7 +31,7 @@ func listen() quiet {
 	return q
 }
 
-// warn says what it is like before the run.
+// warn logs a high load before the run.
 func (q quiet) warn(say func(string, ...any)) {
 	switch {
 	case q.err != nil:
@@ -44,7 +44,7 @@ func (q quiet) warn(say func(string, ...any)) {
 	}
 }
 
-// noise returns what the run had nothing to do with; it has to have ended, with all that it started.
+// noise returns the load of other processes. The run and its children must have ended.
 func (q quiet) noise(took time.Duration) *report.Noise {
 	after := listen()
 	if q.err != nil || after.err != nil || took <= 0 {

@@ -23,7 +23,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseOfOthers: what others used is what the machine has used since, less what the run has.
+// TestNoiseOfOthers checks that the load of others is the machine's load minus the run's.
 func TestNoiseOfOthers(t *testing.T) {
 	before := listen()
 	before.machine = machineTime{Busy: before.machine.Busy - time.Hour,

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// restart measures a process that goes on from what an earlier one kept, or one that begins with nothing.
+// restart measures a process that resumes from persisted objects, or starts without them.
 func (r *runner) restart(ctx context.Context, step Step, task experiment.Task) (_ measurement, err error) {
 	if task.Subject == experiment.Unchanged || task.Subject == experiment.Changed {
 		if task.Folder, err = os.MkdirTemp("", "kept-"); err != nil {

@@ -15,20 +15,19 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
-// Options say with what to run.
+// Options are the options of a run.
 type Options struct {
 	// Sandbox, Kubectl and Crdcache are the paths of programs.
 	Sandbox, Kubectl, Crdcache string
-	// Profiles is a folder for a processor profile of each experiment and subject; empty means none. What is
-	// profiled takes a little longer.
+	// Profiles is a folder for CPU profiles of each experiment and subject. It is optional. Profiling
+	// increases the measured times.
 	Profiles string
-	// Progress gets a line for each step and each measurement.
+	// Progress receives a line for each step and each measurement.
 	Progress io.Writer
 }
 
-// Run makes the experiments of the plan. What can't be measured becomes a failure of the result; the error
-// is for what ends the run: an interrupt, or a sandbox that does not work. What was measured until then is
-// returned in any case.
+// Run runs the experiments of the plan. A failed measurement becomes a failure in the result. An error, such
+// as an interrupt or a broken sandbox, ends the run. Run always returns the measured figures.
 func (p Plan) Run(ctx context.Context, o Options) (*report.Result, error) {
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	quiet := listen()
@@ -45,15 +44,15 @@ type runner struct {
 	result  *report.Result
 	crds    string
 	sandbox *sandbox
-	local   *localServer   // while a step is measured that does not use the sandbox
-	api     *synthetic.API // what local serves, unless many types
+	local   *localServer   // set during steps that do not use the sandbox
+	api     *synthetic.API // the handler of local, except for many types
 	size    string         // of the objects in sandbox
 	gates   string         // of its API server
-	settled int            // how many of them the server is known to serve
+	settled int            // number of objects that the server is known to serve
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
-	// What needs none is measured first; that there is none should show before.
+	// Check the sandbox first, although steps without a sandbox run before the others.
 	if slices.ContainsFunc(p, func(s Step) bool { return s.sandboxed() }) {
 		if err := checkSandbox(r.options.Sandbox); err != nil {
 			return err
@@ -94,7 +93,7 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 	return nil
 }
 
-// manyTypes measures a step of many types, with a server of its own.
+// manyTypes measures a step of many types with its own server.
 func (r *runner) manyTypes(ctx context.Context, step Step) (err error) {
 	if r.local, err = startTypesServer(step.Objects, step.PerType); err != nil {
 		return err
@@ -106,7 +105,7 @@ func (r *runner) manyTypes(ctx context.Context, step Step) (err error) {
 	return r.step(ctx, step)
 }
 
-// kubeconfig is that of the server to measure with.
+// kubeconfig returns the path of the measured server's kubeconfig.
 func (r *runner) kubeconfig() string {
 	if r.local != nil {
 		return r.local.Kubeconfig()
@@ -114,8 +113,8 @@ func (r *runner) kubeconfig() string {
 	return r.sandbox.Kubeconfig()
 }
 
-// step measures all subjects of a step. Each round goes through all of them, so that a busy moment of the
-// machine does not hit one alone. Quantiles are those of the updates of all rounds.
+// step measures all subjects of a step. Each round measures all subjects, so that noise affects all of them.
+// Quantiles cover the updates of all rounds.
 func (r *runner) step(ctx context.Context, step Step) error {
 	pooled := map[string][]time.Duration{}
 	for round := range step.Rounds {
@@ -142,7 +141,7 @@ func (r *runner) say(format string, arguments ...any) {
 	fmt.Fprintf(r.options.Progress, strings.TrimRight(format, "\n")+"\n", arguments...)
 }
 
-// summary puts metrics on one line, for who watches the run.
+// summary formats metrics on one line for the progress.
 func summary(metrics map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {

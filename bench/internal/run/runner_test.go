@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestCommand checks that both programs are asked for the same.
+// TestCommand checks that both programs get equivalent arguments.
 func TestCommand(t *testing.T) {
 	r := &runner{options: Options{Kubectl: "k", Crdcache: "c"}}
 	tests := []struct {

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"syscall"
 
-	// Keeps the module in go.mod. It is imported for its folder of definitions alone.
+	// Keeps the module in go.mod. Only its folder of definitions is needed.
 	_ "github.com/cert-manager/cert-manager/pkg/apis/certmanager"
 )
 
-// sandbox is a running sandbox in a temporary folder. Its methods are called one at a time.
+// sandbox is a running sandbox in a temporary folder. It is not safe for concurrent use.
 type sandbox struct {
 	binary, dir, kubeconfig string
 	size                    string
@@ -26,23 +26,23 @@ type sandbox struct {
 
 	command *exec.Cmd
 	stdin   io.Closer
-	stderr  *bytes.Buffer // only to be read after Wait
+	stderr  *bytes.Buffer // valid after Wait
 }
 
-// namespaces is how many the objects are spread over.
+// namespaces is the number of namespaces of the objects.
 const namespaces = 50
 
-// What Fill writes.
+// The type of Fill's objects.
 const (
-	// certificatesType is its type, as commands name it.
+	// certificatesType is its name in commands.
 	certificatesType = "certificates.cert-manager.io"
-	// certificatesPath is where the API server has all of it.
+	// certificatesPath is its API path.
 	certificatesPath = "/apis/cert-manager.io/v1/certificates"
 )
 
-// startSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects
-// of one size, "small" or "large", and its API server has the feature gates. It ends with Stop, and with
-// this process, however that ends; nothing is left of it then.
+// startSandbox starts a sandbox and applies the definitions in a folder. size is the size of its objects,
+// "small" or "large". gates are the feature gates of its API server. Stop ends it. It also ends with this
+// process and leaves nothing behind.
 func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandbox, error) {
 	if err := checkSandbox(binary); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 	s.command = exec.Command(binary, append(arguments, "--", "sh", "-c",
 		`echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)...)
 	s.command.Stderr = s.stderr
-	// Ctrl-C is not for the sandbox: it ends when its standard input does.
+	// Protect the sandbox from Ctrl-C. It ends with its standard input.
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := s.command.StdinPipe()
 	if err != nil {
@@ -87,7 +87,7 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 	return s, nil
 }
 
-// checkSandbox returns an error where there is no such program.
+// checkSandbox returns an error if the program does not exist.
 func checkSandbox(binary string) error {
 	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
 		return fmt.
@@ -98,10 +98,10 @@ func checkSandbox(binary string) error {
 	return nil
 }
 
-// Kubeconfig is the path of a file with the address and the administrator.
+// Kubeconfig returns the path of a file with the address and the administrator.
 func (s *sandbox) Kubeconfig() string { return s.kubeconfig }
 
-// Fill adds Certificates until there are as many as count. There can't be fewer again.
+// Fill adds Certificates until there are count. It cannot remove objects.
 func (s *sandbox) Fill(ctx context.Context, count int) error {
 	if count < s.filled {
 		return fmt.Errorf("the sandbox has %d objects already, and %d are wanted", s.filled, count)
@@ -119,7 +119,7 @@ func (s *sandbox) Fill(ctx context.Context, count int) error {
 	return nil
 }
 
-// Stop ends the sandbox and waits until it has gone.
+// Stop stops the sandbox and waits for its end.
 func (s *sandbox) Stop() error {
 	if err := errors.Join(s.stdin.Close(), s.command.Wait()); err != nil {
 		return fmt.Errorf("stopping the sandbox: %w: %s", err, strings.TrimSpace(s.stderr.String()))
@@ -127,8 +127,8 @@ func (s *sandbox) Stop() error {
 	return nil
 }
 
-// certManagerCRDs returns the folder of cert-manager's definitions, in the module cache. It has to be
-// called in the folder of this module.
+// certManagerCRDs returns the folder of cert-manager's definitions in the module cache. It must be called in
+// the folder of this module.
 func certManagerCRDs(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/cert-manager/cert-manager").Output()

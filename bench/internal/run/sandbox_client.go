@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Client returns a REST client for whole paths, without a rate limit.
+// Client returns a REST client for absolute paths, without a rate limit.
 func (s *sandbox) Client() (*rest.RESTClient, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
@@ -22,8 +22,8 @@ func (s *sandbox) Client() (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// CaughtUp asks the API server, at next to no cost, whether its memory holds everything that has been
-// written, and gives it a while. Before that it ends watches that begin with all objects.
+// CaughtUp waits until the API server's watch cache has all written objects. Before that, the server ends
+// watch-lists.
 func (s *sandbox) CaughtUp(ctx context.Context) error {
 	client, err := s.Client()
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *sandbox) CaughtUp(ctx context.Context) error {
 		Param("resourceVersionMatch", "NotOlderThan").Do(ctx).Error()
 }
 
-// Version returns that of the API server.
+// Version returns the version of the API server.
 func (s *sandbox) Version(ctx context.Context) (string, error) {
 	client, err := s.Client()
 	if err != nil {

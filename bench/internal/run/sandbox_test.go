@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// program writes a shell script that stands for the sandbox: exec runs the command after the dashes with a
-// folder of its own, fill notes its arguments.
+// program writes a shell script that acts as a sandbox: exec runs the command after the dashes with its own
+// folder, and fill records its arguments.
 func program(t *testing.T, ready string) (path, notes string) {
 	t.Helper()
 	dir := t.TempDir()

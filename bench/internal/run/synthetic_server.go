@@ -12,13 +12,13 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
-// recordedObjects is how many objects are recorded at most, to be multiplied.
+// recordedObjects limits the recorded objects.
 const recordedObjects = 5_000
 
-// recorded is how many objects the sandbox has to have for the step.
+// recorded returns the number of objects that the step needs in the sandbox.
 func (s Step) recorded() int { return min(s.Objects, recordedObjects) }
 
-// synthetic measures a step with a server that multiplies what the sandbox has.
+// synthetic measures a step with a server that multiplies the sandbox's objects.
 func (r *runner) synthetic(ctx context.Context, step Step) error {
 	recorded := step
 	recorded.Experiment, recorded.Objects = experiment.Sync, step.recorded()
@@ -32,7 +32,7 @@ func (r *runner) synthetic(ctx context.Context, step Step) error {
 	return r.multiplied(ctx, step, recording)
 }
 
-// multiplied measures a step with as many objects as it asks for, made of those of a recording.
+// multiplied measures a step with the objects of a recording, multiplied to the step's number.
 func (r *runner) multiplied(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
 	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
 		return err
@@ -76,11 +76,10 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 	}
 }
 
-// recordTimeout is far more than it takes.
+// recordTimeout limits the recording generously.
 const recordTimeout = time.Minute
 
-// paced has a child follow the updates of the synthetic server, and list again after that where it asks for
-// it.
+// paced makes a child receive the updates of the synthetic server, and then relist if the task requires it.
 func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	task.Last = r.api.Key(step.Objects - 1)
 	var sent map[string]time.Time

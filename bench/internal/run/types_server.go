@@ -10,13 +10,12 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// bookmarkInterval is how often each watch gets a bookmark, six times as often as from a kube-apiserver:
-// while nothing happens these are all that a client has to do.
+// bookmarkInterval is the interval of bookmarks on each watch. It is a sixth of a kube-apiserver's, because
+// bookmarks are the only work of idle clients.
 const bookmarkInterval = 10 * time.Second
 
-// startTypesServer starts an API server of some types with so many objects each: a kube-apiserver takes
-// minutes to install as many definitions. It compresses watch-lists as a kube-apiserver does, and ends with
-// Stop.
+// startTypesServer starts an API server with many types, because a kube-apiserver needs minutes to install as
+// many definitions. It compresses watch-lists like a kube-apiserver. Stop ends it.
 func startTypesServer(types, perType int) (*localServer, error) {
 	storage, err := manyTypes(types, perType)
 	if err != nil {
@@ -50,7 +49,7 @@ func manyTypes(types, perType int) (*readapi.Storage, error) {
 	return storage, nil
 }
 
-// smallObject is some 300 bytes, as custom resources have at least.
+// smallObject returns an object of about 300 bytes, the minimum of typical custom resources.
 func smallObject(apiVersion, kind string, n int) map[string]any {
 	return map[string]any{
 		"apiVersion": apiVersion, "kind": kind,

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// updateWorkers is how many requests may be under way at once.
+// updateWorkers limits the concurrent requests.
 const updateWorkers = 8
 
-// updateObjects changes count objects, each once, rate of them in a second (0: as fast as the server
-// accepts them): the status and the metadata of one in turn. It returns the time before the request of each
-// was sent, by "namespace/name". There have to be that many objects. The first error ends it.
+// updateObjects updates count objects once each, alternating between status and metadata. rate is the number
+// of updates per second; zero means as fast as possible. It returns the time of each request by
+// "namespace/name". There must be at least count objects. The first error ends it.
 func updateObjects(ctx context.Context, client *rest.RESTClient, count int,
 	rate float64) (map[string]time.Time, error) {
 	keys, err := listKeys(ctx, client, count)
@@ -53,8 +53,7 @@ func updateObjects(ctx context.Context, client *rest.RESTClient, count int,
 	return sent.times, context.Cause(ctx)
 }
 
-// pace hands out the numbers below count, number n at n/rate seconds, so that a slow moment is caught up
-// with.
+// pace sends the numbers below count. Number n is due after n/rate seconds, so delays are compensated.
 func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 	start := time.Now()
 	for n := range count {
@@ -70,7 +69,7 @@ func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 	}
 }
 
-// sleep returns false when the context ended first.
+// sleep returns false if the context ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	due := time.NewTimer(d)
 	defer due.Stop()
@@ -108,7 +107,7 @@ func listKeys(ctx context.Context, client *rest.RESTClient, count int) ([]types.
 }
 
 func patchObject(ctx context.Context, client *rest.RESTClient, key types.NamespacedName, n int) error {
-	// The time makes it differ from what an earlier run left behind: what changes nothing makes no event.
+	// The timestamp guarantees a change, because an unchanged object causes no event.
 	stamp := time.Now().UnixNano()
 	path := []string{"/apis/cert-manager.io/v1/namespaces", key.Namespace, "certificates", key.Name}
 	body := fmt.Sprintf(`{"metadata":{"annotations":{"platform.example.com/touched":"%d"}}}`, stamp)
@@ -123,7 +122,7 @@ func patchObject(ctx context.Context, client *rest.RESTClient, key types.Namespa
 	return nil
 }
 
-// latenciesOf returns how long after it was sent each update was seen.
+// latenciesOf returns the time between request and observation of each update.
 func latenciesOf(sent, seen map[string]time.Time) ([]time.Duration, error) {
 	latencies := make([]time.Duration, 0, len(sent))
 	for key, before := range sent {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server lists objects and takes patches.
+// server lists objects and accepts patches.
 type server struct {
 	objects int
 	refuse  string // a path that gets an error

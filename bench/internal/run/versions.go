@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// versions finds out which software is measured.
+// versions determines the versions of the measured software.
 func (r *runner) versions(ctx context.Context) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -22,7 +22,7 @@ func (r *runner) versions(ctx context.Context) error {
 			r.result.Machine.ControllerRuntime = module.Version
 		}
 	}
-	// A copy without git's data has no revision, and that is all right.
+	// A copy without git has no revision, which is permitted.
 	if revision, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12",
 		"HEAD").Output(); err == nil {
 		r.result.Machine.Commit = strings.TrimSpace(string(revision))

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// compressWatchLists has a server answer watch-lists as a kube-apiserver since 1.36 does: compressed, each
-// piece that is flushed by itself.
+// compressWatchLists compresses watch-lists like a kube-apiserver since 1.36: each flushed piece is a gzip
+// member.
 func compressWatchLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("sendInitialEvents") != "true" ||
@@ -18,18 +18,18 @@ func compressWatchLists(next http.Handler) http.Handler {
 			return
 		}
 		compressed := &gzipWriter{ResponseWriter: w}
-		defer func() { _ = compressed.end() }() // the client has gone: nobody is left to tell
+		defer func() { _ = compressed.end() }() // the client has disconnected
 		next.ServeHTTP(compressed, r)
 	})
 }
 
-// gzipWriters are not in use.
+// gzipWriters has unused writers.
 var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return w
 }}
 
-// gzipWriter is an answer that is compressed if it is one of success.
+// gzipWriter compresses a successful response.
 type gzipWriter struct {
 	http.ResponseWriter
 	compresses bool
@@ -61,15 +61,14 @@ func (w *gzipWriter) end() error {
 	if w.piece == nil {
 		return nil
 	}
-	// The end of a piece alone, after its last bytes, has readers wait for the next one before they hand
-	// those out.
+	// Without this flush, readers would wait for the next piece before they return the end of this one.
 	err := errors.Join(w.piece.Flush(), w.piece.Close())
 	gzipWriters.Put(w.piece)
 	w.piece = nil
 	return err
 }
 
-// FlushError ends a piece and sends it. It is what http.ResponseController calls.
+// FlushError ends a piece and sends it. http.ResponseController calls it.
 func (w *gzipWriter) FlushError() error {
 	if err := w.end(); err != nil {
 		return err
@@ -77,5 +76,5 @@ func (w *gzipWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *gzipWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -2,35 +2,34 @@ package subject
 
 import "context"
 
-// Cache is a cache of one type. Sync is called once, and the cache runs from then on until the context that
-// was given to it ends.
+// Cache is a cache of one type. Sync is called once, and the cache runs until its context ends.
 type Cache interface {
-	// Sync starts the cache and returns when it holds all objects and the handler has been told of them.
+	// Sync starts the cache. It returns when the cache has all objects and the handler has received them.
 	Sync(ctx context.Context) error
-	// Len counts the objects.
+	// Len returns the number of objects.
 	Len() int
 }
 
-// Settler is a cache that goes on working after it has synced.
+// Settler is a cache with background work after its sync.
 type Settler interface {
 	Cache
-	// Settle returns when the cache is as it will be at rest.
+	// Settle waits for the end of the background work.
 	Settle(ctx context.Context) error
 }
 
-// Reader is a cache that can be read. The objects it hands out are looked at by the caller and not kept.
+// Reader is a cache that can be read. Callers must not keep the objects.
 type Reader interface {
 	Cache
 	// Keys returns the keys of all objects.
 	Keys() []string
-	// Get returns the object of a key as the library's users get it.
+	// Get returns the object of a key as the library returns it to users.
 	Get(key string) (any, error)
-	// List returns how many objects the library's lister gives.
+	// List returns the number of objects in the library's lister.
 	List() (int, error)
-	// ByNamespace returns how many objects of a namespace the library's index gives.
+	// ByNamespace returns the number of objects of a namespace in the library's index.
 	ByNamespace(namespace string) (int, error)
-	// AddIndex adds the index of a field with a value of its own in each object.
+	// AddIndex adds an index of a field whose values are unique.
 	AddIndex() error
-	// ByIndex returns the only object of a value of that index.
+	// ByIndex returns the only object with a value in that index.
 	ByIndex(value string) (any, error)
 }

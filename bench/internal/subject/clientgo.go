@@ -22,7 +22,7 @@ func newClientGo(o Options) (Cache, error) {
 		namespaceIndex(), nil), o), nil
 }
 
-// newClientGoTrimmed returns the same informer with the transform that many operators have.
+// newClientGoTrimmed returns the same informer with the usual transform of operators.
 func newClientGoTrimmed(o Options) (Cache, error) {
 	c, err := newClientGo(o)
 	if err != nil {
@@ -31,7 +31,7 @@ func newClientGoTrimmed(o Options) (Cache, error) {
 	return c, c.(*sharedInformer).informer.SetTransform(dropManagedFields)
 }
 
-// newClientGoMetadata returns the informer of client-go's metadatainformer, whose objects have no spec and no
+// newClientGoMetadata returns the informer of client-go's metadatainformer, whose objects lack spec and
 // status.
 func newClientGoMetadata(o Options) (Cache, error) {
 	client, err := metadata.NewForConfig(o.Config)

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// controllerRuntime is the cache of controller-runtime with its default options, under which readers get deep
-// copies.
+// controllerRuntime is controller-runtime's cache with its default options, which return deep copies.
 type controllerRuntime struct {
 	cache   ctrlcache.Cache
 	kind    schema.GroupVersionKind
@@ -22,7 +21,7 @@ type controllerRuntime struct {
 
 func newControllerRuntime(o Options) (Cache, error) {
 	kind := o.Type.GroupVersion().WithKind(o.Kind)
-	// A mapper that knows the type, so that no discovery is measured.
+	// This mapper knows the type, so discovery is not measured.
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{o.Type.GroupVersion()})
 	mapper.AddSpecific(kind, o.Type, o.Type, meta.RESTScopeNamespace)
 	c, err := ctrlcache.New(o.Config, ctrlcache.Options{Mapper: mapper})

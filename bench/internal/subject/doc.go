@@ -1,5 +1,5 @@
-// Package subject holds what the benchmark compares: caches of one custom resource, each filled and kept by
-// another library, and behind one interface so that all are measured alike.
+// Package subject has the compared caches of one custom resource. Each uses another library behind a common
+// interface.
 //
-// A process holds one subject at a time: two of them would share a heap and a garbage collector.
+// A process has one subject at a time, because two would share a heap and a garbage collector.
 package subject

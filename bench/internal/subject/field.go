@@ -4,19 +4,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// indexName is the index that Reader.AddIndex adds, and indexField the unique field of a certificate that it
-// is over.
+// indexName is the index of Reader.AddIndex. indexField is its field, which is unique.
 const indexName = "secret"
 
 var indexField = []string{"spec", "secretName"}
 
-// IndexValue returns the value that an object has in that index.
+// IndexValue returns an object's value in that index.
 func IndexValue(object *unstructured.Unstructured) string {
 	value, _, _ := unstructured.NestedString(object.Object, indexField...)
 	return value
 }
 
-// indexFunc is the index function that a user writes by hand.
+// indexFunc is a hand-written index function.
 func indexFunc(object any) ([]string, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		if value := IndexValue(u); value != "" {
@@ -26,8 +25,7 @@ func indexFunc(object any) ([]string, error) {
 	return nil, nil
 }
 
-// readFields reads a field of the spec and one of the status. The result only keeps the compiler from leaving
-// the work out.
+// readFields reads a field of spec and one of status. Its result keeps the compiler from removing the reads.
 func readFields(object any) int {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {

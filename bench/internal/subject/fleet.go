@@ -35,8 +35,7 @@ type Fleet struct {
 // Fleets are the names of the subjects that NewFleet knows.
 func Fleets() []string { return []string{ClientGo, ControllerRuntime, Packed} }
 
-// NewFleet returns the caches of some types, in the way of a subject and with its default options. It
-// contacts nobody.
+// NewFleet returns the caches of some types with a subject's default options. It sends no requests.
 func NewFleet(name string, config *rest.Config, types []Type) (*Fleet, error) {
 	switch name {
 	case ClientGo:
@@ -49,8 +48,8 @@ func NewFleet(name string, config *rest.Config, types []Type) (*Fleet, error) {
 	return nil, fmt.Errorf("%s is not measured with many types; these are: %q", name, Fleets())
 }
 
-// Sync starts the caches and returns when each holds all of its objects. Then, or when each shows what an
-// earlier process kept, it calls readable.
+// Sync starts the caches and returns when they are synced. It calls readable when all caches serve objects,
+// including persisted ones.
 func (f *Fleet) Sync(ctx context.Context, readable func()) error {
 	if err := f.start(ctx); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (f *Fleet) Sync(ctx context.Context, readable func()) error {
 	return err
 }
 
-// Len counts the objects of all types.
+// Len returns the number of objects of all types.
 func (f *Fleet) Len() int {
 	objects := 0
 	for _, s := range f.stores {
@@ -107,7 +106,7 @@ func newFactoryFleet(config *rest.Config, types []Type) (*Fleet, error) {
 }
 
 func newControllerRuntimeFleet(config *rest.Config, types []Type) (*Fleet, error) {
-	// A mapper that knows the types, so that no discovery is measured.
+	// This mapper knows the types, so discovery is not measured.
 	var versions []schema.GroupVersion
 	for _, t := range types {
 		versions = append(versions, t.GVR.GroupVersion())
@@ -122,7 +121,7 @@ func newControllerRuntimeFleet(config *rest.Config, types []Type) (*Fleet, error
 	}
 	f := &Fleet{}
 	f.start = func(ctx context.Context) error {
-		// ends with ctx; what keeps it from starting keeps the caches from syncing
+		// ends with ctx; after an error, the caches do not sync
 		go func() { _ = caches.Start(ctx) }()
 		for _, t := range types {
 			example := &unstructured.Unstructured{}

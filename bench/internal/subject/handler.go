@@ -6,10 +6,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// read is where handlers leave what they read.
+// read receives the handlers' results.
 var read atomic.Int64
 
-// handler returns the event handler that the options ask for, or nil.
+// handler returns the event handler of the options, or nil.
 func (o Options) handler() cache.ResourceEventHandler {
 	var see func(object any)
 	switch o.Handler {

@@ -11,16 +11,15 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// Kept is caches of many types, of crdcache with its default options, which keep what they hold in a folder
-// and go on from that.
+// Kept has crdcache's caches of many types with default options and persistence.
 type Kept struct {
 	factory   *dynamicinformer.Factory
 	informers []*dynamicinformer.Informer
 	store     *disk.Store
 }
 
-// NewKept returns the caches of some types, which keep what they hold in a folder; empty: nowhere. It
-// contacts nobody.
+// NewKept returns caches that persist in a folder. An empty folder disables persistence. It sends no
+// requests.
 func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
 	k := &Kept{}
 	options := dynamicinformer.Options{Config: config}
@@ -42,7 +41,7 @@ func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
 	return k, nil
 }
 
-// Sync is Fleet.Sync. It waits in the library's way, without asking again and again.
+// Sync is Fleet.Sync without polling.
 func (k *Kept) Sync(ctx context.Context, readable func()) error {
 	if err := k.factory.Start(ctx); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (k *Kept) Sync(ctx context.Context, readable func()) error {
 	return k.factory.WaitForSync(ctx)
 }
 
-// Len counts the objects of all types.
+// Len returns the number of objects of all types.
 func (k *Kept) Len() int {
 	objects := 0
 	for _, i := range k.informers {
@@ -71,7 +70,7 @@ func (k *Kept) Len() int {
 	return objects
 }
 
-// Resumed counts the caches that have gone on from what was kept.
+// Resumed returns the number of caches that resumed from persisted objects.
 func (k *Kept) Resumed() int {
 	count := 0
 	for _, i := range k.informers {
@@ -82,7 +81,7 @@ func (k *Kept) Resumed() int {
 	return count
 }
 
-// Close ends the caches, and returns when all that they hold is in the folder.
+// Close stops the caches and returns when everything is saved.
 func (k *Kept) Close(ctx context.Context) error {
 	err := k.factory.Shutdown(ctx)
 	if k.store != nil {

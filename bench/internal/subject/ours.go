@@ -20,7 +20,7 @@ const (
 	Metadata          = "crdcache-metadata"
 )
 
-// packed and trimmed are how crdcache keeps objects where the subject does not say otherwise.
+// packed and trimmed are the default storages of subjects.
 var (
 	packed  = dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
 	trimmed = dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{
@@ -51,7 +51,7 @@ func ours() []Subject {
 	}
 }
 
-// mode returns a constructor for the informer of a factory that follows the type in a certain way.
+// mode returns a constructor for a factory's informer with these options.
 func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
 		cache, _, err := inMode(way, o)
@@ -59,7 +59,7 @@ func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	}
 }
 
-// inMode returns the informer of a factory that follows the type in a certain way, also as a cache.
+// inMode returns a factory's informer with these options, also as a cache.
 func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinformer.Informer, error) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
 	if err != nil {
@@ -87,8 +87,8 @@ func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinfo
 	}, informer, nil
 }
 
-// NewReplica returns the cache of the first of some replicas that share the objects by their UIDs, kept as
-// PackedTrimmed keeps them. dropped counts those that have come and are not the replica's.
+// NewReplica returns the PackedTrimmed cache of the first of several replicas that share the objects by UID.
+// dropped returns the number of received objects of other replicas.
 func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err error) {
 	cache, informer, err := inMode(dynamicinformer.ResourceOptions{
 		Storage: packed, Prune: trimmed,
@@ -100,7 +100,7 @@ func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err
 	return cache, func() int64 { return informer.Stats().ShardDropped }, nil
 }
 
-// compiledIndexes are the indexes that users of crdcache have: those of an index config.
+// compiledIndexes returns the indexes of an index config.
 func compiledIndexes(o Options) (*indexers.Functions, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "benchmark", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1

@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sharedInformer is a cache that is a cache.SharedIndexInformer, which most are.
+// sharedInformer is a cache.SharedIndexInformer as a Cache.
 type sharedInformer struct {
 	informer cache.SharedIndexInformer
 	lister   cache.GenericLister
 	handler  cache.ResourceEventHandler
 	// run runs the informer until the context ends.
 	run func(context.Context)
-	// addIndex adds the index in the way of the library.
+	// addIndex adds the index with the library's API.
 	addIndex func() error
-	// settle is what Settle does; nil: nothing.
+	// settle implements Settle. It is optional.
 	settle func(context.Context) error
 }
 
@@ -84,7 +84,7 @@ func (s *sharedInformer) ByIndex(value string) (any, error) {
 	return only(objects, value)
 }
 
-// only returns the one object of a list.
+// only returns the only object of a list.
 func only[T any](objects []T, value string) (any, error) {
 	if len(objects) != 1 {
 		return nil, fmt.Errorf("the index has %d objects for %q, want 1", len(objects), value)
@@ -92,11 +92,11 @@ func only[T any](objects []T, value string) (any, error) {
 	return objects[0], nil
 }
 
-// errNotSynced is returned when the context ended first.
+// errNotSynced is returned if the context ended first.
 var errNotSynced = errors.New("not synced")
 
-// syncPoll is how often a cache is asked whether it is synced: often enough to be small against the time of a
-// sync, and seldom enough to cost nothing. cache.WaitForCacheSync asks every 100 ms.
+// syncPoll is the interval of checks for the sync. It is short compared with a sync, and long enough to be
+// cheap. cache.WaitForCacheSync uses 100 ms.
 const syncPoll = 2 * time.Millisecond
 
 // awaitSynced returns when all are synced.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// stream reads the bytes of a watch-list and keeps none of them: the least that any cache has to do. It finds
-// the ends of events, so that it knows how many objects there are and when all have come.
+// stream reads a watch-list and discards it: the minimal work of any cache. It finds the ends of events to
+// count the objects and to detect the end of the initial events.
 type stream struct {
 	client  *http.Client
 	url     string
@@ -68,21 +68,21 @@ func (s *stream) Sync(ctx context.Context) error {
 // Len implements Cache.
 func (s *stream) Len() int { return int(s.objects.Load()) }
 
-// What marks an event, as the API server writes them.
+// Markers of events in the API server's encoding.
 var (
 	bookmark   = []byte(`{"type":"BOOKMARK"`)
 	initialEnd = []byte("k8s.io/initial-events-end")
 )
 
-// follow reads to the end of the stream and closes synced when the initial events have come.
+// follow reads the stream to its end and closes synced after the initial events.
 func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
 	buffer := make([]byte, 64<<10)
-	held := 0 // how much of an unfinished event the buffer begins with
+	held := 0 // length of the unfinished event at the start of the buffer
 	initial := true
 	for {
 		n, err := body.Read(buffer[held:])
 		rest := buffer[:held+n]
-		for searched := held; ; searched = 0 { // no line ends in what was held
+		for searched := held; ; searched = 0 { // the held part contains no newline
 			end := bytes.IndexByte(rest[searched:], '\n')
 			if end < 0 {
 				break
@@ -119,8 +119,8 @@ func (s *stream) event(line []byte, initial bool) {
 	}
 }
 
-// keyOf cuts the key out of the event of an object whose metadata comes before everything else that has a
-// name, as in the custom resources that the benchmark writes.
+// keyOf extracts the key from an event whose object has its metadata first, like the benchmark's custom
+// resources.
 func keyOf(event []byte) string {
 	return valueOf(event, `,"namespace":"`) + "/" + valueOf(event, `,"name":"`)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// events are two objects, the end of the initial events, an update and a later bookmark.
+// events returns two objects, the end of the initial events, an update and a later bookmark.
 func events() string {
 	object := func(kind, name, more string) string {
 		return `{"type":"` + kind +

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The names of the subjects that reports and promises refer to.
+// The names of the subjects in reports and promises.
 const (
 	Stream            = "stream"
 	ClientGo          = "client-go"
@@ -17,7 +17,7 @@ const (
 	ClientGoMetadata  = "client-go-metadata"
 )
 
-// Subject is one way to keep a cache.
+// Subject is a kind of cache.
 type Subject struct {
 	// Name identifies it in flags and results.
 	Name string
@@ -25,37 +25,37 @@ type Subject struct {
 	Title string
 	// Ours is set for crdcache's own modes.
 	Ours bool
-	// New makes the cache and contacts nobody.
+	// New returns the cache without sending requests.
 	New func(Options) (Cache, error)
 }
 
-// Options are what a cache is made from.
+// Options are the options of a cache.
 type Options struct {
-	// Config is the API server's. It has no client-side rate limit.
+	// Config has the API server's address and no client-side rate limit.
 	Config *rest.Config
-	// Type and Kind are those of the custom resource.
+	// Type and Kind are the resource and the kind of the custom resource.
 	Type schema.GroupVersionResource
 	Kind string
-	// Handler is the event handler that the cache gets.
+	// Handler is the kind of event handler.
 	Handler Handler
-	// Seen is called by the handler, one call at a time, with the key of each object added or updated.
+	// Seen is called by the handler with the key of each added or updated object. Calls do not overlap.
 	Seen func(key string)
 }
 
-// Handler is what an event handler does with an object before it calls Options.Seen.
+// Handler is the work of an event handler before it calls Options.Seen.
 type Handler string
 
 // The handlers.
 const (
-	// NoHandler: there is none.
+	// NoHandler adds no handler.
 	NoHandler Handler = ""
-	// KeyHandler takes the key alone, as a work queue's does.
+	// KeyHandler takes only the key, like a work queue.
 	KeyHandler Handler = "key"
-	// ReadHandler reads two fields of the body too, as a predicate or a filter does.
+	// ReadHandler also reads two fields, like a predicate.
 	ReadHandler Handler = "read"
 )
 
-// All returns every subject, in the order of the report.
+// All returns every subject in the order of the report.
 func All() []Subject {
 	peers := []Subject{
 		{Name: Stream, Title: "bytes of the stream alone", New: newStream},
@@ -68,7 +68,7 @@ func All() []Subject {
 	return append(peers, ours()...)
 }
 
-// Find returns the subjects with these names, in the order of the report.
+// Find returns the named subjects in the order of the report.
 func Find(names []string) ([]Subject, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -89,7 +89,7 @@ func Find(names []string) ([]Subject, error) {
 	return found, nil
 }
 
-// New makes the cache of the subject with a name, and contacts nobody.
+// New returns the cache of the named subject without sending requests.
 func New(name string, o Options) (Cache, error) {
 	found, err := Find([]string{name})
 	if err != nil {
@@ -98,7 +98,7 @@ func New(name string, o Options) (Cache, error) {
 	return found[0].New(o)
 }
 
-// Names lists the names of subjects.
+// Names returns the names of subjects.
 func Names(subjects []Subject) []string {
 	names := make([]string, len(subjects))
 	for i, s := range subjects {

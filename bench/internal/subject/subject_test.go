@@ -22,7 +22,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNew makes every subject, which contacts nobody.
+// TestNew creates every subject without requests.
 func TestNew(t *testing.T) {
 	for _, s := range All() {
 		c, err := s.New(Options{
@@ -40,7 +40,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestFields checks that a handler that reads reads something.
+// TestFields checks that the reading handler reads fields.
 func TestFields(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{"secretName": "four"},
@@ -54,7 +54,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestKeyHandler checks which of its calls a handler passes on.
+// TestHandler checks which events a handler forwards.
 func TestHandler(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetNamespace("ns")

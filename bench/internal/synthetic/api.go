@@ -20,33 +20,33 @@ type API struct {
 	mu struct {
 		sync.Mutex
 		version uint64
-		changed map[int]revision // of the objects that are not as they were at first
-		// pieces are the initial events, objectsPerPiece in each, compressed by themselves; nil: to be made
-		// again.
+		changed map[int]revision // by number, for objects that have changed
+		// pieces are the initial events, objectsPerPiece in each, compressed separately. A nil piece must be
+		// rebuilt.
 		pieces [][]byte
-		// log has the events since version logged; a watch from before has expired.
+		// log has the events since version logged. A watch from an earlier version has expired.
 		log    [][]byte
 		logged uint64
-		// news is closed when there is more in log, and expired when all watches are to end.
+		// news is closed when log grows. expired is closed to end all watches.
 		news, expired chan struct{}
 	}
 }
 
-// revision is what an object has become.
+// revision is the current version of an object.
 type revision struct {
 	version    uint64
 	generation int
 }
 
 const (
-	// objectsPerPiece is how many initial events of 2 KB a kube-apiserver flushes together, most of the time.
+	// objectsPerPiece is the usual number of initial events of 2 KB that a kube-apiserver flushes together.
 	objectsPerPiece = 26
-	// firstVersion is a version with as many digits as those of large clusters.
+	// firstVersion has as many digits as the versions of large clusters.
 	firstVersion = 1_000_000_000
 )
 
-// New returns an API that has count objects, at a path as "/apis/example.com/v1/things". It makes their
-// initial events, which takes some 10 µs for each.
+// New returns an API with count objects at a path such as "/apis/example.com/v1/things". It builds their
+// initial events, which takes about 10 µs each.
 func New(recording *Recording, path string, count int) (*API, error) {
 	if count < 1 || count >= 1<<(4*nameDigits) {
 		return nil, errors.New("there must be at least one object, and fewer than 16 million")
@@ -64,13 +64,13 @@ func New(recording *Recording, path string, count int) (*API, error) {
 // Key returns the key of object n, from 0, in the order of watch-lists.
 func (a *API) Key(n int) string { return a.recording.keyOf(n) }
 
-// restore makes the pieces that are missing, on all processors. Nothing changes meanwhile.
+// restore rebuilds missing pieces on all CPUs. Objects must not change meanwhile.
 func (a *API) restore(pieces [][]byte) {
 	next := make(chan int)
 	var working sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		working.Go(func() { // ends when next is closed
-			zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+			zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 			var text []byte
 			for i := range next {
 				text = text[:0]
@@ -90,7 +90,7 @@ func (a *API) restore(pieces [][]byte) {
 	working.Wait()
 }
 
-// revisionLocked is what object n is now.
+// revisionLocked returns the current revision of object n.
 func (a *API) revisionLocked(n int) revision {
 	if changed, ok := a.mu.changed[n]; ok {
 		return changed
@@ -103,12 +103,12 @@ func (a *API) appendEvent(dst []byte, kind string, n int, is revision) []byte {
 	return append(a.recording.appendObject(dst, n, is.version, is.generation), '}', '\n')
 }
 
-// compress makes a piece that readers can hand out before they have the next one: a flush comes before its
-// end.
+// compress returns a piece with a flush before its end, so that readers can return it before the
+// next piece arrives.
 func compress(zip *gzip.Writer, text []byte) []byte {
 	var piece bytes.Buffer
 	zip.Reset(&piece)
-	_, _ = zip.Write(text) // a bytes.Buffer takes everything
+	_, _ = zip.Write(text) // a bytes.Buffer never fails
 	_ = zip.Flush()
 	_ = zip.Close()
 	return bytes.Clone(piece.Bytes())
@@ -156,7 +156,7 @@ func (a *API) initial() ([][]byte, uint64) {
 	return append([][]byte(nil), a.mu.pieces...), a.mu.version
 }
 
-// follow sends what happens after a version.
+// follow sends the events after a version.
 func (a *API) follow(s *stream, from uint64) {
 	for {
 		a.mu.Lock()
@@ -185,11 +185,11 @@ func (a *API) follow(s *stream, from uint64) {
 	}
 }
 
-// expiredEvent has a client list again.
+// expiredEvent makes a client relist.
 const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// initialEnd is the bookmark after the initial events.
+// initialEnd returns the bookmark after the initial events.
 func (a *API) initialEnd(version uint64) []byte {
 	return []byte(
 		`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +

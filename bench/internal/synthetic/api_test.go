@@ -37,7 +37,8 @@ type event struct {
 	Object unstructured.Unstructured
 }
 
-// follow opens a watch and returns what reads its events. It closes it with the test.
+// follow opens a watch and returns a function that reads its events. It closes the watch at the end of the
+// test.
 func follow(t *testing.T, api *API, query, encoding string) func() event {
 	t.Helper()
 	server := httptest.NewServer(api)
@@ -48,7 +49,7 @@ func follow(t *testing.T, api *API, query, encoding string) func() event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if encoding != "" { // otherwise the transport asks for what it decompresses
+	if encoding != "" { // otherwise the transport requests gzip and decompresses
 		request.Header.Set("Accept-Encoding", encoding)
 	}
 	response, err := server.Client().Do(request)
@@ -74,7 +75,7 @@ func follow(t *testing.T, api *API, query, encoding string) func() event {
 	}
 }
 
-// TestObjectsDiffer reads a whole watch-list: as many objects as wanted, of which each is another.
+// TestObjectsDiffer reads a watch-list and expects the requested number of distinct objects.
 func TestObjectsDiffer(t *testing.T) {
 	const count = 3*objectsPerPiece + 1
 	api := newAPI(t, count)
@@ -110,7 +111,7 @@ func TestObjectsDiffer(t *testing.T) {
 	}
 }
 
-// TestUpdates follows updates, on both kinds of watches, until the watch expires.
+// TestUpdates reads updates from both kinds of watches until they expire.
 func TestUpdates(t *testing.T) {
 	api := newAPI(t, 4)
 	initial := follow(t, api, "sendInitialEvents=true", "")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Update changes the first count objects, one after the other and rate of them in a second, and returns the
-// time before each was changed, by key.
+// Update changes the first count objects one after the other at the given rate per second. It returns the
+// time before each change by key.
 func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]time.Time, error) {
 	sent := make(map[string]time.Time, count)
 	start := time.Now()
@@ -29,7 +29,7 @@ func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]t
 	return sent, nil
 }
 
-// change makes another version of object n, and an event of it.
+// change creates a version of object n and its event.
 func (a *API) change(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,8 +47,8 @@ func (a *API) changeLocked(n int) revision {
 	return is
 }
 
-// Expire changes the last object without an event and ends all watches, as a server does that was cut off
-// from its clients for too long: they have to list again. It returns the time before.
+// Expire changes the last object without an event and ends all watches, so that clients must relist, as after
+// a long disconnection. It returns the time before.
 func (a *API) Expire() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package synthetic is an API server of one type that has as many objects as one likes: those of a recorded
-// watch-list, multiplied. It answers watch-lists and watches alone, from answers made before, so that it
-// takes little of the processor time that its clients need, and it changes objects at the rate that it is
-// told to.
+// Package synthetic is an API server of one type with any number of objects, which are copies of a recorded
+// watch-list. It answers only watch-lists and watches. Its answers are prepared, so that it takes little CPU
+// time from the clients. It changes objects at a given rate.
 package synthetic

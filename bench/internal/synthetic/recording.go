@@ -9,17 +9,17 @@ import (
 	"strconv"
 )
 
-// Recording is the objects of a watch-list, each ready to be made again with another identity.
+// Recording has the objects of a watch-list as templates for copies.
 type Recording struct{ objects []recorded }
 
-// recorded is the JSON of an object in pieces, between which its changing parts go.
+// recorded is the JSON of an object, split at the parts that differ between copies.
 type recorded struct {
 	namespace, name, uid string
 	pieces               [][]byte
-	parts                []part // one after each piece but the last
+	parts                []part // between the pieces
 }
 
-// part is what is different in each copy of an object.
+// part is a part that differs between copies of an object.
 type part int
 
 const (
@@ -29,14 +29,13 @@ const (
 	partGeneration
 )
 
-// The lengths of what copies have in place of the end of a name and of a UID. All copies of an object are
-// equally long.
+// Lengths of the variable ends of names and UIDs. All copies of an object have equal lengths.
 const (
 	nameDigits = 6
 	uidDigits  = 12
 )
 
-// Record reads the initial events of a watch-list, each on a line of its own as API servers send them.
+// Record reads the initial events of a watch-list, one per line.
 func Record(lines []byte) (*Recording, error) {
 	r := &Recording{}
 	for line := range bytes.Lines(lines) {
@@ -62,7 +61,7 @@ func Record(lines []byte) (*Recording, error) {
 	return r, nil
 }
 
-// record cuts an object where its name, wherever it stands, and its UID, version and generation are.
+// record splits an object at its name, UID, version and generation.
 func record(object []byte) (recorded, error) {
 	var parsed struct {
 		Metadata struct {
@@ -112,7 +111,7 @@ func record(object []byte) (recorded, error) {
 	return o, nil
 }
 
-// of returns the recorded object that object n is a copy of.
+// of returns the template of object n.
 func (r *Recording) of(n int) *recorded { return &r.objects[n%len(r.objects)] }
 
 // nameOf returns the name of object n.

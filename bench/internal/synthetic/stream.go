@@ -10,10 +10,10 @@ type stream struct {
 	w     http.ResponseWriter
 	flush *http.ResponseController
 	done  <-chan struct{}
-	zip   *gzip.Writer // nil: nothing is compressed
+	zip   *gzip.Writer // nil without compression
 }
 
-// write sends events together, and returns false when nobody reads any more.
+// write sends events together. It returns false after the client has disconnected.
 func (s *stream) write(events ...[]byte) bool {
 	if s.zip != nil {
 		if len(events) == 0 {
@@ -33,7 +33,7 @@ func (s *stream) write(events ...[]byte) bool {
 	return s.sent(s.flush.Flush())
 }
 
-// piece sends what is compressed, decompressed where the client wants it so.
+// piece sends a compressed piece, decompressed if the client does not accept gzip.
 func (s *stream) piece(piece []byte) bool {
 	if s.zip != nil {
 		return s.raw(piece)
@@ -49,7 +49,7 @@ func (s *stream) raw(bytes []byte) bool {
 	return s.sent(s.flush.Flush())
 }
 
-// sent reports whether somebody still reads.
+// sent reports whether the client is still connected.
 func (s *stream) sent(err error) bool {
 	select {
 	case <-s.done:

@@ -79,9 +79,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if options.NewInformer != nil {
-		return nil, errors.
-			New(
-				"controllerruntime: cache.Options.NewInformer takes the place of the informers of this package: use cache.New, or leave it out")
+		return nil, errors.New("controllerruntime: cache.Options.NewInformer takes the place of the informers of this package: use cache.New, or leave it out")
 	}
 	config, options, err := withDefaults(config, options)
 	if err != nil {

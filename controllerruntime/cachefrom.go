@@ -30,9 +30,7 @@ import (
 func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if ours.Factory != nil {
-			return nil, errors.
-				New(
-					"controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
+			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
 		router, err := newRouter(config, cached, types)
 		if err != nil {
@@ -67,15 +65,11 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 		return nil, errors.New("NewCacheFrom: the REST config of the server of caches is nil")
 	}
 	if len(types) == 0 {
-		return nil, errors.
-			New(
-				`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
+		return nil, errors.New(`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
 	}
 	for _, name := range types {
 		if name == "" || strings.ContainsAny(name, `/\ ?[`) || strings.ToLower(name) != name {
-			return nil, fmt.
-				Errorf(
-					`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
+			return nil, fmt.Errorf(`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
 		}
 	}
 	cluster, _, err := rest.DefaultServerUrlFor(config)

@@ -89,13 +89,10 @@ func (o Options) hasPrune() bool {
 func (o Options) validate() error {
 	var errs []error
 	if o.Factory != nil && o.Types != nil {
-		errs = append(errs, errors.
-			New("Options.Types: give them to the factory that Factory is, not beside it"))
+		errs = append(errs, errors.New("Options.Types: give them to the factory that Factory is, not beside it"))
 	}
 	if o.Storage.Mode == dynamicinformer.StorageMetadata {
-		errs = append(errs, errors.
-			New(
-				"Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more"))
+		errs = append(errs, errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more"))
 	}
 	if o.Indexes == nil {
 		return errors.Join(errs...)
@@ -103,21 +100,15 @@ func (o Options) validate() error {
 	for _, r := range o.Indexes.Resources {
 		if !r.Namespaces.All() || r.LabelSelector() != nil || r.FieldSelector() != nil {
 			errs = append(errs,
-				fmt.
-					Errorf(
-						"Options.Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name))
+				fmt.Errorf("Options.Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name))
 		}
 		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
 			errs = append(errs,
-				fmt.
-					Errorf(
-						"Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
+				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
 		}
 		if r.Match.Versions != "" {
 			errs = append(errs,
-				fmt.
-					Errorf(
-						"Options.Indexes: resource %q follows versions; a cache reads the version of the kind that it is asked for", r.Name))
+				fmt.Errorf("Options.Indexes: resource %q follows versions; a cache reads the version of the kind that it is asked for", r.Name))
 		}
 	}
 	return errors.Join(errs...)

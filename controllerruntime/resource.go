@@ -313,9 +313,7 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 
 // errLost is for what nobody follows any more.
 func errLost(gvk schema.GroupVersionKind) error {
-	return fmt.
-		Errorf(
-			"the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
+	return fmt.Errorf("the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
 }
 
 // lost reports whether an informer has stopped though the cache goes on and has not given it up: whoever

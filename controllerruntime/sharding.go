@@ -64,15 +64,12 @@ var (
 func NewSharding(options ShardingOptions) (*Sharding, error) {
 	switch {
 	case options.Assigner == nil:
-		return nil, errors.New(
-			"controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
+		return nil, errors.New("controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
 	case options.Key != sharding.ByUID && options.Key != sharding.ByNamespace:
 		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q",
 			options.Key, sharding.ByUID, sharding.ByNamespace)
 	case options.Key == sharding.ByUID && len(options.Objects) == 0:
-		return nil, errors.
-			New(
-				"controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
+		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
 	}
 	s := &Sharding{
 		options: options, shards: dynamicinformer.NewShard(options.Key),
@@ -124,8 +121,7 @@ func (s *Sharding) Start(ctx context.Context) error {
 	attached := s.mu.cache != nil
 	s.mu.Unlock()
 	if !attached {
-		return errors.New(
-			"controllerruntime: the Sharding has no cache: set Options.Sharding of the cache of the manager")
+		return errors.New("controllerruntime: the Sharding has no cache: set Options.Sharding of the cache of the manager")
 	}
 	return s.options.Assigner.Run(ctx, shard.Handler{
 		Acquired: func(tenures []*shard.Tenure) { s.acquired(ctx, tenures) },

@@ -49,8 +49,7 @@ func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache
 		return nil, err
 	}
 	if len(s.mu.kinds) > 0 && !slices.Contains(s.mu.kinds, gvk) {
-		return nil, fmt.
-			Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
+		return nil, fmt.Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
 	}
 	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], remembered)
 	return c, nil
@@ -110,9 +109,7 @@ func (r *shardedReconciler) checkScope(request reconcile.Request) error {
 	namespaced, err := apiutil.IsObjectNamespaced(r.object, r.cache.scheme, r.cache.mapper)
 	if err == nil && !namespaced {
 		err = reconcile.TerminalError(
-			fmt.
-				Errorf(
-					"controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
+			fmt.Errorf("controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
 	}
 	return err
 }

@@ -48,8 +48,7 @@ func decodeAggregated(body []byte) ([]group, error) {
 	}
 	if list.Kind != "APIGroupDiscoveryList" {
 		// Taking null or some other document for an empty one would say that all types are gone.
-		return nil, fmt.Errorf(
-			"decode aggregated discovery: the document is of kind %q, not APIGroupDiscoveryList", list.Kind)
+		return nil, fmt.Errorf("decode aggregated discovery: the document is of kind %q, not APIGroupDiscoveryList", list.Kind)
 	}
 	groups := make([]group, 0, len(list.Items))
 	for _, g := range list.Items {

@@ -51,10 +51,8 @@ func FuzzParseName(f *testing.F) {
 }
 
 func FuzzDecodeDiscovery(f *testing.F) {
-	f.Add([]byte(
-		`{"items":[{"metadata":{"name":"a.io"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"as","responseKind":{"kind":"A"},"verbs":["list"],"subresources":[{"subresource":"status"}]},{"resource":"as"},{"resource":"as","responseKind":{"kind":"A"}}]},{"version":"v1"},{}]},{"metadata":{"name":"a.io"}},{}]}`))
-	f.Add([]byte(
-		`{"groups":[{"name":"a","versions":[{"version":"v1"},{}],"preferredVersion":{"version":"v2"}}],"versions":["v1",""],"resources":[{"name":"a/b"},{"name":"/"},{"name":"x","kind":"X"}]}`))
+	f.Add([]byte(`{"items":[{"metadata":{"name":"a.io"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"as","responseKind":{"kind":"A"},"verbs":["list"],"subresources":[{"subresource":"status"}]},{"resource":"as"},{"resource":"as","responseKind":{"kind":"A"}}]},{"version":"v1"},{}]},{"metadata":{"name":"a.io"}},{}]}`))
+	f.Add([]byte(`{"groups":[{"name":"a","versions":[{"version":"v1"},{}],"preferredVersion":{"version":"v2"}}],"versions":["v1",""],"resources":[{"name":"a/b"},{"name":"/"},{"name":"x","kind":"X"}]}`))
 	f.Add([]byte(`{"items":null,"groups":[null],"versions":null,"resources":[null]}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -54,8 +54,7 @@ func answers() map[string]answer {
 			event("DELETED", gadget)},
 		"large events": {200, jsonType, event("ADDED", large) + event("ADDED", gadget)},
 		"watch-list": {200, jsonType, event("ADDED", gadget) +
-			event(
-				"BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)},
+			event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)},
 		"expired in the stream": {200, jsonType, event("ADDED", gadget) + event("ERROR", expired)},
 		"truncated stream":      {200, jsonType, event("ADDED", gadget) + event("ADDED", gadget)[:50]},
 		"wrong object":          {200, jsonType, event("ADDED", gadget) + event("ADDED", `{"kind":1}`)},

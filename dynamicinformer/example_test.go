@@ -27,9 +27,8 @@ func cluster() *httptest.Server {
 		switch {
 		case r.URL.Path != "/apis/example.com/v1/widgets":
 			w.WriteHeader(http.StatusForbidden)
-			fmt.
-				Fprint(
-					w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
+			fmt.Fprint(
+				w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
 		case r.URL.Query().Get("sendInitialEvents") != "": // as servers do that know no watch-lists
 			w.WriteHeader(http.StatusUnprocessableEntity)
 		case r.URL.Query().Get("watch") != "":

@@ -132,10 +132,8 @@ func (f *Factory) Start(ctx context.Context) error {
 		return fmt.Errorf("dynamicinformer: start: %w", context.Cause(ctx))
 	}
 	if ended := f.endedLocked(); len(ended) > 0 {
-		return fmt.
-			Errorf(
-				"dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
-				formatGVRs(ended), ErrStopped)
+		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
+			formatGVRs(ended), ErrStopped)
 	}
 	f.mu.running = ctx
 	for _, e := range f.mu.entries {

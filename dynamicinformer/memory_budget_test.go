@@ -68,9 +68,8 @@ func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":`+
 				`{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 	case query.Get("watch") == "":
-		fmt.
-			Fprint(
-				w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`)
+		fmt.Fprint(
+			w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`)
 		l.write(w, "", ",")
 		fmt.Fprint(w, strings.TrimSuffix(largeWidget(manyObjects), ",")+"]}")
 		return
@@ -95,10 +94,9 @@ func largeWidget(n int) string {
 	for own.Len() < objectBytes/10 {
 		fmt.Fprintf(&own, "%016x", r.Uint64())
 	}
-	return fmt.
-		Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"web",`+
-			`"resourceVersion":"7"},"spec":{"own":%q,"common":%q}}`, n, own.String(),
-			strings.Repeat("common text; ", objectBytes*9/10/13))
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"web",`+
+		`"resourceVersion":"7"},"spec":{"own":%q,"common":%q}}`, n, own.String(),
+		strings.Repeat("common text; ", objectBytes*9/10/13))
 }
 
 // TestMemoryBudgetHoldsWhileListing measures the live heap while a cache is filled, at the moment before the

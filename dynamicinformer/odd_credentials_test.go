@@ -43,9 +43,8 @@ func guarded(valid *atomic.Value) func(http.Handler) http.Handler {
 			if r.Header.Get("Authorization") != fmt.Sprint("Bearer ", valid.Load()) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusUnauthorized)
-				fmt.
-					Fprint(
-						w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
+				fmt.Fprint(
+					w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
 				return
 			}
 			next.ServeHTTP(w, r)

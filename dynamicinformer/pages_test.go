@@ -33,10 +33,9 @@ func pages(w http.ResponseWriter, r *http.Request) {
 		case "second":
 			next = `"continue":"third",`
 		}
-		fmt.
-			Fprintf(
-				w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{%s"resourceVersion":"7"},"items":[`+
-					`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"web","resourceVersion":"5"}}]}`, next, page)
+		fmt.Fprintf(
+			w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{%s"resourceVersion":"7"},"items":[`+
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"web","resourceVersion":"5"}}]}`, next, page)
 	}
 }
 

@@ -187,8 +187,7 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
-		errs = append(errs, fmt.Errorf(
-			"Storage.Compression of type %T is not comparable: use a pointer", c))
+		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
 	}
 	if err := o.Prune.Validate(); err != nil {
 		errs = append(errs, err)

@@ -80,8 +80,7 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.
-		Errorf("unknown storage mode %q: use packed, compressed, adaptive, object or metadata", text)
+	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object or metadata", text)
 }
 
 // Compression makes compressors for types. It is an interface, so that only programs that compress link a

@@ -293,11 +293,9 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 		t.Fatalf("there is a transform left, or %v", err)
 	}
 	o, err := form.Packer().Pack(
-		[]byte(
-			`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
+		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
 	must(t, err)
-	if text, _ := o.
-		JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
+	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
 		t.Errorf("kept: %s", text)
 	}
 }

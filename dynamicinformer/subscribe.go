@@ -83,8 +83,7 @@ type Subscription struct {
 }
 
 // errNoTypes is for patterns without anything to match them with.
-var errNoTypes = errors.New(
-	"a selection with patterns or Match needs Options.Types, which tells what there is to select")
+var errNoTypes = errors.New("a selection with patterns or Match needs Options.Types, which tells what there is to select")
 
 // Subscribe tells a subscriber about the objects of all types that a selection has, now and later, until
 // Close or Shutdown. Each type is followed by an informer of the factory, acquired with the options given

@@ -56,9 +56,8 @@ func TestCheckPaths(t *testing.T) {
 		{".spec.*.x", "W301"},
 	}
 	for _, test := range tests {
-		text := header(
-			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" +
-				test.path + "\"}]\n")
+		text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" +
+			test.path + "\"}]\n")
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil {

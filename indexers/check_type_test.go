@@ -75,8 +75,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 		}
 	}
 	if partly != 7 {
-		t.Errorf(
-			"%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
+		t.Errorf("%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
 	}
 }
 

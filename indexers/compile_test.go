@@ -17,9 +17,8 @@ import (
 // compile makes the functions of one index, which is given as in a config.
 func compile(t testing.TB, index string) *indexers.Functions {
 	t.Helper()
-	text := strings.
-		Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
-			index+"\n"), "NAME", "n", 1)
+	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
+		index+"\n"), "NAME", "n", 1)
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

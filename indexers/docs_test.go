@@ -61,8 +61,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-var documentedResource = regexp.
-	MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
+var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
 
 // spans gives what a sentence has between backquotes.
 func spans(text string) (out []string) {

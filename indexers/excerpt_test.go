@@ -74,8 +74,7 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestByteOrderMarksAreNotText(t *testing.T) {
-	one := strings.Replace(header(
-		"  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
+	one := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
 	two := strings.NewReplacer("name: n", "name: m", "name: w", "name: v").Replace(one)
 	for _, between := range []string{"---\n\ufeff", "\ufeff---\n"} {
 		c, err := indexers.Parse(indexers.Source{Name: "f.yaml",

@@ -80,8 +80,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	good, large := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "large.yaml")
 	for path, text := range map[string]string{
-		good: header(
-			"  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
+		good:  header("  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
 		large: strings.Repeat("#", 5<<20),
 	} {
 		if err := os.WriteFile(path, []byte(strings.Replace(text, "NAME", "n", 1)), 0o600); err != nil {
@@ -109,8 +108,7 @@ func TestLoad(t *testing.T) {
 
 // Warnings of the path language come with their place in the file, and do not refuse the config.
 func TestPathWarnings(t *testing.T) {
-	text := header(
-		"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil || len(c.Warnings) != 1 {
@@ -130,8 +128,7 @@ func TestPathWarnings(t *testing.T) {
 }
 
 func TestNoSchema(t *testing.T) {
-	text := header(
-		"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil {
@@ -152,10 +149,8 @@ func TestNoSchema(t *testing.T) {
 
 // However a line ends, and behind a byte order mark, places count the same.
 func TestPlacesInOtherFiles(t *testing.T) {
-	text := strings.
-		Replace(
-			header(
-				"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
+	text := strings.Replace(
+		header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
 	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
 	for reason, data := range map[string]string{
 		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text,
@@ -183,9 +178,7 @@ func TestPlacesInOtherFiles(t *testing.T) {
 // JSON is YAML, also when it is all on one line.
 func TestJSONOnOneLine(t *testing.T) {
 	resource := func(i int) string {
-		return fmt.
-			Sprintf(
-				`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
+		return fmt.Sprintf(`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
 	}
 	all := make([]string, 2000)
 	for i := range all {

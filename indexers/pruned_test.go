@@ -40,9 +40,8 @@ func TestPrunedIndexes(t *testing.T) {
 		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
 			index = strings.TrimSuffix(strings.TrimPrefix(test.index, "{"), "}")
 		}
-		text := strings.
-			Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+
-				test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
+		text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+
+			test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
 			t.Error(test, err)
@@ -69,8 +68,7 @@ func TestPlaceOfWhatIsPruned(t *testing.T) {
 		"{name: i, each: '.spec.b[*]', key: [{name: k, path: '$.spec.a.x'}]}": ":7:57: W001",
 		"{name: i, paths: [.spec.b, .spec.a]}":                                ":7:32: W001",
 	} {
-		text := header(
-			"  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
+		text := header("  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),

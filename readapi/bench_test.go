@@ -26,10 +26,8 @@ func BenchmarkRead(b *testing.B) {
 	s := NewStorage(StorageOptions{})
 	apply(b, s, widgetCRD)
 	for i := range 10000 {
-		data := fmt.
-			Sprintf(
-				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","labels":{"color":"c%d"}},"spec":{"color":"c%d","text":%q}}`,
-				i, i%50, i%10, i%10, strings.Repeat("x", 1900))
+		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","labels":{"color":"c%d"}},"spec":{"color":"c%d","text":%q}}`,
+			i, i%50, i%10, i%10, strings.Repeat("x", 1900))
 		if _, err := s.ApplyJSON([]byte(data)); err != nil {
 			b.Fatal(err)
 		}

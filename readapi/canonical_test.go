@@ -89,8 +89,7 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(usual))
 	f.Add([]byte(strings.ReplaceAll(usual, " <", "")))
-	f.Add([]byte(
-		`{"apiVersion":"v1","kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}`))
+	f.Add([]byte(`{"apiVersion":"v1","kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) { sameAsDecoded(t, text) })
 }
 

@@ -72,10 +72,8 @@ func (e *encoder) check(objects ...Object) error {
 	for _, o := range objects {
 		if o.Version() != e.t.gv.Version {
 			return apierrors.NewInternalError(
-				fmt.
-					Errorf(
-						"conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
-						e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
+				fmt.Errorf("conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
+					e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
 		}
 	}
 	return nil

@@ -87,10 +87,8 @@ func apply(t testing.TB, s *Storage, text string) Outcome {
 }
 
 func widget(namespace, name, color string) string {
-	return fmt.
-		Sprintf(
-			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: %s, namespace: %s, labels: {color: %s}}, spec: {color: %s}}",
-			name, namespace, color, color)
+	return fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: %s, namespace: %s, labels: {color: %s}}, spec: {color: %s}}",
+		name, namespace, color, color)
 }
 
 // newWidgets returns a storage with four widgets, red and green ones in two namespaces.

@@ -53,8 +53,7 @@ func TestErrors(t *testing.T) {
 			"/apis/apiregistration.k8s.io/v1/apiservices?fieldSelector=metadata.namespace%3Da", "",
 			bad("field label not supported: metadata.namespace"), 400},
 		"version of a list": {widgetsPath + "?resourceVersion=abc", "",
-			bad(
-				`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
+			bad(`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
 		"version of a get": {inDefaultPath + "/a?resourceVersion=abc", "",
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
 		"version of a watch": {widgetsPath + "?watch=1&resourceVersion=abc", "",
@@ -62,27 +61,22 @@ func TestErrors(t *testing.T) {
 		"version to come": {widgetsPath + "?resourceVersion=99999999", "",
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: Too large resource version: 99999999, current: 10","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}`, 504},
 		"match without version": {widgetsPath + "?resourceVersionMatch=Exact", "",
-			invalid(
-				"resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided","field":"resourceVersionMatch"}`), 422},
+			invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided","field":"resourceVersionMatch"}`), 422},
 		"initial events of a list": {widgetsPath + "?sendInitialEvents=true", "",
 			invalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
 				`{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for list","field":"sendInitialEvents"}`), 422},
 		"initial events without match": {widgetsPath + "?watch=true&sendInitialEvents=true", "",
-			invalid(
-				"resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan","field":"resourceVersionMatch"}`), 422},
+			invalid("resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan","field":"resourceVersionMatch"}`), 422},
 		"continue": {widgetsPath + "?continue=abc", "",
-			bad(
-				"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+			bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"included object": {widgetsPath + "?includeObject=x", asTable,
-			bad(
-				`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
+			bad(`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
 		"object for a list": {widgetsPath, asPartial,
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)","reason":"NotAcceptable","code":406}`, 406},
 		"list for an object": {inDefaultPath + "/a", asPartialList,
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"content is not a list","code":500}`, 500},
 		"form after parameter": {widgetsPath + "?continue=abc", asPartial,
-			bad(
-				"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+			bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"media type": {widgetsPath, "text/html",
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"protobuf alone": {widgetsPath, "application/vnd.kubernetes.protobuf",
@@ -98,8 +92,7 @@ func TestErrors(t *testing.T) {
 		"no name": {inDefaultPath + "/a%25b", "",
 			bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
 		"watch goes on": {widgetsPath + "?watch=1&continue=abc", "",
-			invalid(
-				"resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
+			invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
 		"version with continue": {widgetsPath + "?resourceVersion=3&continue=" +
 			newContinueToken(5, "",
 				"default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},

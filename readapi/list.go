@@ -129,8 +129,7 @@ func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 			return nil, invalid
 		}
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
-			return nil, apierrors.NewBadRequest(
-				"specifying resource version is not allowed when using continue")
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
 	}
 	if err != nil {

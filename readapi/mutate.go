@@ -131,10 +131,8 @@ func (c *change) warnOf(u sent, afterwards string) {
 	}
 	if len(u.owners) > 0 {
 		c.warnings = append(c.warnings,
-			fmt.
-				Sprintf(
-					".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
-						"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
+			fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
+				"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
 	}
 }
 

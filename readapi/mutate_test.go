@@ -162,11 +162,9 @@ func TestRefusedWrites(t *testing.T) {
 			metav1.StatusReasonInvalid},
 		"no name": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {labels: {a: b}}}"),
 			metav1.StatusReasonInvalid},
-		"a version": {create(
-			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"),
+		"a version": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"),
 			metav1.StatusReasonUnknown},
-		"odd labels": {create(
-			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"),
+		"odd labels": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"),
 			metav1.StatusReasonBadRequest},
 		"update of nothing": {func() error {
 			_, err := widgets.Update(ctx, object(widget("default", "none", "red")), metav1.UpdateOptions{})

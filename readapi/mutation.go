@@ -44,17 +44,14 @@ func (m mutation) check(u *unstructured.Unstructured) error {
 	case namespace == "" || !m.t.typ.Namespaced:
 		u.SetNamespace(m.t.namespace) // which is empty where there are none
 	default:
-		return apierrors.NewBadRequest(
-			"the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	switch name := u.GetName(); {
 	case m.t.name == "" || name == m.t.name:
 	case name == "":
-		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the name of the object (%s based on URL) was undeterminable: name must be provided", m.t.name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", m.t.name))
 	default:
-		return apierrors.NewBadRequest(fmt.
-			Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, m.t.name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, m.t.name))
 	}
 	return nil
 }
@@ -121,9 +118,7 @@ func (m mutation) checkVersion(old, u *unstructured.Unstructured) error {
 			u.GetName(), field.ErrorList{problem})
 	case given != old.GetResourceVersion():
 		return apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(),
-			errors.
-				New(
-					"the object has been modified; please apply your changes to the latest version and try again"))
+			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	return nil
 }

@@ -66,8 +66,7 @@ func applyPatch(old, operations []byte) ([]byte, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(patch) > maxOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(patch)))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(patch)))
 	}
 	patched, err := patch.Apply(old)
 	if err != nil {

@@ -44,11 +44,9 @@ func (m mutation) checkPreconditions(old *unstructured.Unstructured, p *metav1.P
 	switch {
 	case p == nil:
 	case p.UID != nil && *p.UID != old.GetUID():
-		return conflict(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, old.GetUID())
+		return conflict("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, old.GetUID())
 	case p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
-		return conflict(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
+		return conflict("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
 	}
 	return nil
 }

@@ -65,8 +65,7 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 		case slices.Contains(t.version.SelectableFields, "."+r.Field):
 			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
 		case !t.typ.Custom && t.typ.Namespaced && len(t.version.SelectableFields) == 0:
-			return nil, apierrors.NewBadRequest(fmt.Sprintf(
-				"%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
 		default:
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}

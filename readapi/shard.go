@@ -30,9 +30,7 @@ func ParseShardSelector(text string) (sharding.Selector, error) {
 	for term := range strings.SplitSeq(text, "||") {
 		found := shardRange.FindStringSubmatch(term)
 		if found == nil {
-			return nil, fmt.
-				Errorf(
-					"%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
+			return nil, fmt.Errorf("%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
 		}
 		one := sharding.ShardRangeRequirement{Key: found[1], Start: found[2] + found[3],
 			End: found[4] + found[5]}

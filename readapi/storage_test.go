@@ -97,8 +97,7 @@ func TestApplyRefuses(t *testing.T) {
 		})
 	}
 	var unknown *UnknownTypeError
-	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.
-		As(err, &unknown) || unknown.GVK.Kind != "X" {
+	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := s.ApplyJSON([]byte(`{`)); err == nil {
@@ -143,10 +142,8 @@ func TestRestore(t *testing.T) {
 	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "",
 		"0": "", "": ""} {
 		name := "v" + version
-		data := fmt.
-			Sprintf(
-				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`,
-				name, version)
+		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`,
+			name, version)
 		if _, err := s.Restore(parse(t, data)); err != nil {
 			t.Fatal(err)
 		}

@@ -27,9 +27,7 @@ func TestTable(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	apply(t, s, widgetCRD)
 	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
-	apply(t, s, fmt.
-		Sprintf(
-			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
+	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: odd}, spec: {color: {a: [1]}, size: "3", weight: 0.5, born: never}, status: {ready: "true"}}`)
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: void}}`)
 	h := handlerOf(s)

@@ -50,9 +50,7 @@ status: {phase: Running, startTime: 2026-01-02T03:04:05Z, conditions: [{type: Re
 }
 
 func configMap(name, value string) string {
-	return fmt.
-		Sprintf(
-			"{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
+	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
 }
 
 // gate is a handler before another one, which can be shut: requests under way end, and others wait.

@@ -76,8 +76,7 @@ func (a *authorities) readiness() healthz.HealthChecker {
 	})
 }
 
-var errNoAuthorities = errors.
-	New("the authorities of users' certificates have not been read yet, which are told")
+var errNoAuthorities = errors.New("the authorities of users' certificates have not been read yet, which are told")
 
 // whole names no authorities to clients before it can name all. A client has no certificate to show to a
 // server that names others alone, and stays anonymous for as long as it is connected; where none is named it

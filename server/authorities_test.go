@@ -198,9 +198,7 @@ func TestNoAuthorities(t *testing.T) {
 func kubeconfig(t *testing.T, api *httptest.Server) string {
 	t.Helper()
 	return write(
-		t, fmt.
-			Sprintf(
-				"apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
+		t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
 }
 
 // startServer runs a server of a cluster until the test ends, and returns where it listens.

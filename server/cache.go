@@ -150,8 +150,7 @@ func (c *cache) conditions() []condition {
 }
 
 // errNotServed is why a type is passed on to the API server although it has been read.
-var errNotServed = errors.
-	New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
+var errNotServed = errors.New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
 
 // ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so
 // it stays so: what fails later fails for other replicas, too, and what has been read can still be served.

@@ -21,9 +21,7 @@ func checkIndexNames(config *indexers.Config) error {
 		for _, index := range r.Indexes {
 			if strings.Contains(index.Name, ".") || slices.Contains(fieldsWithoutDot, index.Name) {
 				problems = append(problems,
-					fmt.
-						Errorf(
-							"the resource %q of an index config: the index %q is named like a field, which authorizers may know by that name: give it another one, without dots", r.Name, index.Name))
+					fmt.Errorf("the resource %q of an index config: the index %q is named like a field, which authorizers may know by that name: give it another one, without dots", r.Name, index.Name))
 			}
 		}
 	}

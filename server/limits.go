@@ -104,8 +104,7 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
 	l.refused.WithLabelValues(limit).Inc()
 	text := fmt.Sprintf(format, args...)
-	return apierrors.NewTooManyRequests(fmt.
-		Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
 // counts returns how many watches and accounts there are.

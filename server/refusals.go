@@ -27,15 +27,12 @@ const ReasonNotCached metav1.StatusReason = "NotCached"
 // to the config.
 func (c *cache) errNotCached(gr schema.GroupResource) error {
 	if !c.knows(gr) {
-		return errUnavailable(
-			"crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
+		return errUnavailable("crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusMisdirectedRequest, Reason: ReasonNotCached,
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource},
-		Message: fmt.
-			Sprintf(
-				"crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
+		Message: fmt.Sprintf("crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
 	}}
 }
 
@@ -163,11 +160,9 @@ func (w *explainingWriter) WriteHeader(code int) {
 	switch {
 	case w.of.unanswered.Load() && (code == http.StatusUnauthorized ||
 		code == http.StatusInternalServerError):
-		err = errUnavailable(
-			"crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
+		err = errUnavailable("crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
 	case w.of.unauthenticated.Load() && code == http.StatusUnauthorized:
-		err = apierrors.NewUnauthorized(
-			"crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
+		err = apierrors.NewUnauthorized("crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
 	default:
 		w.ResponseWriter.WriteHeader(code)
 		return

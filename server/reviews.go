@@ -89,8 +89,7 @@ func (v *reviews) accessOf(ctx context.Context, who user.Info,
 	attributes := authorizer.AttributesRecord{User: who}
 	switch of, path := spec.ResourceAttributes, spec.NonResourceAttributes; {
 	case (of == nil) == (path == nil):
-		return status, apierrors.
-			NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
+		return status, apierrors.NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
 	case of != nil:
 		gr := schema.GroupResource{Group: of.Group, Resource: of.Resource}
 		attributes = authorizer.AttributesRecord{

@@ -26,9 +26,7 @@ func Static(ordinal, replicas, shards int) (*Fixed, error) {
 		return nil, fmt.Errorf("shard: %d shards; there have to be from 1 to %d", shards, maxShards)
 	}
 	if replicas < 1 || ordinal < 0 || ordinal >= replicas {
-		return nil, fmt.
-			Errorf(
-				"shard: ordinal %d of %d replicas; it has to be from 0 to one less than the number of replicas", ordinal, replicas)
+		return nil, fmt.Errorf("shard: ordinal %d of %d replicas; it has to be from 0 to one less than the number of replicas", ordinal, replicas)
 	}
 	return &Fixed{shards: shards, from: ordinal * shards / replicas,
 		to: (ordinal + 1) * shards / replicas}, nil
@@ -39,8 +37,7 @@ func Ordinal(pod string) (int, error) {
 	at := strings.LastIndexByte(pod, '-')
 	ordinal, err := strconv.ParseUint(pod[at+1:], 10, 31)
 	if at < 1 || err != nil {
-		return 0, fmt.Errorf(
-			"shard: %q is not the name of a pod of a StatefulSet, which ends in a hyphen and a number", pod)
+		return 0, fmt.Errorf("shard: %q is not the name of a pod of a StatefulSet, which ends in a hyphen and a number", pod)
 	}
 	return int(ordinal), nil
 }

@@ -120,8 +120,7 @@ func (o Options) validate() error {
 	}
 	if o.RetryPeriod <= 0 || o.RenewDeadline <= time.
 		Duration(leaderelection.JitterFactor*float64(o.RetryPeriod)) {
-		refuse(
-			"RetryPeriod %v has to be less than RenewDeadline %v divided by %.1f, so that there is a second try", o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
+		refuse("RetryPeriod %v has to be less than RenewDeadline %v divided by %.1f, so that there is a second try", o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
 	}
 	if o.DrainTimeout < 0 {
 		refuse("DrainTimeout is %v, and cannot be negative", o.DrainTimeout)

@@ -79,9 +79,7 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 		request.Body = io.NopCloser(bytes.NewReader(body))
 		return r.inner.RoundTrip(request)
 	}
-	status := fmt.
-		Sprintf(
-			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
+	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
 	return &http.Response{
 		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
 		Request: request,

@@ -14,10 +14,8 @@ func Example() {
 	w := snapshot.NewWriter(&out, snapshot.About{Tool: "my-operator v1"})
 	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
 		Namespaced: true})
-	if err := section.
-		Add(
-			[]byte(
-				`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web"}}`), nil); err != nil {
+	if err := section.Add(
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web"}}`), nil); err != nil {
 		fmt.Println(err)
 	}
 	if err := section.Close("4711"); err != nil {

@@ -277,9 +277,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			index := fmt.
-				Sprintf(
-					`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
+			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
 			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
 			if err != nil {
 				t.Fatal(err)

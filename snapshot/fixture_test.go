@@ -15,9 +15,8 @@ var gizmos = snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmo
 
 // gizmo is an object as API servers send it.
 func gizmo(namespace, name, text string) []byte {
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
+	return fmt.Appendf(
+		nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
 }
 
 // written is a snapshot of so many gizmos, with a type that is missing.

@@ -56,16 +56,14 @@ func TestIndexThatGrows(t *testing.T) {
 		})
 	}
 	bounded(t, snapshot.Assemble(snapshot.Frame('O', append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)),
-		[]byte(
-			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
 }
 
 // FuzzFile reads whatever is in a file: there is an error or an end, and no more than its size justifies.
 func FuzzFile(f *testing.F) {
 	f.Add(written(f, 3))
 	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
-		[]byte(
-			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		bounded(t, text)
 	})
@@ -74,8 +72,7 @@ func FuzzFile(f *testing.F) {
 // FuzzIndex is FuzzFile behind the checksums.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x01\x01\x02\x00a{}"),
-		[]byte(
-			`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
 	f.Fuzz(func(t *testing.T, block, index []byte) {
 		bounded(t, snapshot.Assemble(snapshot.Frame('O', block), index))
 	})

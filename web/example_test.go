@@ -13,8 +13,7 @@ import (
 
 // Without the link that Login gives, the page shows nothing.
 func Example() {
-	factory, err := dynamicinformer.
-		New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -20,8 +20,7 @@ func explained(seen Scope, p *query.Plan) []string {
 func sentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {
-		out = append(out, fmt.Sprintf(
-			"This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
+		out = append(out, fmt.Sprintf("This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
 	}
 	switch {
 	case len(p.Start) > 0:

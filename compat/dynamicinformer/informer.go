@@ -23,9 +23,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
 	given, byNamespace := indexers[cache.NamespaceIndex]
 	if byNamespace && !isNamespaceIndex(given) {
-		return newBroken(gvr, fmt.
-			Errorf(
-				"making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
+		return newBroken(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
 	}
 	others := maps.Clone(indexers)
 	delete(others, cache.NamespaceIndex)

@@ -251,8 +251,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(
-		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"versions":[null,{}],"names":[]}}`))
+	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"versions":[null,{}],"names":[]}}`))
 	f.Add([]byte(`{"spec":{"versions":{"a":1}},"status":{"conditions":[1]}}`))
 	f.Add([]byte(`kind: List` + "\n" + `items: [null, 1, {kind: CustomResourceDefinition}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -52,9 +52,7 @@ func definition(group, plural, kind string) string {
 }
 
 func widget(name, color string, size int) string {
-	return fmt.
-		Sprintf(
-			`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
+	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
 }
 
 func apply(storage *readapi.Storage, text string) {

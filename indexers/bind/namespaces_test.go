@@ -30,8 +30,7 @@ func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 	})
 	settle := func(namespace string) {
 		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
-		apply(s.storage, fmt.Sprintf(
-			`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
+		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
 	}
 	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
 		settle(namespace)
@@ -78,11 +77,9 @@ func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 	for _, namespace := range []string{"prod", "team-a"} {
 		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		for _, color := range []string{"red", "green"} {
-			apply(s.storage, fmt.Sprintf(
-				`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
+			apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
 		}
-		apply(s.storage, fmt.Sprintf(
-			`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
+		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
 	}
 	b := s.follow(parse(t, widgetsAndGadgetsOfTeams))
 	graph, err := b.References()

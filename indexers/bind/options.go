@@ -34,9 +34,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
 				return fail(
-					fmt.
-						Errorf(
-							"storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
+					fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
 			}
 			out.Storage.Compression = o.Compression
 		}

@@ -29,9 +29,8 @@ type Pending struct {
 
 // String says what waits, from when, and for what.
 func (p Pending) String() string {
-	return fmt.
-		Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s",
-			p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
+	return fmt.Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s",
+		p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
 }
 
 // Pending gives the changes that wait, in the order of the names of resources, and of the types for one of

@@ -31,8 +31,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 			return slices.Equal(got, want) && len(want) == 0 == (len(graph.Dangling()) > 0)
 		})
 	}
-	unchecked(
-		"not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
+	unchecked("not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
 	querier, err := b.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +56,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 	}
 	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io",
 		Resource: "customresourcedefinitions"}, "", "gadgets.example.com")
-	unchecked(
-		"gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
+	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
 		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
 			t.Errorf("told of %+v after %v", e, events)

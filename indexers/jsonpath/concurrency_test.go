@@ -18,8 +18,7 @@ func TestConcurrentUse(t *testing.T) {
 		p := jsonpath.MustCompile(e)
 		paths, exprs = append(paths, p), append(exprs, p)
 	}
-	filter := jsonpath.MustCompileFilter(
-		`@.status.conditions[?(@..type && @.status=="Nowhere")] || @.kind=="Certificate"`)
+	filter := jsonpath.MustCompileFilter(`@.status.conditions[?(@..type && @.status=="Nowhere")] || @.kind=="Certificate"`)
 	exprs = append(exprs, filter)
 	set := jsonpath.NewSet(exprs...)
 	want := make([]int, len(exprs))

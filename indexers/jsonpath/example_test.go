@@ -124,8 +124,7 @@ func ExampleSet() {
 func ExampleValue_Raw() {
 	each := jsonpath.MustCompile(".status.conditions[*]")
 	key := jsonpath.NewSet(jsonpath.MustCompile(".type"), jsonpath.MustCompile(".status"))
-	raw := []byte(
-		`{"status":{"conditions":[{"status":"True","type":"Ready"},{"type":"Issuing","status":"False"}]}}`)
+	raw := []byte(`{"status":{"conditions":[{"status":"True","type":"Ready"},{"type":"Issuing","status":"False"}]}}`)
 	err := each.FindJSON(raw, func(element jsonpath.Value) bool {
 		var tuple [2]string
 		_ = key.FindJSON(element.Raw(), func(i int, v jsonpath.Value) bool { // valid, as part of raw

@@ -100,8 +100,7 @@ func TestNumbersBeyondJSON(t *testing.T) {
 
 // A set of many paths below one object looks members up in a map rather than one by one.
 func TestSetOfManyPaths(t *testing.T) {
-	doc := []byte(
-		`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
+	doc := []byte(`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
 	for n := range 14 {
 		var exprs []jsonpath.Expr
 		for i := range n {

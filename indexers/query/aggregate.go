@@ -48,8 +48,7 @@ func ParseMeasure(text string) (Measure, error) {
 		m.Of, m.As = strings.TrimSpace(m.Of[:i]), m.Of[i+4:]
 	}
 	if !ok || !closed || m.Of == "" || !slices.Contains(functionNames, m.Function) {
-		return Measure{}, fmt.Errorf(
-			"%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
+		return Measure{}, fmt.Errorf("%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
 	}
 	return m, nil
 }

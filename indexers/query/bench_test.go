@@ -20,11 +20,9 @@ func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinforme
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	all := make([]any, n)
 	for i := range all {
-		text := fmt.
-			Sprintf(
-				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
-				i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).
-					Format(time.RFC3339))
+		text := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
+			i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).
+				Format(time.RFC3339))
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON([]byte(text)); err != nil {
 			b.Fatal(err)

@@ -76,8 +76,7 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 // The conditions of a query are compared with the schema wherever they stand in it.
 func TestCheck(t *testing.T) {
 	lamps := lampDefinition()
-	parsed, err := query.Parse(
-		`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
+	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
 	if err != nil {
 		t.Fatal(err)
 	}

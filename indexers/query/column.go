@@ -57,9 +57,7 @@ func (x *execution) multiply(c *column) error {
 	case err != nil:
 		return err
 	case a.declared == nil:
-		return errors.
-			New(
-				"the index has each value of an object once, and no config says where the values are; name a path instead")
+		return errors.New("the index has each value of an object once, and no config says where the values are; name a path instead")
 	case a.single():
 		return nil
 	}

@@ -25,8 +25,7 @@ func (c *compiler) warn(format string, args ...any) {
 // doubt warns where the answer of an index may not be what a comparison means.
 func (c *compiler) doubt(index access, q *comparison) {
 	if d, ok := c.snapshot.(dropper); ok && d.Dropped(index.name) > 0 {
-		c.warn(
-			"index %q has left out values beyond its limits, so that objects may be missing; raise maxValues or maxValueBytes", index.name)
+		c.warn("index %q has left out values beyond its limits, so that objects may be missing; raise maxValues or maxValueBytes", index.name)
 	}
 	if index.declared == nil {
 		return
@@ -34,8 +33,7 @@ func (c *compiler) doubt(index access, q *comparison) {
 	if q.op == opMatches {
 		if letter, ok := index.miscased(q.values[0].parts[0]); ok {
 			c.
-				warn(
-					"index %q has its values in another case than %q of the expression, which is taken as it is; begin it with (?i)", index.name, letter)
+				warn("index %q has its values in another case than %q of the expression, which is taken as it is; begin it with (?i)", index.name, letter)
 		}
 		return
 	}

@@ -11,8 +11,7 @@ import (
 var ErrContinue = errors.New("the continue token does not belong to this query")
 
 // ErrNoReferences is returned for a query about references where nobody follows them.
-var ErrNoReferences = errors.
-	New("there are no references to ask for; give the querier those of a references.Graph by WithReferences")
+var ErrNoReferences = errors.New("there are no references to ask for; give the querier those of a references.Graph by WithReferences")
 
 // UnknownReferenceError says that the objects make no reference of a name.
 type UnknownReferenceError struct {
@@ -72,9 +71,7 @@ func (e *SortError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("cannot sort by %q: %v", e.Text, e.Err)
 	}
-	return fmt.
-		Sprintf(
-			"cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
+	return fmt.Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
 }
 
 // Unwrap gives what is wrong with a path.
@@ -90,10 +87,8 @@ type ScanError struct {
 
 // Error says what to do.
 func (e *ScanError) Error() string {
-	return fmt.
-		Sprintf(
-			"%s has to look at all %d objects; combine it with a condition on an index, or allow a full scan",
-			e.Query, e.Objects)
+	return fmt.Sprintf("%s has to look at all %d objects; combine it with a condition on an index, or allow a full scan",
+		e.Query, e.Objects)
 }
 
 // Error is what is wrong with a query that was written as text, and where.

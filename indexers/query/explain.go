@@ -52,9 +52,8 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
 	if p.Shard != "" {
-		fmt.
-			Fprintf(
-				&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
+		fmt.Fprintf(
+			&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
 	}
 	switch {
 	case p.Scan:
@@ -103,8 +102,7 @@ func notes(q Query, negated bool, dst []string) []string {
 		}
 	case negation:
 		if c, ok := q.sub.(*comparison); ok && c.op == opEqual && !negated {
-			dst = append(dst, fmt.Sprintf(
-				"%s also holds for objects without a value in %s; add && %s to leave them out", q,
+			dst = append(dst, fmt.Sprintf("%s also holds for objects without a value in %s; add && %s to leave them out", q,
 				c.index, c.index))
 		}
 		dst = notes(q.sub, !negated, dst)
@@ -112,8 +110,7 @@ func notes(q Query, negated bool, dst []string) []string {
 		filter, err := jsonpath.CompileFilter(q.text)
 		if err == nil && slices.ContainsFunc(filter.Comparisons(),
 			func(c jsonpath.Comparison) bool { return c.Op == "!=" }) {
-			dst = append(dst, fmt.Sprintf(
-				"%s: != does not hold for objects without the value; write !(... == ...) to include them", q))
+			dst = append(dst, fmt.Sprintf("%s: != does not hold for objects without the value; write !(... == ...) to include them", q))
 		}
 	}
 	return dst

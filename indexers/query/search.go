@@ -49,8 +49,7 @@ func (c *compiler) searched(a access, q *comparison) (func(value string) bool, e
 		for _, typ := range a.declared.Types() {
 			if typ != "" && typ != sortkey.String.String() && !a.composite() {
 				return nil, &indexers.OperandError{Index: a.name,
-					Message: fmt.Sprintf(
-						"a value of type %s has no text to search in; compare it, or use a range", typ)}
+					Message: fmt.Sprintf("a value of type %s has no text to search in; compare it, or use a range", typ)}
 			}
 		}
 	}
@@ -104,8 +103,7 @@ func (a access) folded(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
-var errNoPrefix = errors.
-	New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
+var errNoPrefix = errors.New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
 // within tests addresses, and ranges of them.
 func (a access) within(operand string) (func(value string) bool, error) {

@@ -20,10 +20,9 @@ type total struct {
 // add computes with a value. The error says that its type is not known.
 func (t *total) add(m measuring, c cell) error {
 	if m.typ == sortkey.Any && ambiguous(c.text) {
-		return fmt.
-			Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %s(%s as quantity) or "+
-				"%s(%s as duration), or name an index with a type", m.function, m.name, c.text, m.function,
-				m.name, m.function, m.name)
+		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %s(%s as quantity) or "+
+			"%s(%s as duration), or name an index with a type", m.function, m.name, c.text, m.function,
+			m.name, m.function, m.name)
 	}
 	if c.unfit {
 		t.skipped++

@@ -78,8 +78,7 @@ type holding struct {
 // ceases to dangle between.
 func (g *Graph) Add(m Member) (*Membership, error) {
 	if m.Type.Resource == "" || m.Type.Kind == "" {
-		return nil, fmt.
-			Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
+		return nil, fmt.Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
 	}
 	if m.Informer == nil {
 		return nil, errors.New("references: a member needs an informer")

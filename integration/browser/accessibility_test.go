@@ -113,8 +113,7 @@ func TestAccessibility(t *testing.T) {
 	whole("types")
 	b.key(kb.ArrowDown)
 	b.hears("grid", "Types", "focused", "true")
-	b.await(
-		`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
+	b.await(`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
 
 	b.goTo(workloadsPlace)
 	b.has(".grid-row", "ledger")

@@ -152,9 +152,7 @@ func (b *tab) await(expression string) {
 func (b *tab) has(selector, text string) {
 	b.Helper()
 	b.await(
-		fmt.
-			Sprintf(
-				"[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
+		fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
 }
 
 func (b *tab) text(selector string) string {

@@ -28,8 +28,7 @@ func TestCrdcached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, fmt.Sprintf(
-		"types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
+	s := running.Start(t, fmt.Sprintf("types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
 	t.Run("administrator", func(t *testing.T) { testAdministrator(t, s) })
 	t.Run("tenant", func(t *testing.T) { testTenant(t, s) })
 }
@@ -71,8 +70,7 @@ func testTenant(t *testing.T, s *running.Server) {
 	b.has(".connection", "Live")
 	b.has(".grid-row", "⊘ Withheld")
 	b.has("#withheld", "you may not list it")
-	b.await(
-		"[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
+	b.await("[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
 	b.picture("types")
 	b.goTo("#/type?id=" + workloadsID)
 	b.has(".grid-row", "ledger")

@@ -79,8 +79,7 @@ func TestManyRows(t *testing.T) {
 	}
 
 	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
-	b.await(
-		`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
+	b.await(`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
 	b.has(".grid-row", "many-00049") // the eighth without replicas
 	b.goTo(workloadsPlace + "&query=team%3Dteam-3%20%26%26%20namespace%3Dpayments")
 	b.has(".plan summary", "7,143 of ")

@@ -33,9 +33,7 @@ func TestStates(t *testing.T) {
 	}
 	const configMaps, services = "configmaps/v1", "services/v1"
 	shown := func(op, resource string) string {
-		return fmt.
-			Sprintf(
-				`[...document.querySelectorAll(".log li")].some((e) => e.checkVisibility() && e.innerText.includes(%q) && e.innerText.includes(%q))`, op, resource)
+		return fmt.Sprintf(`[...document.querySelectorAll(".log li")].some((e) => e.checkVisibility() && e.innerText.includes(%q) && e.innerText.includes(%q))`, op, resource)
 	}
 	b.await(shown("● synced", configMaps))
 	b.await(shown("▲ degraded", services))

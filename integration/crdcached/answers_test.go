@@ -27,9 +27,8 @@ var byDesign = []answers.Difference{
 			"/environments(/[^/]+)?$"), Code: http.StatusMethodNotAllowed, Says: "crdcached only reads",
 	},
 	{
-		Why: "of types that it does not keep it says so, whether the cluster has them or not",
-		Path: regexp.MustCompile(
-			"/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
+		Why:  "of types that it does not keep it says so, whether the cluster has them or not",
+		Path: regexp.MustCompile("/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
 		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
 	},
 	{
@@ -51,9 +50,8 @@ func TestAnswers(t *testing.T) {
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	s := running.
-		Start(
-			t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
+	s := running.Start(
+		t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
 	admin := harness.Config(t)
 	ours := answers.Server{Name: "crdcached", Config: s.As(admin), Differs: byDesign}
 	for _, suite := range answers.Suites() {

@@ -123,11 +123,9 @@ func (l *load) tell() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	text := fmt.
-		Sprintf(
-			"%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
-			*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates,
-				" and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
+	text := fmt.Sprintf("%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
+		*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates,
+			" and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
 	text += "| | kube-apiserver | crdcached | less by |\n|---|--:|--:|--:|\n" +
 		strings.Join(l.rows, "\n") + "\n"
 	l.Logf("\n%s", text)

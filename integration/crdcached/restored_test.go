@@ -90,8 +90,7 @@ func (d *daemon) expectSameVersions(gvr schema.GroupVersionResource) {
 
 // restoreRelists matches a relist after a restore. Its reason depends on the request that detected the
 // restore.
-var restoreRelists = regexp.
-	MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
+var restoreRelists = regexp.MustCompile(`(?m)^crdcache_relists_total\{.*reason="(Restored|TooLarge)".*\} [1-9]`)
 
 // expectRestoreInMetrics waits until the metrics count a relist after a restore. Answers can be correct
 // earlier, because crdcached may forward requests to the API server until the caches are current.

@@ -20,8 +20,7 @@ PASS
 	if diff := cmp.Diff(result{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	got, err = parse(strings.
-		NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
+	got, err = parse(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
 	if got != (result{}) || err != nil {
 		t.Errorf("a run that ended early: %+v, %v", got, err)
 	}

@@ -32,9 +32,8 @@ func locate(getenv func(string) string, isProgram func(string) bool, root string
 		where.sandbox = filepath.Join(root, "bin", "sandbox")
 	}
 	if !isProgram(where.sandbox) {
-		return location{}, fmt.Errorf(
-			"no control plane: %s is not a program; run 'make sandbox' to build it, "+
-				"or name another one with %s", where.sandbox, envSandbox)
+		return location{}, fmt.Errorf("no control plane: %s is not a program; run 'make sandbox' to build it, "+
+			"or name another one with %s", where.sandbox, envSandbox)
 	}
 	if where.binaries == "" {
 		return where, nil

@@ -52,11 +52,9 @@ type tally struct {
 
 // String implements fmt.Stringer.
 func (t tally) String() string {
-	return fmt.
-		Sprintf(
-			"%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
-			t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+
-				t.latest.events, t.swaps, t.swapsAway, t.behind)
+	return fmt.Sprintf("%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
+		t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+
+			t.latest.events, t.swaps, t.swapsAway, t.behind)
 }
 
 // runningChild is a running process.

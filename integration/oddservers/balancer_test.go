@@ -188,9 +188,8 @@ func (f *fleet) agree() {
 	harness.Eventually(f, func(context.Context) error {
 		live := f.witness.Live()
 		if len(live) != len(list.Items) || len(f.informer.GetStore().ListKeys()) != len(list.Items) {
-			return fmt.
-				Errorf("the handler was told of %d boats, the cache has %d, the server %d; the status is %+v",
-					len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())
+			return fmt.Errorf("the handler was told of %d boats, the cache has %d, the server %d; the status is %+v",
+				len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())
 		}
 		for _, boat := range list.Items {
 			key := boat.GetNamespace() + "/" + boat.GetName()

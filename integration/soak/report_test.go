@@ -72,9 +72,7 @@ func counts(handlers []*handler) (events, repeats int) {
 func (w *world) trends(text *strings.Builder) {
 	if len(w.measurements) >= judged {
 		g := growthOf(w.measurements)
-		text.
-			WriteString(
-				"\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")
+		text.WriteString("\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")
 		fmt.Fprintf(text, "| live heap, MiB | %.1f | %+.2f | %.2f |\n", g.heap.Mean/(1<<20),
 			g.heap.Growth/(1<<20), g.heap.Deviation/(1<<20))
 		fmt.Fprintf(text, "| goroutines | %.0f | %+.1f | %.1f |\n", g.goroutines.Mean, g.goroutines.Growth,

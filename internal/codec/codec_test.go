@@ -30,9 +30,7 @@ func jsonInfo(t testing.TB, s runtime.NegotiatedSerializer) runtime.SerializerIn
 
 // widget is an object as an API server sends it.
 func widget(n int) string {
-	return fmt.
-		Sprintf(
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"n":"%[1]d"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name":"widget-%[1]d","namespace":"default","resourceVersion":"%[1]d","uid":"uid-%[1]d"},"spec":{"text":"é \u003c\n%[1]d","ratio":0.5,"size":%[1]d,"list":[1,null,true]}}`, n)
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"n":"%[1]d"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name":"widget-%[1]d","namespace":"default","resourceVersion":"%[1]d","uid":"uid-%[1]d"},"spec":{"text":"é \u003c\n%[1]d","ratio":0.5,"size":%[1]d,"list":[1,null,true]}}`, n)
 }
 
 func widgetList(count int) string {

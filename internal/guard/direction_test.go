@@ -39,9 +39,7 @@ func upward(packages []dependency) []string {
 			}
 			if within(folder, "internal") && !within(target, "internal") && !ascends(folder, target) {
 				violations = append(violations,
-					fmt.
-						Sprintf(
-							"%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
+					fmt.Sprintf("%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
 			}
 			if !within(folder, "cmd") || !within(target, "cmd") {
 				continue

@@ -70,8 +70,7 @@ func (g *generation) transformed(obj any) (next any, err error) {
 }
 
 // errIdentityChanged is for a transform after which nobody could tell in which part an object is.
-var errIdentityChanged = errors.
-	New("it changes the UID or the namespace of an object, by which objects are sharded")
+var errIdentityChanged = errors.New("it changes the UID or the namespace of an object, by which objects are sharded")
 
 // namespaceOf is empty for what has no metadata.
 func namespaceOf(item Item) string {

@@ -190,8 +190,7 @@ func TestBufferReuse(t *testing.T) {
 // TestResultsAreOwned changes each result in every place, which no later result of the same text may show.
 func TestResultsAreOwned(t *testing.T) {
 	d := jsontext.NewDecoder()
-	data := wrap(
-		`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
+	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
 	for range 5 {
 		agree(t, d, data)
 		object, err := d.Decode(data)

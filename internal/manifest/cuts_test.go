@@ -127,8 +127,7 @@ func TestAliases(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated for %d", name, used, len(text))
 		}
 	}
-	if got := described(t, strings.
-		NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
+	if got := described(t, strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
 		got) != 1 || got[0] != "1 1/0: v1 A a" {
 		t.Errorf("a few aliases: %q", got)
 	}

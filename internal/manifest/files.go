@@ -105,8 +105,7 @@ type Listing struct {
 }
 
 var (
-	errNoPath = errors.
-			New("a path is empty: is it a variable that is not set? Write . for the current directory")
+	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
 	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") +
 		"; also with .gz or .zst)")
 )

@@ -323,8 +323,7 @@ var (
 	// would ignore the document that follows.
 	otherBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
 		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
-	errOtherBreak = errors.New(
-		"not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
+	errOtherBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
 )
 
 // decodeYAML returns the JSON of a text that begins at a line of a file. Duplicate keys are an error.
@@ -351,6 +350,5 @@ func decodeYAML(text []byte, first int) ([]byte, error) {
 }
 
 func errAliases(size int) error {
-	return &yamlError{text: fmt.
-		Sprintf("aliases make the document more than %d times as large as its %d bytes", maxExpansion, size)}
+	return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its %d bytes", maxExpansion, size)}
 }

@@ -30,9 +30,7 @@ func initialEvents(seed uint64) string {
 	write := func(kind, object string) { fmt.Fprintf(&events, `{"type":%q,"object":%s}`+"\n", kind, object) }
 	gadget := func(name int) string {
 		version++
-		return fmt.
-			Sprintf(
-				`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g%d","namespace":"default","resourceVersion":"%d"},"spec":{"n":%d}}`, name, version, r.IntN(3))
+		return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g%d","namespace":"default","resourceVersion":"%d"},"spec":{"n":%d}}`, name, version, r.IntN(3))
 	}
 	for name := range r.IntN(6) {
 		write("ADDED", gadget(name))
@@ -41,12 +39,10 @@ func initialEvents(seed uint64) string {
 		name := r.IntN(6)
 		switch r.IntN(10) {
 		case 0:
-			write("BOOKMARK", fmt.Sprintf(
-				`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}`,
+			write("BOOKMARK", fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}`,
 				version))
 		case 1:
-			write(
-				"ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[],"rows":[]}`)
+			write("ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[],"rows":[]}`)
 		case 2, 3:
 			write("DELETED", gadget(name))
 		case 4, 5:
@@ -58,8 +54,7 @@ func initialEvents(seed uint64) string {
 			write("MODIFIED", gadget(name))
 		}
 	}
-	write("BOOKMARK", fmt.Sprintf(
-		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"%d"}}`, version+1))
+	write("BOOKMARK", fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"%d"}}`, version+1))
 	return events.String()
 }
 

@@ -236,8 +236,7 @@ func TestRequestsPack(t *testing.T) {
 			if _, isPacked := list.(*packed.List); !isPacked {
 				t.Errorf("the list is a %T", list)
 			}
-			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.
-				Load() != want {
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.list {
@@ -255,8 +254,7 @@ func TestRequestsPack(t *testing.T) {
 			if _, isPacked := event.Object.(*packed.Object); !isPacked {
 				t.Errorf("the object of an event is a %T", event.Object)
 			}
-			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.
-				Load() != want {
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.watch {

@@ -21,8 +21,7 @@ import (
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	objects := fstest.MapFS{"a.yaml": {Data: []byte(
-		"{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
+	objects := fstest.MapFS{"a.yaml": {Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
 	cluster, err := testcluster.New(ctx, testcluster.Options{FS: objects, Paths: []string{"a.yaml"}})
 	if err != nil {
 		fmt.Println(err)

@@ -73,8 +73,7 @@ func (c *collection) awaitVersion(ctx context.Context, version uint64) error {
 	if err := c.fresh(ctx); err != nil || c.ResourceVersion() >= version {
 		return nil // without an answer the watch waits, as that of an API server does
 	}
-	return apierrors.NewResourceExpired(fmt.Sprintf(
-		"the API server has not reached resource version %d: it was restored from an older backup", version))
+	return apierrors.NewResourceExpired(fmt.Sprintf("the API server has not reached resource version %d: it was restored from an older backup", version))
 }
 
 func (c *collection) runChecks() {
@@ -178,8 +177,7 @@ func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.Hist
 		select {
 		case <-h.Next:
 		case <-ctx.Done():
-			return apierrors.NewServiceUnavailable(
-				"the API server was restored from an older backup, and the cache has not been listed again yet")
+			return apierrors.NewServiceUnavailable("the API server was restored from an older backup, and the cache has not been listed again yet")
 		}
 	}
 }

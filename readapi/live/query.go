@@ -94,8 +94,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	}
 	conceals := asked.Namespace != "" && c.server.options.ConcealPlans
 	if conceals && params.Get("explain") == "true" {
-		return apierrors.NewBadRequest(
-			"explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
+		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
 	answer, err := c.answerInTurns(r.Context(), q, asked.Namespace, params)
 	if err != nil {
@@ -155,8 +154,7 @@ func parseQuery(text string) (query.Query, error) {
 		return nil, explained(err)
 	}
 	if follows, _ := query.FollowsReferences(q); follows {
-		return nil, apierrors.NewBadRequest(
-			"queries about references are not answered here: they take all types that refer, and are referred to")
+		return nil, apierrors.NewBadRequest("queries about references are not answered here: they take all types that refer, and are referred to")
 	}
 	return q, nil
 }

@@ -186,8 +186,7 @@ func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructu
 		return u, nil
 	}
 	if c.options.Scheme == nil {
-		return nil, fmt.
-			Errorf("a %T does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
+		return nil, fmt.Errorf("a %T does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
 	}
 	kinds, _, err := c.options.Scheme.ObjectKinds(object)
 	if err != nil {

@@ -26,10 +26,8 @@ func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []by
 	if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
-			Reason: metav1.StatusReasonUnsupportedMediaType,
-			Message: fmt.
-				Sprintf(
-					"the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk),
+			Reason:  metav1.StatusReasonUnsupportedMediaType,
+			Message: fmt.Sprintf("the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk),
 		}}
 	}
 	return strategicpatch.StrategicMergePatch(object, patch, typed)

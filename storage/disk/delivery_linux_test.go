@@ -212,11 +212,10 @@ func newFeed(objects int) *feed {
 
 // object is a version of an object, all of which are of one length.
 func (*feed) object(to []byte, n, version int) []byte {
-	return fmt.
-		Appendf(
-			to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
-			n, n%100, 100_000_000+
-				version, strings.Repeat("Certificate is up to date and has not expired. ", 20))
+	return fmt.Appendf(
+		to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
+		n, n%100, 100_000_000+
+			version, strings.Repeat("Certificate is up to date and has not expired. ", 20))
 }
 
 // feedTransport answers for the feed, and leaves the rest to others.
@@ -239,8 +238,7 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case query.Get("watch") != "":
 		answer.Body = &feedBody{feed: t.feed, ended: make(chan struct{})}
 	default:
-		list := []byte(
-			`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100000000"},"items":[`)
+		list := []byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100000000"},"items":[`)
 		count := t.objects
 		if query.Get("limit") == "1" { // which asks for the version
 			count = 1

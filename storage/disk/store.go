@@ -16,8 +16,7 @@ import (
 
 var (
 	// ErrInUse is reported where another process uses the folder, or another Store of this one.
-	ErrInUse = errors.
-			New("the folder is in use by another process, or by another Store of this one: give each its own")
+	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this one: give each its own")
 	// ErrClosed is reported after Close.
 	ErrClosed = errors.New("the store is closed")
 	// ErrViewInUse is reported where two informers that show the same are to be kept in one folder.

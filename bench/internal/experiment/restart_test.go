@@ -25,9 +25,7 @@ func certificateServer(t *testing.T, count int) (kubeconfig string) {
 		t.Fatal(err)
 	}
 	for n := range count {
-		object := fmt.
-			Sprintf(
-				`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"c%d","namespace":"a"}}`, n)
+		object := fmt.Sprintf(`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"c%d","namespace":"a"}}`, n)
 		if _, err := storage.ApplyJSON([]byte(object)); err != nil {
 			t.Fatal(err)
 		}

@@ -37,8 +37,7 @@ func (q quiet) warn(say func(string, ...any)) {
 	case q.err != nil:
 		say("whether the machine is quiet is not known: %v", q.err)
 	case q.load > busy:
-		say(
-			"the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
+		say("the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
 	default:
 		say("the machine is quiet: the load average is %.2f", q.load)
 	}

@@ -90,10 +90,8 @@ func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandb
 // checkSandbox returns an error if the program does not exist.
 func checkSandbox(binary string) error {
 	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
-		return fmt.
-			Errorf(
-				"there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox",
-				binary)
+		return fmt.Errorf("there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox",
+			binary)
 	}
 	return nil
 }
@@ -133,9 +131,7 @@ func certManagerCRDs(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/cert-manager/cert-manager").Output()
 	if err != nil {
-		return "", fmt.
-			Errorf(
-				"finding the module of cert-manager (is this run in the folder of the benchmark's module?): %w", err)
+		return "", fmt.Errorf("finding the module of cert-manager (is this run in the folder of the benchmark's module?): %w", err)
 	}
 	return filepath.Join(strings.TrimSpace(string(out)), "deploy", "crds"), nil
 }

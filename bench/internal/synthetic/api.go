@@ -191,8 +191,7 @@ const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1
 
 // initialEnd returns the bookmark after the initial events.
 func (a *API) initialEnd(version uint64) []byte {
-	return []byte(
-		`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
-			strconv.FormatUint(version, 10) +
-			`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")
+	return []byte(`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
+		strconv.FormatUint(version, 10) +
+		`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")
 }

@@ -231,9 +231,8 @@ func TestObjectsAreApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.
-			Sprintf(`{"names":%s,"words":{"key-%d":"\u0061%d","other":"é"},"at":"2026-11-%02dT07:00:00Z"}`,
-				quoted, k, k, 1+k%30)
+		return fmt.Sprintf(`{"names":%s,"words":{"key-%d":"\u0061%d","other":"é"},"at":"2026-11-%02dT07:00:00Z"}`,
+			quoted, k, k, 1+k%30)
 	}
 	const objects = 500
 	decoder := For(reflect.TypeFor[listed]())

@@ -87,9 +87,7 @@ func (k *checking) each(meant []*crd.Definition) {
 	for _, f := range found {
 		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
 			f.Code, f.Hint = config.CodeLackedBySome,
-				fmt.
-					Sprintf(
-						"of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
+				fmt.Sprintf("of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
 		}
 		report(f)
 	}

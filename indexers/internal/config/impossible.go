@@ -93,9 +93,8 @@ func (d *decoding) impossiblePath(at Origin, steps []jsonpath.Step, before int) 
 	case len(names) > 1:
 		key := strings.Join(names, ".")
 		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
-			name), fmt.
-			Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key,
-				field, key, field, key))
+			name), fmt.Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key,
+			field, key, field, key))
 	case len(steps) > 3:
 		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
 			name), "end the path before it")

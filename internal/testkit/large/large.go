@@ -77,9 +77,7 @@ func managed(manager, apiVersion, subresource, at, fields string) string {
 	if subresource != "" {
 		subresource = fmt.Sprintf(`,"subresource":%q`, subresource)
 	}
-	return fmt.
-		Sprintf(
-			`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
+	return fmt.Sprintf(`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
 }
 
 // keys is the part of managedFields for these keys.

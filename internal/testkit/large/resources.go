@@ -10,21 +10,18 @@ func policyReport(n int) []byte {
 	seconds := 1_760_000_000 + s.IntN(10_000_000)
 	results := joined(18+s.IntN(10), func(k int) string {
 		policy := (k*7 + s.IntN(3)) % 60
-		return fmt.
-			Sprintf(
-				`{"category":"Pod Security Standards (Restricted)","message":"validation rule 'check-%[1]d-%[2]s' passed: containers must set %[2]s as the standard of the platform team says, see https://docs.example.com/policies/%[1]d","policy":"require-%[2]s-%[1]d","properties":{"controls":"check-%[1]d","process":"background scan"},"result":"%[3]s","rule":"check-%[1]d-%[2]s","scored":true,"severity":"medium","source":"kyverno","timestamp":{"nanos":0,"seconds":%[4]d}}`,
-				policy, words[policy%len(words)], []string{"pass", "pass", "pass", "fail",
-					"skip"}[s.IntN(5)], seconds+k%2)
+		return fmt.Sprintf(`{"category":"Pod Security Standards (Restricted)","message":"validation rule 'check-%[1]d-%[2]s' passed: containers must set %[2]s as the standard of the platform team says, see https://docs.example.com/policies/%[1]d","policy":"require-%[2]s-%[1]d","properties":{"controls":"check-%[1]d","process":"background scan"},"result":"%[3]s","rule":"check-%[1]d-%[2]s","scored":true,"severity":"medium","source":"kyverno","timestamp":{"nanos":0,"seconds":%[4]d}}`,
+			policy, words[policy%len(words)], []string{"pass", "pass", "pass", "fail",
+				"skip"}[s.IntN(5)], seconds+k%2)
 	})
 	fields := managed("reports-controller", "wgpolicyk8s.io/v1alpha2", "", created,
 		`{"f:metadata":{"f:labels":`+keys("app.kubernetes.io/managed-by", "audit.kyverno.io/resource.uid")+
 			`,"f:ownerReferences":{".":{},"k:{\"uid\":\"`+target+
 			`\"}":{}}},"f:results":{},"f:scope":{},"f:summary":`+keys("error", "fail", "pass",
 			"skip", "warn")+`}`)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"creationTimestamp":%[1]q,"generation":%[2]d,"labels":{"app.kubernetes.io/managed-by":"kyverno"},"managedFields":[%[3]s],"name":%[4]q,"namespace":"team-%[5]d","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"%[6]s-%[7]d","uid":%[4]q}],"resourceVersion":"%[8]d","uid":%[9]q},"results":[%[10]s],"scope":{"apiVersion":"v1","kind":"Pod","name":"%[6]s-%[7]d","namespace":"team-%[5]d","uid":%[4]q},"summary":{"error":0,"fail":%[2]d,"pass":12,"skip":1,"warn":0}}`,
-			created, 1+s.IntN(9), fields, target, n%40, s.word(), n, 700_000_000+n, s.uid(), results)
+	return fmt.Appendf(
+		nil, `{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"creationTimestamp":%[1]q,"generation":%[2]d,"labels":{"app.kubernetes.io/managed-by":"kyverno"},"managedFields":[%[3]s],"name":%[4]q,"namespace":"team-%[5]d","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"%[6]s-%[7]d","uid":%[4]q}],"resourceVersion":"%[8]d","uid":%[9]q},"results":[%[10]s],"scope":{"apiVersion":"v1","kind":"Pod","name":"%[6]s-%[7]d","namespace":"team-%[5]d","uid":%[4]q},"summary":{"error":0,"fail":%[2]d,"pass":12,"skip":1,"warn":0}}`,
+		created, 1+s.IntN(9), fields, target, n%40, s.word(), n, 700_000_000+n, s.uid(), results)
 }
 
 // workflow is a run of one of 50 Argo workflow templates.
@@ -34,16 +31,12 @@ func workflow(n int) []byte {
 	name := fmt.Sprintf("%s-%d-%s", t.word(), template, s.hex(5))
 	steps := 5 + t.IntN(5)
 	templates := joined(steps, func(k int) string {
-		return fmt.
-			Sprintf(
-				`{"container":{"args":["--step=%[1]d","--input={{inputs.parameters.%[2]s}}"],"command":["/bin/%[2]s"],"env":[{"name":"STEP","value":"%[1]d"}],"image":"registry.example.com/%[2]s:v%[3]d","name":"","resources":{"requests":{"cpu":"100m","memory":"256Mi"}}},"inputs":{"parameters":[{"name":%[2]q}]},"metadata":{},"name":"step-%[1]d-%[2]s","outputs":{}}`, k, t.word(), t.IntN(40))
+		return fmt.Sprintf(`{"container":{"args":["--step=%[1]d","--input={{inputs.parameters.%[2]s}}"],"command":["/bin/%[2]s"],"env":[{"name":"STEP","value":"%[1]d"}],"image":"registry.example.com/%[2]s:v%[3]d","name":"","resources":{"requests":{"cpu":"100m","memory":"256Mi"}}},"inputs":{"parameters":[{"name":%[2]q}]},"metadata":{},"name":"step-%[1]d-%[2]s","outputs":{}}`, k, t.word(), t.IntN(40))
 	})
 	nodes := joined(steps, func(k int) string {
 		id := fmt.Sprintf("%s-%d", name, s.Int32())
-		return fmt.
-			Sprintf(
-				`%[1]q:{"boundaryID":%[2]q,"displayName":"step-%[3]d","finishedAt":%[4]q,"hostNodeName":"node-%[5]d.example.com","id":%[1]q,"inputs":{"parameters":[{"name":"input","value":"s3://data/%[6]s/part-%[7]d"}]},"name":"%[2]s.step-%[3]d","outputs":{"artifacts":[{"name":"main-logs","s3":{"key":"%[2]s/%[1]s/main.log"}}],"exitCode":"0"},"phase":"Succeeded","progress":"1/1","resourcesDuration":{"cpu":%[8]d,"memory":%[9]d},"startedAt":%[4]q,"templateName":"step-%[3]d","templateScope":"local/%[2]s","type":"Pod"}`,
-				id, name, k, s.time(), s.IntN(400), s.word(), s.IntN(10_000), s.IntN(300), s.IntN(900))
+		return fmt.Sprintf(`%[1]q:{"boundaryID":%[2]q,"displayName":"step-%[3]d","finishedAt":%[4]q,"hostNodeName":"node-%[5]d.example.com","id":%[1]q,"inputs":{"parameters":[{"name":"input","value":"s3://data/%[6]s/part-%[7]d"}]},"name":"%[2]s.step-%[3]d","outputs":{"artifacts":[{"name":"main-logs","s3":{"key":"%[2]s/%[1]s/main.log"}}],"exitCode":"0"},"phase":"Succeeded","progress":"1/1","resourcesDuration":{"cpu":%[8]d,"memory":%[9]d},"startedAt":%[4]q,"templateName":"step-%[3]d","templateScope":"local/%[2]s","type":"Pod"}`,
+			id, name, k, s.time(), s.IntN(400), s.word(), s.IntN(10_000), s.IntN(300), s.IntN(900))
 	})
 	fields := managed("argo", "argoproj.io/v1alpha1", "", s.time(),
 		`{"f:metadata":{"f:generateName":{},"f:labels":`+keys("workflows.argoproj.io/workflow-template")+
@@ -52,14 +45,11 @@ func workflow(n int) []byte {
 		`{"f:metadata":{"f:labels":`+keys("workflows.argoproj.io/completed", "workflows.argoproj.io/phase")+
 			`},"f:status":`+keys("artifactRepositoryRef", "conditions", "finishedAt", "nodes", "phase",
 			"progress", "resourcesDuration", "startedAt", "storedTemplates")+`}`)
-	spec := fmt.
-		Sprintf(
-			`"entrypoint":"step-0","serviceAccountName":"argo","templates":[%s],"ttlStrategy":{"secondsAfterCompletion":86400}`, templates)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","metadata":{"creationTimestamp":%[1]q,"generateName":"%[2]s-%[3]d-","generation":%[4]d,"labels":{"workflows.argoproj.io/completed":"true","workflows.argoproj.io/phase":"Succeeded"},"managedFields":[%[5]s],"name":%[6]q,"namespace":"team-%[3]d","resourceVersion":"%[7]d","uid":%[8]q},"spec":{"workflowTemplateRef":{"name":"%[2]s-%[3]d"}},"status":{"artifactRepositoryRef":{"artifactRepository":{"archiveLogs":true,"s3":{"bucket":"artifacts","endpoint":"minio.argo:9000","insecure":true}},"default":true},"conditions":[{"status":"False","type":"PodRunning"},{"status":"True","type":"Completed"}],"finishedAt":%[1]q,"nodes":{%[9]s},"phase":"Succeeded","progress":"%[10]d/%[10]d","startedAt":%[1]q,"storedWorkflowTemplateSpec":{%[11]s}}}`,
-			s.time(), t.word(), template, 1+s.IntN(30), fields, name, 700_000_000+
-				n, s.uid(), nodes, steps, spec)
+	spec := fmt.Sprintf(`"entrypoint":"step-0","serviceAccountName":"argo","templates":[%s],"ttlStrategy":{"secondsAfterCompletion":86400}`, templates)
+	return fmt.Appendf(
+		nil, `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","metadata":{"creationTimestamp":%[1]q,"generateName":"%[2]s-%[3]d-","generation":%[4]d,"labels":{"workflows.argoproj.io/completed":"true","workflows.argoproj.io/phase":"Succeeded"},"managedFields":[%[5]s],"name":%[6]q,"namespace":"team-%[3]d","resourceVersion":"%[7]d","uid":%[8]q},"spec":{"workflowTemplateRef":{"name":"%[2]s-%[3]d"}},"status":{"artifactRepositoryRef":{"artifactRepository":{"archiveLogs":true,"s3":{"bucket":"artifacts","endpoint":"minio.argo:9000","insecure":true}},"default":true},"conditions":[{"status":"False","type":"PodRunning"},{"status":"True","type":"Completed"}],"finishedAt":%[1]q,"nodes":{%[9]s},"phase":"Succeeded","progress":"%[10]d/%[10]d","startedAt":%[1]q,"storedWorkflowTemplateSpec":{%[11]s}}}`,
+		s.time(), t.word(), template, 1+s.IntN(30), fields, name, 700_000_000+
+			n, s.uid(), nodes, steps, spec)
 }
 
 // certificate has very many names and a long history in its status.
@@ -71,9 +61,7 @@ func certificate(n int) []byte {
 			s.word(), k, name, n%40)
 	})
 	conditions := joined(12, func(k int) string {
-		return fmt.
-			Sprintf(
-				`{"lastTransitionTime":%q,"message":"Certificate is up to date and has not expired: the secret %s-tls holds revision %d of it","observedGeneration":%d,"reason":"Ready","status":"True","type":"Ready%d"}`, s.time(), name, s.IntN(90), 1+s.IntN(9), k)
+		return fmt.Sprintf(`{"lastTransitionTime":%q,"message":"Certificate is up to date and has not expired: the secret %s-tls holds revision %d of it","observedGeneration":%d,"reason":"Ready","status":"True","type":"Ready%d"}`, s.time(), name, s.IntN(90), 1+s.IntN(9), k)
 	})
 	condition := keys("lastTransitionTime", "message", "observedGeneration", "reason", "status", "type")
 	fields := managed("helm", "cert-manager.io/v1", "", created, `{"f:spec":`+keys("commonName", "dnsNames",
@@ -82,10 +70,9 @@ func certificate(n int) []byte {
 		`{"f:status":{".":{},"f:conditions":{`+joined(12, func(k int) string {
 			return fmt.Sprintf(`"k:{\"type\":\"Ready%d\"}":%s`, k, condition)
 		})+`},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}}`)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"meta.helm.sh/release-name":%[1]q},"creationTimestamp":%[2]q,"generation":%[3]d,"labels":{"app.kubernetes.io/managed-by":"Helm"},"managedFields":[%[4]s],"name":%[1]q,"namespace":"team-%[5]d","resourceVersion":"%[6]d","uid":%[7]q},"spec":{"commonName":"%[1]s.example.com","dnsNames":[%[8]s],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt"},"secretName":"%[1]s-tls"},"status":{"conditions":[%[9]s],"notAfter":%[10]q,"notBefore":%[2]q,"revision":7}}`,
-			name, created, 1+s.IntN(9), fields, n%40, 700_000_000+n, s.uid(), names, conditions, s.time())
+	return fmt.Appendf(
+		nil, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"meta.helm.sh/release-name":%[1]q},"creationTimestamp":%[2]q,"generation":%[3]d,"labels":{"app.kubernetes.io/managed-by":"Helm"},"managedFields":[%[4]s],"name":%[1]q,"namespace":"team-%[5]d","resourceVersion":"%[6]d","uid":%[7]q},"spec":{"commonName":"%[1]s.example.com","dnsNames":[%[8]s],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt"},"secretName":"%[1]s-tls"},"status":{"conditions":[%[9]s],"notAfter":%[10]q,"notBefore":%[2]q,"revision":7}}`,
+		name, created, 1+s.IntN(9), fields, n%40, 700_000_000+n, s.uid(), names, conditions, s.time())
 }
 
 // definition is a CustomResourceDefinition, with a schema that has parts in common with those of other types.
@@ -97,13 +84,9 @@ func definition(n int) []byte {
 		case 0:
 			return fmt.Sprintf(`"%s%d":%s`, s.word(), k, commonSchemas[s.IntN(len(commonSchemas))])
 		case 1:
-			return fmt.
-				Sprintf(
-					`"%[1]s%[2]d":{"description":"%[1]s of the %[3]s: how many there are to be of it, and where they go.","format":"int32","minimum":%[2]d,"type":"integer"}`, s.word(), k, s.word())
+			return fmt.Sprintf(`"%[1]s%[2]d":{"description":"%[1]s of the %[3]s: how many there are to be of it, and where they go.","format":"int32","minimum":%[2]d,"type":"integer"}`, s.word(), k, s.word())
 		default:
-			return fmt.
-				Sprintf(
-					`"%[1]s%[2]d":{"description":"%[1]s says what becomes of the %[3]s of the %[4]s while %[5]s is under way.","enum":[%[1]q,%[3]q],"type":"string"}`, s.word(), k, s.word(), s.word(), s.word())
+			return fmt.Sprintf(`"%[1]s%[2]d":{"description":"%[1]s says what becomes of the %[3]s of the %[4]s while %[5]s is under way.","enum":[%[1]q,%[3]q],"type":"string"}`, s.word(), k, s.word(), s.word(), s.word())
 		}
 	}
 	created := s.time()
@@ -111,11 +94,10 @@ func definition(n int) []byte {
 		"names", "scope", "versions")+`}`) +
 		"," + managed("kube-apiserver", "apiextensions.k8s.io/v1", "status", created,
 		`{"f:status":`+keys("acceptedNames", "conditions", "storedVersions")+`}`)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"creationTimestamp":%[1]q,"generation":1,"managedFields":[%[2]s],"name":"%[3]ss.%[4]s","resourceVersion":"%[5]d","uid":%[6]q},"spec":{"conversion":{"strategy":"None"},"group":%[4]q,"names":{"kind":%[3]q,"listKind":"%[3]sList","plural":"%[3]ss","singular":%[3]q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"description":"%[3]s is the Schema for the %[3]ss API.","properties":{"apiVersion":{"description":"APIVersion defines the versioned schema of this representation of an object.\nServers should convert recognized schemas to the latest internal value, and\nmay reject unrecognized values.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources","type":"string"},"kind":{"description":"Kind is a string value representing the REST resource this object represents.\nServers may infer this from the endpoint the client submits requests to.\nCannot be updated.\nIn CamelCase.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds","type":"string"},"metadata":{"type":"object"},"spec":{"properties":{%[7]s},"type":"object"},"status":{"properties":{"conditions":{"items":%[8]s,"type":"array","x-kubernetes-list-map-keys":["type"],"x-kubernetes-list-type":"map"}},"type":"object"}},"type":"object"}},"served":true,"storage":true,"subresources":{"status":{}}}]},"status":{"acceptedNames":{"kind":%[3]q,"plural":"%[3]ss"},"conditions":[{"lastTransitionTime":%[1]q,"message":"no conflicts found","reason":"NoConflicts","status":"True","type":"NamesAccepted"},{"lastTransitionTime":%[1]q,"message":"the initial names have been accepted","reason":"InitialNamesAccepted","status":"True","type":"Established"}],"storedVersions":["v1"]}}`,
-			created, fields, kind, group, 700_000_000+n, s.uid(), joined(20+s.IntN(15),
-				property), commonSchemas[0])
+	return fmt.Appendf(
+		nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"creationTimestamp":%[1]q,"generation":1,"managedFields":[%[2]s],"name":"%[3]ss.%[4]s","resourceVersion":"%[5]d","uid":%[6]q},"spec":{"conversion":{"strategy":"None"},"group":%[4]q,"names":{"kind":%[3]q,"listKind":"%[3]sList","plural":"%[3]ss","singular":%[3]q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"description":"%[3]s is the Schema for the %[3]ss API.","properties":{"apiVersion":{"description":"APIVersion defines the versioned schema of this representation of an object.\nServers should convert recognized schemas to the latest internal value, and\nmay reject unrecognized values.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources","type":"string"},"kind":{"description":"Kind is a string value representing the REST resource this object represents.\nServers may infer this from the endpoint the client submits requests to.\nCannot be updated.\nIn CamelCase.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds","type":"string"},"metadata":{"type":"object"},"spec":{"properties":{%[7]s},"type":"object"},"status":{"properties":{"conditions":{"items":%[8]s,"type":"array","x-kubernetes-list-map-keys":["type"],"x-kubernetes-list-type":"map"}},"type":"object"}},"type":"object"}},"served":true,"storage":true,"subresources":{"status":{}}}]},"status":{"acceptedNames":{"kind":%[3]q,"plural":"%[3]ss"},"conditions":[{"lastTransitionTime":%[1]q,"message":"no conflicts found","reason":"NoConflicts","status":"True","type":"NamesAccepted"},{"lastTransitionTime":%[1]q,"message":"the initial names have been accepted","reason":"InitialNamesAccepted","status":"True","type":"Established"}],"storedVersions":["v1"]}}`,
+		created, fields, kind, group, 700_000_000+n, s.uid(), joined(20+s.IntN(15),
+			property), commonSchemas[0])
 }
 
 // commonSchemas are what many definitions have parts of.

@@ -12,23 +12,17 @@ func containers(app int, revision int) string {
 	name := s.word()
 	env := joined(8+s.IntN(14), func(n int) string {
 		if n%4 == 3 {
-			return fmt.
-				Sprintf(
-					`{"name":"%s_SECRET_%d","valueFrom":{"secretKeyRef":{"key":"password-%d","name":"%s-%d-credentials"}}}`, s.word(), n, n, name, app)
+			return fmt.Sprintf(`{"name":"%s_SECRET_%d","valueFrom":{"secretKeyRef":{"key":"password-%d","name":"%s-%d-credentials"}}}`, s.word(), n, n, name, app)
 		}
 		return fmt.Sprintf(`{"name":"%s_URL_%d","value":"https://%s-%d.%s.svc.cluster.local:8443/v1"}`,
 			s.word(), n, s.word(), s.IntN(100), s.word())
 	})
 	probe := func(path string) string {
-		return fmt.
-			Sprintf(
-				`{"failureThreshold":3,"httpGet":{"path":%q,"port":%d,"scheme":"HTTP"},"initialDelaySeconds":10,"periodSeconds":10,"successThreshold":1,"timeoutSeconds":%d}`, path, 8000+app%90, 1+app%5)
+		return fmt.Sprintf(`{"failureThreshold":3,"httpGet":{"path":%q,"port":%d,"scheme":"HTTP"},"initialDelaySeconds":10,"periodSeconds":10,"successThreshold":1,"timeoutSeconds":%d}`, path, 8000+app%90, 1+app%5)
 	}
-	return fmt.
-		Sprintf(
-			`{"args":["--config=/etc/%[1]s/config.yaml","--listen=:%[2]d","--log-format=json"],"env":[%[3]s],"image":"registry.example.com/%[1]s/app-%[4]d:v1.%[5]d.0","imagePullPolicy":"IfNotPresent","livenessProbe":%[6]s,"name":"main","ports":[{"containerPort":%[2]d,"name":"http","protocol":"TCP"}],"readinessProbe":%[7]s,"resources":{"limits":{"cpu":"%[8]d00m","memory":"%[9]dMi"},"requests":{"cpu":"100m","memory":"%[9]dMi"}},"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,"runAsNonRoot":true},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","volumeMounts":[{"mountPath":"/etc/%[1]s","name":"config"},{"mountPath":"/tmp","name":"tmp"}]},`,
-			name, 8000+app%90, env, app, revision, probe("/healthz"), probe("/readyz"), 1+
-				app%9, 128*(1+app%8)) +
+	return fmt.Sprintf(`{"args":["--config=/etc/%[1]s/config.yaml","--listen=:%[2]d","--log-format=json"],"env":[%[3]s],"image":"registry.example.com/%[1]s/app-%[4]d:v1.%[5]d.0","imagePullPolicy":"IfNotPresent","livenessProbe":%[6]s,"name":"main","ports":[{"containerPort":%[2]d,"name":"http","protocol":"TCP"}],"readinessProbe":%[7]s,"resources":{"limits":{"cpu":"%[8]d00m","memory":"%[9]dMi"},"requests":{"cpu":"100m","memory":"%[9]dMi"}},"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,"runAsNonRoot":true},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","volumeMounts":[{"mountPath":"/etc/%[1]s","name":"config"},{"mountPath":"/tmp","name":"tmp"}]},`,
+		name, 8000+app%90, env, app, revision, probe("/healthz"), probe("/readyz"), 1+
+			app%9, 128*(1+app%8)) +
 		sidecars
 }
 
@@ -39,13 +33,9 @@ func deployment(n int) []byte {
 	s := sourceOf(1, n)
 	namespace, name := fmt.Sprintf("team-%d", n%40), fmt.Sprintf("%s-%d", s.word(), n)
 	created, updated := s.time(), s.time()
-	spec := fmt.
-		Sprintf(
-			`{"progressDeadlineSeconds":600,"replicas":%[1]d,"revisionHistoryLimit":10,"selector":{"matchLabels":{"app":%[2]q}},"strategy":{"rollingUpdate":{"maxSurge":"25%%","maxUnavailable":"25%%"},"type":"RollingUpdate"},"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%[3]q},"labels":{"app":%[2]q,"version":"v1"}},"spec":{"containers":[%[4]s],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","serviceAccountName":%[2]q,"terminationGracePeriodSeconds":30,"volumes":[{"configMap":{"defaultMode":420,"name":"%[5]s-config"},"name":"config"},{"emptyDir":{},"name":"tmp"}]}}}`,
-			1+s.IntN(9), name, updated, containers(n, s.IntN(20)), name)
-	applied := fmt.
-		Sprintf(
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{},"name":%q,"namespace":%q},"spec":{"template":{"spec":{"containers":[%s]}}}}`, name, namespace, containers(n, s.IntN(20)))
+	spec := fmt.Sprintf(`{"progressDeadlineSeconds":600,"replicas":%[1]d,"revisionHistoryLimit":10,"selector":{"matchLabels":{"app":%[2]q}},"strategy":{"rollingUpdate":{"maxSurge":"25%%","maxUnavailable":"25%%"},"type":"RollingUpdate"},"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%[3]q},"labels":{"app":%[2]q,"version":"v1"}},"spec":{"containers":[%[4]s],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","serviceAccountName":%[2]q,"terminationGracePeriodSeconds":30,"volumes":[{"configMap":{"defaultMode":420,"name":"%[5]s-config"},"name":"config"},{"emptyDir":{},"name":"tmp"}]}}}`,
+		1+s.IntN(9), name, updated, containers(n, s.IntN(20)), name)
+	applied := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{},"name":%q,"namespace":%q},"spec":{"template":{"spec":{"containers":[%s]}}}}`, name, namespace, containers(n, s.IntN(20)))
 	quoted, err := json.Marshal(applied)
 	if err != nil {
 		panic(err)
@@ -66,11 +56,10 @@ func deployment(n int) []byte {
 		"," + managed("kube-controller-manager", "apps/v1", "status", updated,
 		`{"f:status":`+keys("availableReplicas", "conditions", "observedGeneration", "readyReplicas",
 			"replicas", "updatedReplicas")+`}`)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"deployment.kubernetes.io/revision":"%d","kubectl.kubernetes.io/last-applied-configuration":%s},"creationTimestamp":%q,"generation":%d,"labels":{"app":%[5]q},"managedFields":[%[6]s],"name":%[5]q,"namespace":%[7]q,"resourceVersion":"%[8]d","uid":%[9]q},"spec":%[10]s,"status":{"availableReplicas":3,"conditions":[{"lastTransitionTime":%[11]q,"lastUpdateTime":%[11]q,"message":"Deployment has minimum availability.","reason":"MinimumReplicasAvailable","status":"True","type":"Available"},{"lastTransitionTime":%[3]q,"lastUpdateTime":%[11]q,"message":"ReplicaSet \"%[5]s-%[12]s\" has successfully progressed.","reason":"NewReplicaSetAvailable","status":"True","type":"Progressing"}],"observedGeneration":%[4]d,"readyReplicas":3,"replicas":3,"updatedReplicas":3}}`,
-			1+s.IntN(30), quoted, created, 1+s.IntN(40), name, fields, namespace, 700_000_000+
-				n, s.uid(), spec, updated, s.hex(10))
+	return fmt.Appendf(
+		nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"deployment.kubernetes.io/revision":"%d","kubectl.kubernetes.io/last-applied-configuration":%s},"creationTimestamp":%q,"generation":%d,"labels":{"app":%[5]q},"managedFields":[%[6]s],"name":%[5]q,"namespace":%[7]q,"resourceVersion":"%[8]d","uid":%[9]q},"spec":%[10]s,"status":{"availableReplicas":3,"conditions":[{"lastTransitionTime":%[11]q,"lastUpdateTime":%[11]q,"message":"Deployment has minimum availability.","reason":"MinimumReplicasAvailable","status":"True","type":"Available"},{"lastTransitionTime":%[3]q,"lastUpdateTime":%[11]q,"message":"ReplicaSet \"%[5]s-%[12]s\" has successfully progressed.","reason":"NewReplicaSetAvailable","status":"True","type":"Progressing"}],"observedGeneration":%[4]d,"readyReplicas":3,"replicas":3,"updatedReplicas":3}}`,
+		1+s.IntN(30), quoted, created, 1+s.IntN(40), name, fields, namespace, 700_000_000+
+			n, s.uid(), spec, updated, s.hex(10))
 }
 
 // pod is one of twenty of each application.
@@ -87,10 +76,8 @@ func pod(n int) []byte {
 			created, kind)
 	}
 	status := func(container string) string {
-		return fmt.
-			Sprintf(
-				`{"containerID":"containerd://%s","image":"registry.example.com/%s:v1","imageID":"registry.example.com/%s@sha256:%s","lastState":{},"name":%q,"ready":true,"restartCount":0,"started":true,"state":{"running":{"startedAt":%q}},"volumeMounts":[{"mountPath":"/tmp","name":"tmp"},{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"kube-api-access-%s","readOnly":true,"recursiveReadOnly":"Disabled"}]}`,
-				s.hex(64), container, container, sourceOf(4, app).hex(64), container, created, token)
+		return fmt.Sprintf(`{"containerID":"containerd://%s","image":"registry.example.com/%s:v1","imageID":"registry.example.com/%s@sha256:%s","lastState":{},"name":%q,"ready":true,"restartCount":0,"started":true,"state":{"running":{"startedAt":%q}},"volumeMounts":[{"mountPath":"/tmp","name":"tmp"},{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"kube-api-access-%s","readOnly":true,"recursiveReadOnly":"Disabled"}]}`,
+			s.hex(64), container, container, sourceOf(4, app).hex(64), container, created, token)
 	}
 	fields := managed("kube-controller-manager", "v1", "", created,
 		`{"f:metadata":{"f:generateName":{},"f:labels":`+keys("app", "pod-template-hash", "version")+
@@ -104,12 +91,10 @@ func pod(n int) []byte {
 			keys("lastProbeTime", "lastTransitionTime", "status", "type")+`,"k:{\"type\":\"Ready\"}":`+
 			keys("lastProbeTime", "lastTransitionTime", "status", "type")+
 			`},"f:containerStatuses":{},"f:hostIP":{},"f:hostIPs":{},"f:phase":{},"f:podIP":{},"f:podIPs":{".":{},"k:{\"ip\":\"`+address+`\"}":`+keys("ip")+`},"f:startTime":{}}}`)
-	return fmt.
-		Appendf(
-			nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"istio.io/rev":"default","kubectl.kubernetes.io/default-container":"main","prometheus.io/path":"/stats/prometheus","prometheus.io/port":"15020","prometheus.io/scrape":"true","sidecar.istio.io/status":"{\"initContainers\":[\"istio-init\"],\"containers\":[\"istio-proxy\"],\"volumes\":[\"workload-socket\",\"istio-envoy\",\"istio-data\",\"istiod-ca-cert\"],\"revision\":\"default\"}"},"creationTimestamp":%[1]q,"generateName":"%[2]s-","generation":1,"labels":{"app":%[3]q,"pod-template-hash":%[4]q,"version":"v1"},"managedFields":[%[5]s],"name":%[6]q,"namespace":%[7]q,"ownerReferences":[{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"ReplicaSet","name":%[2]q,"uid":%[8]q}],"resourceVersion":"%[9]d","uid":%[10]q},"spec":{"containers":[%[11]s],"dnsPolicy":"ClusterFirst","enableServiceLinks":true,"nodeName":%[12]q,"preemptionPolicy":"PreemptLowerPriority","priority":0,"restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"serviceAccount":%[3]q,"serviceAccountName":%[3]q,"terminationGracePeriodSeconds":30,"tolerations":[{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":300},{"effect":"NoExecute","key":"node.kubernetes.io/unreachable","operator":"Exists","tolerationSeconds":300}],"volumes":[{"configMap":{"defaultMode":420,"name":"%[3]s-config"},"name":"config"},{"emptyDir":{},"name":"tmp"},{"name":"kube-api-access-%[13]s","projected":{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"items":[{"key":"ca.crt","path":"ca.crt"}],"name":"kube-root-ca.crt"}},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"},"path":"namespace"}]}}]}}]},"status":{"conditions":[%[14]s,%[15]s,%[16]s,%[17]s],"containerStatuses":[%[18]s,%[19]s],"hostIP":"192.168.%[20]d.7","phase":"Running","podIP":%[21]q,"podIPs":[{"ip":%[21]q}],"qosClass":"Burstable","startTime":%[1]q}}`,
-			created, owner, fmt.Sprintf("app-%d",
-				app), a.hex(10), fields, name, namespace, ownerUID, 700_000_000+
-				n, s.uid(), containers(app, app%20), node, token,
-			condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition(
-				"PodScheduled"), status("main"), status("istio-proxy"), s.IntN(250), address)
+	return fmt.Appendf(
+		nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"istio.io/rev":"default","kubectl.kubernetes.io/default-container":"main","prometheus.io/path":"/stats/prometheus","prometheus.io/port":"15020","prometheus.io/scrape":"true","sidecar.istio.io/status":"{\"initContainers\":[\"istio-init\"],\"containers\":[\"istio-proxy\"],\"volumes\":[\"workload-socket\",\"istio-envoy\",\"istio-data\",\"istiod-ca-cert\"],\"revision\":\"default\"}"},"creationTimestamp":%[1]q,"generateName":"%[2]s-","generation":1,"labels":{"app":%[3]q,"pod-template-hash":%[4]q,"version":"v1"},"managedFields":[%[5]s],"name":%[6]q,"namespace":%[7]q,"ownerReferences":[{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"ReplicaSet","name":%[2]q,"uid":%[8]q}],"resourceVersion":"%[9]d","uid":%[10]q},"spec":{"containers":[%[11]s],"dnsPolicy":"ClusterFirst","enableServiceLinks":true,"nodeName":%[12]q,"preemptionPolicy":"PreemptLowerPriority","priority":0,"restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"serviceAccount":%[3]q,"serviceAccountName":%[3]q,"terminationGracePeriodSeconds":30,"tolerations":[{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":300},{"effect":"NoExecute","key":"node.kubernetes.io/unreachable","operator":"Exists","tolerationSeconds":300}],"volumes":[{"configMap":{"defaultMode":420,"name":"%[3]s-config"},"name":"config"},{"emptyDir":{},"name":"tmp"},{"name":"kube-api-access-%[13]s","projected":{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"items":[{"key":"ca.crt","path":"ca.crt"}],"name":"kube-root-ca.crt"}},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"},"path":"namespace"}]}}]}}]},"status":{"conditions":[%[14]s,%[15]s,%[16]s,%[17]s],"containerStatuses":[%[18]s,%[19]s],"hostIP":"192.168.%[20]d.7","phase":"Running","podIP":%[21]q,"podIPs":[{"ip":%[21]q}],"qosClass":"Burstable","startTime":%[1]q}}`,
+		created, owner, fmt.Sprintf("app-%d",
+			app), a.hex(10), fields, name, namespace, ownerUID, 700_000_000+
+			n, s.uid(), containers(app, app%20), node, token,
+		condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition("PodScheduled"), status("main"), status("istio-proxy"), s.IntN(250), address)
 }

@@ -28,8 +28,7 @@ kubeconfig and the logs; delete it when they are of no more use.`,
 }
 
 func newRestart() *cobra.Command {
-	return newComponentCommand(
-		"restart", "Restart one component on the same port, or start it after a kill",
+	return newComponentCommand("restart", "Restart one component on the same port, or start it after a kill",
 		`Restart a component: SIGTERM, SIGKILL if it has not ended after 1 s, then a new
 process on the same port. The command returns when the component is ready.`,
 		func(ctx context.Context, client *controlplane.Client, component controlplane.Component) error {
@@ -38,8 +37,7 @@ process on the same port. The command returns when the component is ready.`,
 }
 
 func newKill() *cobra.Command {
-	return newComponentCommand(
-		"kill", "End one component with SIGKILL; it stays dead until restarted",
+	return newComponentCommand("kill", "End one component with SIGKILL; it stays dead until restarted",
 		`End a component with SIGKILL. Its port stays reserved, so that connections are
 refused, until "sandbox restart" starts it again.`,
 		func(ctx context.Context, client *controlplane.Client, component controlplane.Component) error {

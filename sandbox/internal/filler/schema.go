@@ -30,9 +30,7 @@ func newSchemaGenerator(openAPI map[string]any, size Size, optionalDepth int) (s
 	g := schemaGenerator{size: size, fields: fields, optionalDepth: optionalDepth}
 	for name, property := range fields {
 		if path := ungeneratable(property, name); path != "" {
-			return g, fmt.
-				Errorf(
-					"cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
+			return g, fmt.Errorf("cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
 		}
 	}
 	return g, nil

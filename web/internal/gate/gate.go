@@ -71,9 +71,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !g.tokens.Admits(r) {
 		g.refused(w, r, http.StatusUnauthorized,
-			errors.
-				New(
-					"this browser has not been let in: open the link that crdcache printed, or ask it for another one"))
+			errors.New("this browser has not been let in: open the link that crdcache printed, or ask it for another one"))
 		return
 	}
 	g.next.ServeHTTP(w, r)

@@ -131,9 +131,8 @@ func TestOtherMoment(t *testing.T) {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.
-			Fprint(
-				w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
+		fmt.Fprint(
+			w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
 		return true
 	}))
 	if err == nil || !strings.Contains(err.Error(), "went on at another resource version") {

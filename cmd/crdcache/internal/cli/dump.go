@@ -121,14 +121,11 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	switch {
 	case o.ignoreNotFound:
-		return exit.
-			Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
+		return exit.Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
 	case o.order != nil:
 		return exit.Usagef("--sort-by and --watch exclude each other: what changes comes in its own order")
 	case len(o.named) > 0:
-		return exit.
-			Usagef(
-				"--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
+		return exit.Usagef("--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
 	}
 	return (follow.Options{Style: o.style}).Check()
 }

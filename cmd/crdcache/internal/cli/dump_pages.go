@@ -139,9 +139,7 @@ func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
 func (f *flow) rest(ctx context.Context, w *print.Writer, why error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {
-		return fmt.
-			Errorf(
-				"%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
+		return fmt.Errorf("%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
 	}
 	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource,
 		print.Printable(f.last), print.Line(why.Error())))

@@ -43,9 +43,7 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache eval '@.spec.replicas > 4 && !@.spec.paused' -f workloads/",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.
-					Usagef(
-						"give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
+				return exit.Usagef("give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -75,8 +73,7 @@ type evalOptions struct {
 func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
 	streams genericiooptions.IOStreams) (*evalOptions, error) {
 	if len(f.files) == 0 {
-		return nil, exit.
-			Usagef("name a file with --filename (-f), or give - to read objects from standard input")
+		return nil, exit.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
 	dialect := jsonpath.Literal
 	switch f.dialect {

@@ -56,9 +56,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 	for i := range flowing {
 		s.gizmo(t, i, "red")
 		s.apply(
-			t, fmt.
-				Sprintf(
-					`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
+			t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
 	}
 	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,9 +92,7 @@ func (s *pagedServer) apply(t *testing.T, text string) {
 func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
 	t.Helper()
 	s.apply(
-		t, fmt.
-			Sprintf(
-				`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
+		t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
 }
 
 // goOn answers held requests until the test ends.

@@ -24,9 +24,7 @@ func certificate(i int) map[string]any {
 	return map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
 		"metadata": map[string]any{
-			"annotations": map[string]any{"note": fmt.
-				Sprintf(
-					"owner=%s contact=oncall@%[1]s.example.com runbook=https://wiki.example.com/certificates#rotation", team), "checksum": fmt.Sprintf("%064x", i*7919)},
+			"annotations":       map[string]any{"note": fmt.Sprintf("owner=%s contact=oncall@%[1]s.example.com runbook=https://wiki.example.com/certificates#rotation", team), "checksum": fmt.Sprintf("%064x", i*7919)},
 			"creationTimestamp": at, "generation": 1, "name": name, "namespace": team,
 			"resourceVersion": fmt.Sprint(1000 + i), "uid": fmt.Sprintf("%08x-0000-4000-8000-%012x",
 				uint32(i)*104729, i),

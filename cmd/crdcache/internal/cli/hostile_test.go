@@ -102,17 +102,15 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 				return
 			case r.URL.Query().Get("sendInitialEvents") != "" && !stream:
 				w.WriteHeader(http.StatusUnprocessableEntity)
-				fmt.
-					Fprint(
-						w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":422,"reason":"Invalid","details":{"causes":[{"reason":"FieldValueForbidden","message":"sendInitialEvents is forbidden","field":"sendInitialEvents"}]}}`)
+				fmt.Fprint(
+					w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":422,"reason":"Invalid","details":{"causes":[{"reason":"FieldValueForbidden","message":"sendInitialEvents is forbidden","field":"sendInitialEvents"}]}}`)
 				return
 			case r.URL.Query().Get("sendInitialEvents") != "":
 				for _, object := range objects {
 					fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", object)
 				}
-				fmt.
-					Fprint(
-						w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
+				fmt.Fprint(
+					w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
 			}
 			if err := http.NewResponseController(w).Flush(); err == nil {
 				<-r.Context().Done()

@@ -179,12 +179,9 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	case f.descending && f.sortBy == "":
 		return exit.Usagef("--descending needs --sort-by")
 	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && !f.explain && !f.keysOnly:
-		return exit.Usagef(
-			"--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
+		return exit.Usagef("--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
 	case f.explain && (f.limit > 0 || f.next != ""):
-		return exit.
-			Usagef(
-				"--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
+		return exit.Usagef("--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
 	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
 		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0],
 			tableFlag(set, forms[0]))

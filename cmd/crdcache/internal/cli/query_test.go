@@ -104,10 +104,9 @@ func TestQueryWithoutSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newShop(t)
 			if status != 0 {
-				server.
-					Break(
-						apitest.Fault{
-							Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
+				server.Break(
+					apitest.Fault{
+						Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
 			}
 			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count",
 				"-s", server.URL)

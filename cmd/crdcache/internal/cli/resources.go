@@ -137,9 +137,8 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	}
 	status := tracker.Status()
 	if status.Mode == discovery.Polling {
-		fmt.
-			Fprintf(
-				o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
+		fmt.Fprintf(
+			o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
 	}
 	for _, failed := range status.Unknown {
 		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n",

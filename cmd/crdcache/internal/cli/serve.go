@@ -56,9 +56,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			case len(args) > 0 || f.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
 				return nil
 			}
-			return exit.
-				Usagef(
-					"name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
+			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
 		},
 		RunE: runs(streams, f.toOptions),
 	}
@@ -129,16 +127,13 @@ func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 		return nil
 	}
 	if !f.web.on {
-		return exit.
-			Usagef(
-				"--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
+		return exit.Usagef("--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
 	}
 	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
 		return exit.Usagef("--from and --quiet exclude each other: nobody would hear of the link to the page")
 	}
 	if cmd.Flags().Changed("detach") {
-		return exit.
-			Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
+		return exit.Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
 	}
 	return nil
 }

@@ -83,8 +83,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 }
 
 // errOtherAccount stops the server when its exec plugin returns credentials of another account.
-var errOtherAccount = errors.
-	New("the credentials are those of another account by now: start the server again")
+var errOtherAccount = errors.New("the credentials are those of another account by now: start the server again")
 
 // accountInterval is the interval of checks of the exec plugin's account. Tests change it.
 var accountInterval = time.Minute

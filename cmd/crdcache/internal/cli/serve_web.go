@@ -59,9 +59,7 @@ func (f *webFlags) toOptions() (*webOptions, error) {
 	}
 	address, err := netip.ParseAddrPort(text)
 	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
-		return nil, exit.
-			Usagef(
-				"--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
+		return nil, exit.Usagef("--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
 	}
 	return &webOptions{address, f.showSecrets}, nil
 }

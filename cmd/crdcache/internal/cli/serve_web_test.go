@@ -252,9 +252,7 @@ func TestServeWebOfFiles(t *testing.T) {
 		}
 	}
 	room := func(floor int) string {
-		return fmt.
-			Sprintf(
-				"{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
+		return fmt.Sprintf("{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
 	}
 	put("crd.yaml", roomCRD)
 	put("room.yaml", room(7))

@@ -85,9 +85,8 @@ func manyGizmos(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for i := range 1500 {
-		fmt.
-			Fprintf(
-				&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
+		fmt.Fprintf(
+			&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
 	}
 	return write(t, "gizmos.yaml", text.String())
 }

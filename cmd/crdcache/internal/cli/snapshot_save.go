@@ -108,8 +108,7 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	if o.path == stdoutPath && print.IsTerminal(streams.Out) {
-		return nil, exit.Usagef(
-			"a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
+		return nil, exit.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
 	}
 	if o.target, err = f.target.Target(cmd.Context(), o.IOStreams); err != nil {
 		return nil, err

@@ -136,10 +136,8 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 	add(suggestedIndex{Owner: "any", named: "owner"})
 	if more {
 		warnings = append(warnings,
-			fmt.
-				Sprintf(
-					"the schema suggests more indexes than the %d that are printed; add those that you need",
-					mostSuggestion))
+			fmt.Sprintf("the schema suggests more indexes than the %d that are printed; add those that you need",
+				mostSuggestion))
 	}
 	return r, warnings
 }
@@ -161,17 +159,14 @@ func suggestReferences(
 			placed.To.Namespace = "$.metadata.name"
 			if clusterScoped && candidate.To.Namespace == "" && with(placed) {
 				warnings = append(warnings,
-					fmt.Sprintf(
-						"no reference for %s, because the schema does not say the namespace of the %v; "+
-							"add one with namespace: {value: NAME}", path, candidate.To.Kind))
+					fmt.Sprintf("no reference for %s, because the schema does not say the namespace of the %v; "+
+						"add one with namespace: {value: NAME}", path, candidate.To.Kind))
 			}
 			continue
 		}
 		if len(out) >= mostSuggestion {
 			warnings = append(warnings,
-				fmt.
-					Sprintf(
-						"the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
+				fmt.Sprintf("the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))

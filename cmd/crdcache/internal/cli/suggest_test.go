@@ -117,8 +117,7 @@ func TestSuggestLimit(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	r := suggest(most + 1)
-	want := fmt.Sprintf(
-		"warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
+	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
 	if r.code != exit.OK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
 	}

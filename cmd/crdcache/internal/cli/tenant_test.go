@@ -70,10 +70,8 @@ func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.S
 		if !allowed(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.
-				Write(
-					[]byte(
-						`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+			_, _ = w.Write(
+				[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
 			return
 		}
 		if r.URL.Path == "/openapi/v3/apis/example.com/v1" {

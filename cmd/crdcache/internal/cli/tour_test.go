@@ -49,8 +49,7 @@ func TestTour(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(text), played); diff != "" {
-		t.Errorf(
-			"docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
+		t.Errorf("docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
 	}
 }
 

@@ -147,10 +147,8 @@ func nameOne(command string, args []string) (session.Named, error) {
 	}
 	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(content.IsPathSegmentName(name)) > 0 {
 		return session.Named{},
-			exit.
-				Usagef(
-					"name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
-					command, quoteAll(args))
+			exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
+				command, quoteAll(args))
 	}
 	return session.Named{Type: of, Names: []string{name}}, nil
 }

@@ -81,9 +81,8 @@ func (w *wood) tell() {
 	w.tellOfNamesakes()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
 	if w.namespace != "" && (clusterScoped || w.Config.Refers()) {
-		fmt.
-			Fprintf(
-				w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
+		fmt.Fprintf(
+			w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
 	}
 }
 

@@ -204,9 +204,8 @@ func TestTreeForbidden(t *testing.T) {
 func TestTreeOfFiles(t *testing.T) {
 	var text strings.Builder
 	for i, owner := range []int{2, 0, 1, 0} {
-		fmt.
-			Fprintf(
-				&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
+		fmt.Fprintf(
+			&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
 	}
 	files := write(t, "objects.yaml", text.String())
 	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
@@ -282,10 +281,8 @@ func TestTreeReadsMetadata(t *testing.T) {
 				if tt.deny != "" && strings.HasSuffix(text, tt.deny) && !strings.Contains(text, "metadata") {
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(http.StatusForbidden)
-					_, _ = w.
-						Write(
-							[]byte(
-								`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+					_, _ = w.Write(
+						[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
 					return
 				}
 				trees.Server.Config.Handler.ServeHTTP(w, r)

@@ -81,8 +81,7 @@ func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
 	}
 	o := &validateOptions{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}
 	if !f.live {
-		if err := f.target.RefuseAll(
-			"without --live, which compares with the types of a cluster or of --from"); err != nil {
+		if err := f.target.RefuseAll("without --live, which compares with the types of a cluster or of --from"); err != nil {
 			return nil, err
 		}
 	}

@@ -99,8 +99,7 @@ var (
 )
 
 // ErrServed is returned if another server holds the lock.
-var ErrServed = errors.New(
-	"another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
+var ErrServed = errors.New("another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
 
 // Serve serves until ctx ends, a command stops the server, or it is idle. It calls listening when clients can
 // connect. It returns nil after a requested stop.

@@ -38,9 +38,7 @@ var widgets = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 const widgetsPath = "/apis/example.com/v1/widgets"
 
 func widget(name, color string) string {
-	return fmt.
-		Sprintf(
-			"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: web}\nspec: {color: %s}\n", name, color)
+	return fmt.Sprintf("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: web}\nspec: {color: %s}\n", name, color)
 }
 
 // tree writes files to a temporary directory and returns it.

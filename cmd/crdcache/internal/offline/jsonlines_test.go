@@ -15,10 +15,9 @@ func TestJSONLines(t *testing.T) {
 	const count = 20_000
 	var text strings.Builder
 	for i := range count {
-		fmt.
-			Fprintf(
-				&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+
-					"\n", i)
+		fmt.Fprintf(
+			&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+
+				"\n", i)
 		if i == count/2 {
 			text.WriteString("---\n") // a YAML separator is allowed anywhere
 		}

@@ -374,9 +374,8 @@ func (l *loader) reportGuesses() {
 		if g.typ.Namespaced {
 			scope = "namespaced"
 		}
-		l.reader.Problem(g.file, g.Place, true, fmt.Errorf(
-			"no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
-				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
+		l.reader.Problem(g.file, g.Place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
+			"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
 			scope, gr, gr))
 		return true
 	})

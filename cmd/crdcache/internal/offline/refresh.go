@@ -97,8 +97,7 @@ func (s *Source) again(ctx context.Context) error {
 // maxRounds bounds the rounds of changes to types.
 const maxRounds = 8
 
-var errEmpty = errors.New(
-	"it is empty: what it had is kept until there is something in it, or until it is gone")
+var errEmpty = errors.New("it is empty: what it had is kept until there is something in it, or until it is gone")
 
 // apply reads files into the storage, definitions first, and deletes objects that are gone.
 func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {

@@ -34,8 +34,7 @@ func TestOpen(t *testing.T) {
 			", namespace: web", "", 1)}, []string{"/a red"}, []string{
 			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be cluster-scoped and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"no CRD, some namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
-			", namespace: web", "", 1), "b.yaml": widget(
-			"b", "red")}, []string{"default/a red", "web/b red"}, []string{
+			", namespace: web", "", 1), "b.yaml": widget("b", "red")}, []string{"default/a red", "web/b red"}, []string{
 			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"default namespace": {map[string]string{"a.yaml": widgetCRD + "---\n" +
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},

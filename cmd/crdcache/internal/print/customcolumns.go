@@ -34,8 +34,7 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 	for part := range strings.SplitSeq(spec, ",") {
 		header, path, ok := strings.Cut(part, ":")
 		if !ok {
-			return nil, fmt.
-				Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
+			return nil, fmt.Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
 		}
 		headers, paths = append(headers, header), append(paths, path)
 	}

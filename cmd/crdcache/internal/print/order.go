@@ -43,8 +43,7 @@ func (o *Order) key(object map[string]any) (any, error) {
 	value := results[0][0].Interface()
 	switch value.(type) {
 	case map[string]any, []any:
-		return nil, fmt.Errorf(
-			"--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
+		return nil, fmt.Errorf("--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
 	}
 	return value, nil
 }

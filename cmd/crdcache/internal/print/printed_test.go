@@ -21,16 +21,12 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // table returns a Table of objects as a server sends it.
 func table(columns string, rows ...string) string {
-	return fmt.
-		Sprintf(
-			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
-			columns, strings.Join(rows, ","))
+	return fmt.Sprintf(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
+		columns, strings.Join(rows, ","))
 }
 
 func row(name, cells string) string {
-	return fmt.
-		Sprintf(
-			`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
+	return fmt.Sprintf(`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
 }
 
 const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`

@@ -11,11 +11,9 @@ import (
 // markdown is the page docs/cli.md.
 func markdown(root *cobra.Command) []byte {
 	var b bytes.Buffer
-	b.WriteString(
-		"# The command line\n\n<!-- Written by make generate from the commands: change those. -->\n\n")
+	b.WriteString("# The command line\n\n<!-- Written by make generate from the commands: change those. -->\n\n")
 	fmt.Fprintf(&b, "%s\n\n", paragraph(root.Long))
-	b.WriteString(
-		"Installed as `kubectl-crdcache` it is `kubectl crdcache VERB …` (`make install`, which also installs shell\ncompletion and man pages).\n\n")
+	b.WriteString("Installed as `kubectl-crdcache` it is `kubectl crdcache VERB …` (`make install`, which also installs shell\ncompletion and man pages).\n\n")
 	b.WriteString("| verb | does |\n|---|---|\n")
 	for _, cmd := range verbs(root) {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", cmd.Name(), cmd.Name(), cmd.Short)

@@ -50,9 +50,7 @@ func SplitNamed(args []string) ([]Named, error) {
 	for _, arg := range args {
 		of, name, _ := strings.Cut(arg, "/")
 		if !isNamed(arg) || strings.Contains(of, ",") {
-			return nil, exit.
-				Usagef(
-					"%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
+			return nil, exit.Usagef("%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
 		}
 		if problems := content.IsPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
 			return nil, exit.Usagef("%q is no TYPE/NAME: there is no such type or name", arg)
@@ -127,8 +125,7 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.anywhere:
 		return r.find(ctx, client, got)
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
-		return got, exit.Usagef(
-			"objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
+		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
 	}
 	from := r.inNamespace(client, got.Resource)
 	var errs []error

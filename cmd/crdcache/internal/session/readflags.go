@@ -147,10 +147,8 @@ func (f *CacheFlags) validate(offline bool) error {
 		}
 	}
 	if f.cache != cacheAuto && f.cache != cacheNone && !strings.Contains(f.cache, "/") {
-		return exit.
-			Usagef(
-				"--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
-				f.cache, cacheAuto, cacheNone)
+		return exit.Usagef("--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
+			f.cache, cacheAuto, cacheNone)
 	}
 	return nil
 }

@@ -88,9 +88,8 @@ func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) er
 	case len(none.Suggestions) > 0:
 		return none
 	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
-		return fmt.
-			Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s",
-				none, none.Name)
+		return fmt.Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s",
+			none, none.Name)
 	case t.Offline():
 		return fmt.Errorf("%w; the files have no object of it, nor its CustomResourceDefinition", none)
 	}
@@ -122,10 +121,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case errors.As(err, &request):
 		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.hint())
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
-		return fmt.
-			Errorf(
-				"the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
-				t.Config.Host, status)
+		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
+			t.Config.Host, status)
 	case errors.As(err, &status) && apierrors.IsForbidden(status):
 		return err // the status states the user and the permission
 	}
@@ -140,10 +137,8 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	if !errors.As(err, &status) {
 		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
-	busy := fmt.
-		Errorf(
-			"the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
-				"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
+	busy := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
+		"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", exit.ErrNotSynced, busy)
 	}
@@ -201,9 +196,7 @@ func SplitTypes(args []string) ([]string, error) {
 					parts[2], parts[1], parts[0])
 			}
 			if of, object, is := strings.Cut(name, "/"); is {
-				return nil, exit.
-					Usagef(
-						"%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, exit.Usagef("%v", err)

@@ -116,9 +116,7 @@ func (t *Target) FilesNotice() string {
 		}
 		return text + ". Nothing changes in it."
 	}
-	return fmt.
-		Sprintf(
-			"Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
+	return fmt.Sprintf("Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
 }
 
 // FilesTitle returns a short name of the files.

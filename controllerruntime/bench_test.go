@@ -20,10 +20,10 @@ import (
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// benchPods is how many objects the caches of the benchmarks hold.
+// benchPods is the number of objects in the caches of the benchmarks.
 const benchPods = 300
 
-// pod is an object of two kilobytes.
+// pod returns an object of 2 KB.
 func pod(k int) *unstructured.Unstructured {
 	name := fmt.Sprintf("web-%d", k)
 	p := &corev1.Pod{
@@ -67,7 +67,7 @@ func pod(k int) *unstructured.Unstructured {
 	return u
 }
 
-// benchCaches returns both caches of the same objects, started.
+// benchCaches returns both caches with the same objects, started.
 func benchCaches(b *testing.B) map[string]cache.Cache {
 	pods := apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod",
 		Namespaced: true}
@@ -90,7 +90,7 @@ func benchCaches(b *testing.B) map[string]cache.Cache {
 	return map[string]cache.Cache{"stock": stock, "ours": ours}
 }
 
-// podForms are an empty pod and an empty list in each form.
+// podForms returns an empty pod and an empty list in each form.
 func podForms() map[string]struct {
 	object client.Object
 	list   client.ObjectList
@@ -108,15 +108,14 @@ func podForms() map[string]struct {
 		dynamicList}, "metadata": {partial, partialList}}
 }
 
-// BenchmarkGet reads one object after the other: cold, and hot, when each is in memory decoded because a
-// handler holds it.
+// BenchmarkGet reads objects round-robin: cold, and hot with the decoded objects in memory.
 func BenchmarkGet(b *testing.B) {
 	caches := benchCaches(b)
 	for form, empty := range podForms() {
 		for name, c := range caches {
 			for _, state := range []string{"cold", "hot"} {
 				if state == "hot" && name == "stock" {
-					continue // it is always the same
+					continue // prepare it once
 				}
 				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
 					held := hold(b, c, empty.object, state == "hot")
@@ -137,7 +136,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads all objects, and those of one label out of ten.
+// BenchmarkList reads all objects, and the tenth with one label.
 func BenchmarkList(b *testing.B) {
 	caches := benchCaches(b)
 	for form, empty := range podForms() {
@@ -159,7 +158,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// podNames are made once, outside what is measured.
+// podNames are created outside the measurement.
 var podNames = func() []string {
 	all := make([]string, benchPods)
 	for k := range all {
@@ -168,7 +167,7 @@ var podNames = func() []string {
 	return all
 }()
 
-// hold waits for an informer, and returns all its objects as handlers get them if they are to stay in memory.
+// hold waits for an informer. With stay it returns all shared objects, which keeps them decoded.
 func hold(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)

@@ -16,48 +16,47 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Cache is a cache.Cache whose informers are those of a dynamicinformer.Factory. Make it with New. It is safe
-// for concurrent use.
+// Cache is a cache.Cache whose informers come from a dynamicinformer.Factory. Create it with New. It is
+// safe for concurrent use.
 type Cache struct {
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
 	settings settings
 	options  Options
-	// failOnMissing says that reading does not start informers.
+	// failOnMissing: reads do not start informers.
 	failOnMissing bool
 	watchErrors   toolscache.WatchErrorHandlerWithContext
 
 	factory *dynamicinformer.Factory
-	// suffix tells the indexes of caches apart that share a factory.
+	// suffix distinguishes the indexes of caches that share a factory.
 	suffix string
-	// types is nil where the cache does not provide the source of types.
+	// types is nil if the factory has another source of types.
 	types *typeSource
 	// started is closed by Start.
 	started chan struct{}
-	// life ends with Close, by close.
+	// life is cancelled by Close.
 	life  context.Context
 	close context.CancelFunc
 
 	mu struct {
 		sync.RWMutex
 		resources map[resourceKey]*resource
-		// making are the resources that somebody makes at the moment; each is closed when that is over.
-		making map[resourceKey]chan struct{}
-		state  cacheState
+		// pending has a channel for each resource that is being created. It is closed when that has ended.
+		pending map[resourceKey]chan struct{}
+		state   cacheState
 	}
 }
 
 var _ cache.Cache = (*Cache)(nil)
 
-// NewCache is a cache.NewCacheFunc: ctrl.Options{NewCache: controllerruntime.NewCache} is all that a manager
-// needs. All of options counts as in cache.New. With options.NewInformer, whose informers bring their own
-// stores, it is cache.New.
+// NewCache is a cache.NewCacheFunc: pass it as ctrl.Options.NewCache. All of options works as in cache.New.
+// With options.NewInformer, whose informers have their own stores, it calls cache.New.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return NewCacheFunc(Options{})(config, options)
 }
 
-// NewCacheFunc returns NewCache with options of this package. Where those have anything set, it refuses
-// cache.Options.NewInformer, which would make them void.
+// NewCacheFunc returns a NewCache with options of this package. If any of them is set, it rejects
+// cache.Options.NewInformer, which would bypass them.
 func NewCacheFunc(ours Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if options.NewInformer != nil && !ours.isSet() {
@@ -71,9 +70,9 @@ func NewCacheFunc(ours Options) cache.NewCacheFunc {
 	}
 }
 
-// New returns a Cache, or an error that says what is wrong with the options. It asks the server, through the
-// RESTMapper, only about the types of options.ByObject. The client-side rate limit of config counts if
-// config.RateLimiter is set; QPS and Burst, which cache.New applies to each type by itself, do not.
+// New returns a Cache, or an error if the options are invalid. It queries the server, through the RESTMapper,
+// only about the types of options.ByObject. Only config.RateLimiter limits requests on the client side; QPS
+// and Burst are ignored, whereas cache.New applies them to each type.
 func New(config *rest.Config, options cache.Options, ours Options) (*Cache, error) {
 	if err := ours.validate(); err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
@@ -85,7 +84,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	if err != nil {
 		return nil, err
 	}
-	settled, err := settle(options)
+	settled, err := resolveSettings(options)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +94,9 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		factory: ours.Factory, started: make(chan struct{}),
 	}
 	c.life, c.close = context.WithCancel(context.Background())
-	c.mu.resources, c.mu.making = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
+	c.mu.resources, c.mu.pending = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
-		c.suffix = fmt.Sprintf(" (cache %d)", sharing.Add(1))
+		c.suffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
 	} else {
 		if err := c.makeFactory(config, options); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
@@ -111,10 +110,9 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	return c, nil
 }
 
-// sharing counts the caches of factories that others have made.
-var sharing atomic.Int64
+// sharedCaches counts the caches that use the factory of a caller.
+var sharedCaches atomic.Int64
 
-// makeFactory makes a factory of the cache's own.
 func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	if config.RateLimiter == nil {
 		config.QPS = -1
@@ -137,9 +135,10 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	return err
 }
 
-// Factory returns the factory that the informers are from: for its status, its statistics, its subscriptions,
-// and for handles to types besides. It is the cache's to start and, unless it was in Options, to shut down.
+// Factory returns the factory of the cache's informers: for its status, statistics, subscriptions and
+// further handles to types. The cache starts it and, unless it was set in Options, shuts it down.
 func (c *Cache) Factory() *dynamicinformer.Factory { return c.factory }
 
-// NeedLeaderElection says that the cache runs without leader election, for manager.LeaderElectionRunnable.
+// NeedLeaderElection returns false: the cache runs without leader election. It implements
+// manager.LeaderElectionRunnable.
 func (c *Cache) NeedLeaderElection() bool { return false }

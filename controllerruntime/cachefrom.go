@@ -16,17 +16,17 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types at another server, such as
-// crdcached, and all other types at the cluster. Discovery, definitions and the requests of clients go to the
-// cluster, too.
+// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types from another server,
+// such as crdcached, and all other types from the cluster. Discovery, CRDs and client requests also use the
+// cluster.
 //
-// types are names as "certificates.cert-manager.io", and patterns as "*.example.com"; "pods" is of the core
-// group. Name only types that the server keeps: for any other type it refuses the list, so the informer does
-// not sync and its status says why. Both servers must serve the same cluster. cached has the credentials for
-// its server; the token of a pod is good for both.
+// types are names such as "certificates.cert-manager.io" and patterns such as "*.example.com"; "pods" is in
+// the core group. Name only types that the server caches: it rejects lists of other types, so their
+// informers do not sync and report the reason in their status. Both servers must serve the same cluster.
+// cached holds the credentials for the other server; the token of a pod is valid for both.
 //
-// The function that is returned fails if a name is malformed, and if ours has a Factory, whose client makes
-// the requests.
+// The returned function fails if a name is malformed, or if ours.Factory is set, because that factory has
+// its own client.
 func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if ours.Factory != nil {
@@ -49,11 +49,11 @@ func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCa
 	}
 }
 
-// router sends lists and watches of some types to a server of caches, and all other requests to the cluster.
+// router sends lists and watches of some types to a caching server, and all other requests to the cluster.
 type router struct {
 	types           []string
 	cluster, cached http.RoundTripper
-	// prefix is the path of the cluster's address, base the address of the other server.
+	// prefix is the path of the cluster's URL; base is the URL of the caching server.
 	prefix string
 	base   *url.URL
 }
@@ -92,7 +92,6 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 	return r, nil
 }
 
-// RoundTrip implements http.RoundTripper.
 func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	below, ok := strings.CutPrefix(request.URL.Path, r.prefix)
 	if !ok {
@@ -102,7 +101,7 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	copied.URL.Path, copied.URL.RawPath = below, ""
 	asked, ok := readapi.ParseRequest(copied)
 	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, asked.Verb) ||
-		!r.keeps(asked.GVR.GroupResource()) {
+		!r.isCached(asked.GVR.GroupResource()) {
 		return r.cluster.RoundTrip(request)
 	}
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.base.Scheme, r.base.Host, ""
@@ -110,10 +109,10 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.cached.RoundTrip(copied)
 }
 
-// keeps reports whether a type is read from the server of caches.
-func (r *router) keeps(gr schema.GroupResource) bool {
+// isCached reports whether a type is read from the caching server.
+func (r *router) isCached(gr schema.GroupResource) bool {
 	return slices.ContainsFunc(r.types, func(name string) bool {
-		ok, _ := path.Match(name, gr.String()) // newRouter has refused what is no pattern
+		ok, _ := path.Match(name, gr.String()) // newRouter has validated the patterns
 		return ok
 	})
 }

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestCacheFrom reads the named types from one server, below a path, and all others from the cluster.
+// TestCacheFrom reads the named types from one server, whose URL has a path, and all others from the
+// cluster.
 func TestCacheFrom(t *testing.T) {
 	cluster, cached := newServer(t), newServer(t)
 	cached.Create(t, configMaps, configMap("web", "cached"))
@@ -32,17 +33,16 @@ func TestCacheFrom(t *testing.T) {
 	}
 	for _, request := range cluster.Requests() {
 		if strings.Contains(request, "/configmaps") {
-			t.Errorf("the cluster was asked: %s", request)
+			t.Errorf("the cluster received %s", request)
 		}
 	}
 	for _, request := range cached.Requests() {
 		if !strings.Contains(request, "/configmaps") {
-			t.Errorf("the other server was asked: %s", request)
+			t.Errorf("the caching server received %s", request)
 		}
 	}
 }
 
-// TestCacheFromRefuses says which name or option is wrong.
 func TestCacheFromRefuses(t *testing.T) {
 	server := newServer(t)
 	for want, test := range map[string]struct {
@@ -65,6 +65,6 @@ func TestCacheFromRefuses(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	if _, err := NewCacheFrom(server.Config(), []string{"configmaps"},
 		Options{Factory: c.Factory()})(server.Config(), cache.Options{}); err == nil {
-		t.Error("a shared factory is accepted")
+		t.Error("NewCacheFrom accepts a shared factory")
 	}
 }

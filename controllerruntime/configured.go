@@ -9,17 +9,17 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
-// configuration is what a config says about a type.
+// configuration holds the settings of a config for one type.
 type configuration struct {
 	storage dynamicinformer.Storage
 	prune   dynamicinformer.Prune
-	indexes map[string]configuredIndex // by the names in the config
-	// set has the indexes for informers; nil: none.
+	indexes map[string]configuredIndex // by their names in the config
+	// set has the indexes for informers; nil means none.
 	set *indexers.Functions
 }
 
-// configurationOf collects what the resources of a config that match a type say. They must not contradict
-// each other.
+// configurationOf merges the settings of all resources of a config that match a type. It returns an error
+// if they conflict.
 func configurationOf(config *indexers.Config, r *resource,
 	compression dynamicinformer.Compression) (configuration, error) {
 	all := configuration{indexes: map[string]configuredIndex{}}
@@ -27,7 +27,7 @@ func configurationOf(config *indexers.Config, r *resource,
 		return all, nil
 	}
 	var renamed []*indexers.Index
-	var keeping *indexers.Resource // which says how objects are kept
+	var keeping *indexers.Resource // the resource that set the storage
 	for _, declared := range config.Resources {
 		if !matchesType(declared.Match, r) {
 			continue

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestMetadataByConfiguredIndex finds the metadata of objects by an index over their bodies, also where
-// nobody has read whole objects before.
+// TestMetadataByConfiguredIndex finds the metadata of objects by an index over fields of their spec, also
+// before whole objects were read.
 func TestMetadataByConfiguredIndex(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1
@@ -39,6 +39,6 @@ spec:
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]bool{"web/a": true}, names(t, list)); diff != "" {
-		t.Errorf("what the index finds (-want +got):\n%s", diff)
+		t.Errorf("objects found by the index (-want +got):\n%s", diff)
 	}
 }

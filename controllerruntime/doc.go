@@ -1,56 +1,56 @@
-// Package controllerruntime puts the informers of dynamicinformer under controller-runtime: a cache.Cache
-// that keeps objects as JSON, compressed while nobody reads them, and decodes them when they are read.
+// Package controllerruntime implements controller-runtime's cache.Cache with the informers of
+// dynamicinformer. Objects are stored as JSON, compressed while they are not read, and decoded on read.
 //
 // # Usage
 //
-// One line in a manager is all it takes:
+// A manager needs one line:
 //
 //	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: controllerruntime.NewCache})
 //
-// All of cache.Options counts as with the stock cache. [NewCacheFunc] adds [Options] of this package: indexes
-// by configuration, how objects are kept, what to leave out of them, a factory that is shared with others.
-// [New] returns a *[Cache], whose Factory has status, statistics and subscriptions; in a manager, that is
+// All fields of cache.Options work as with the stock cache. [NewCacheFunc] adds the [Options] of this
+// package: indexes from a config, storage modes, pruning, a shared factory. [New] returns a *[Cache], whose
+// Factory has status, statistics and subscriptions; in a manager, use
 // manager.GetCache().(*controllerruntime.Cache). Metrics are registered in controller-runtime's registry.
 // [NewInformer] is for programs that keep the stock cache.
 //
-// # More replicas than one
+// # Several replicas
 //
-// A [Sharding] has each replica cache and reconcile some of the objects, and no leader is elected: see
-// docs/sharding.md. Reads of sharded types find what is in the replica's shards.
+// With a [Sharding], each replica caches and reconciles some of the objects, without leader election: see
+// docs/sharding.md. Reads of sharded types return the objects of the replica's shards.
 //
-// # What is different
+// # Differences from the stock cache
 //
-// Typed, unstructured and metadata forms of a type share one informer, and one watch, unless a transform
-// other than cache.TransformStripManagedFields makes different things of them. Where nobody reads whole
-// objects, only metadata is asked for and kept. Handlers of sources that queue keys, as those of Builder.For
-// without predicates do, have nothing decoded.
+// The typed, unstructured and metadata forms of a type share one informer and one watch, unless a transform
+// other than cache.TransformStripManagedFields changes them differently. If only metadata of a type is read,
+// only metadata is requested and stored. Nothing is decoded for handlers that queue keys, such as those of
+// Builder.For without predicates.
 //
-// A type whose CRD goes is told as the deletion of its objects, and is followed again when it comes back.
-// Reading it meanwhile finds nothing, rather than waiting. For that the cache watches
-// CustomResourceDefinitions and APIServices, or, where it may not, asks discovery every half minute. Types
-// that the RESTMapper has found are followed without waiting for any of that.
+// When a CRD is deleted, handlers receive a delete event for each of its objects, and reads find nothing. The
+// informer starts again when the CRD is recreated. The cache therefore watches CustomResourceDefinitions and
+// APIServices, or polls discovery every 30 seconds if it is not allowed to. Types that the RESTMapper has
+// found do not wait for any of this.
 //
-// An object that does not fit the Go type that it is read as is an error that names it, and hides no others;
-// a List that selects it fails. The stock cache never syncs then. Objects are always asked for as JSON, never
-// as protobuf. The rate limit of the REST config does not count, unless its RateLimiter is set: the stock
-// cache has one for each type, this one a limit on lists at once, which shrinks while the server says that it
-// is overloaded.
+// Reading an object that does not fit its Go type returns an error that names it; other objects stay
+// readable. A List that selects such an object fails. The stock cache would never sync. Objects are always
+// requested as JSON, never as protobuf. The rate limit of the REST config is ignored, unless its RateLimiter
+// is set. The stock cache has one limiter per type; this cache limits concurrent lists, and lowers that limit
+// while the server reports overload.
 //
 // # Consistency
 //
-// It is that of dynamicinformer.Informer for each type, and nothing is promised about the order between
-// types. A List shows one moment of each namespace that is followed by itself.
+// Each type has the consistency of dynamicinformer.Informer. There is no order between types. A List returns
+// a consistent snapshot of each namespace that has a watch of its own.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. Objects that handlers, index functions, and readers with
-// UnsafeDisableDeepCopy get are shared and must not be changed; those that other readers get are their own.
+// Everything is safe for concurrent use. Handlers, index functions, and readers with UnsafeDisableDeepCopy
+// receive shared objects and must not change them. All other readers own the objects they receive.
 //
 // # Memory
 //
-// Objects are kept as JSON, compressed until they are read again and again: see
-// dynamicinformer.StorageAdaptive, and [Options].Storage for other ways.
+// Objects are stored as JSON, compressed until they are read repeatedly: see dynamicinformer.StorageAdaptive,
+// and [Options].Storage for other modes.
 //
-// A decoded object is kept by a weak pointer for whoever reads it next. What a reader owns is not kept: it
-// was decoded for that reader, straight into the struct, instead of being copied.
+// A decoded shared object is cached with a weak pointer for the next reader. Objects that a reader owns are
+// decoded straight into its struct, not copied, and not cached.
 package controllerruntime

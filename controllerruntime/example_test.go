@@ -23,7 +23,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// storage stands for a cluster with some config maps.
+// storage returns an in-memory cluster with some ConfigMaps.
 func storage() *readapi.Storage {
 	s := readapi.NewStorage(readapi.StorageOptions{})
 	err := s.SetType(readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
@@ -44,7 +44,7 @@ func storage() *readapi.Storage {
 	return s
 }
 
-// In a manager, ctrl.Options{NewCache: controllerruntime.NewCache} is all it takes.
+// In a manager, set ctrl.Options{NewCache: controllerruntime.NewCache}.
 func ExampleNewCache() {
 	api := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
 	c, err := controllerruntime.NewCache(api, cache.Options{})
@@ -98,8 +98,8 @@ spec:
 	// Output: 1 blue
 }
 
-// The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, any
-// number of replicas share them by Leases.
+// The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, the
+// replicas assign the shards with Leases instead.
 func ExampleSharding() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

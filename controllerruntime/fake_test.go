@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestFakeClientAnswersAlike: what a unit test of a reconciler reads from controller-runtime's fake client, a
-// manager reads from this cache.
+// TestFakeClientAnswersAlike compares reads from this cache with reads from controller-runtime's fake
+// client.
 func TestFakeClientAnswersAlike(t *testing.T) {
 	byColor := func(object client.Object) []string {
 		return []string{object.(*corev1.ConfigMap).Data["color"]}

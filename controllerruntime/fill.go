@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fill makes a list of what was found. Items that are structs are decoded in their places.
-func (f *form) fill(list client.ObjectList, all []found, shares bool) error {
+// fill writes the found objects into a list. Items that are structs are decoded in place.
+func (f *form) fill(list client.ObjectList, all []result, shares bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (f *form) fill(list client.ObjectList, all []found, shares bool) error {
 }
 
 // fillPointers is fill for lists of pointers, interfaces and raw extensions.
-func (f *form) fillPointers(list client.ObjectList, all []found, shares bool) error {
+func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) error {
 	objects := make([]runtime.Object, len(all))
 	for k, one := range all {
 		if shares || one.shared {
@@ -41,7 +41,7 @@ func (f *form) fillPointers(list client.ObjectList, all []found, shares bool) er
 			continue
 		}
 		value := reflect.New(f.pointer.Elem())
-		if err := f.copy(value.Elem(), one.stored); err != nil {
+		if err := f.writeCopy(value.Elem(), one.stored); err != nil {
 			return err
 		}
 		objects[k] = value.Interface().(runtime.Object)
@@ -49,10 +49,9 @@ func (f *form) fillPointers(list client.ObjectList, all []found, shares bool) er
 	return meta.SetList(list, objects)
 }
 
-// write writes an object into a struct.
-func (f *form) write(out reflect.Value, one found, shares bool) error {
+func (f *form) write(out reflect.Value, one result, shares bool) error {
 	if shares || one.shared {
-		return f.share(out, one.stored)
+		return f.writeShared(out, one.stored)
 	}
-	return f.copy(out, one.stored)
+	return f.writeCopy(out, one.stored)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// found is an object that a list is to have, as it is stored.
-type found struct {
+// result is a stored object that a list selects.
+type result struct {
 	stored any
-	// shared says that readers of its view get shared objects.
+	// shared: readers get the stored object itself, not a copy.
 	shared bool
 }
 
-// find returns what options select of some views, as it is stored: nothing is decoded.
-func (r *resource) find(views []*view, options client.ListOptions) ([]found, error) {
-	var all []found
+// find returns the stored objects of some views that options select. It decodes nothing.
+func (r *resource) find(views []*view, options client.ListOptions) ([]result, error) {
+	var all []result
 	for _, v := range views {
 		yield := func(_ string, stored any) bool {
 			if options.LabelSelector == nil || matches(options.LabelSelector, stored) {
-				all = append(all, found{stored, v.shares})
+				all = append(all, result{stored, v.shares})
 			}
 			return options.Limit <= 0 || int64(len(all)) < options.Limit
 		}
@@ -41,9 +41,8 @@ func (r *resource) find(views []*view, options client.ListOptions) ([]found, err
 	return all, nil
 }
 
-// search yields the objects of a view in the namespace of the options and with the values of their field
-// selector.
-func (r *resource) search(v *view, options client.ListOptions, all *[]found,
+// search yields the objects of a view that match the namespace and the field selector of the options.
+func (r *resource) search(v *view, options client.ListOptions, all *[]result,
 	yield func(string, any) bool) error {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {
@@ -56,31 +55,31 @@ func (r *resource) search(v *view, options client.ListOptions, all *[]found,
 	}
 	if options.Namespace != "" {
 		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok {
-			*all = sized(*all, byNamespace.Count(options.Namespace), options)
+			*all = preallocate(*all, byNamespace.Count(options.Namespace), options)
 			byNamespace.Objects(options.Namespace, yield)
 			return nil
 		}
 	}
-	*all = sized(*all, content.Len(), options)
+	*all = preallocate(*all, content.Len(), options)
 	content.AllStored(yield)
 	return nil
 }
 
-// sized makes room where it is known how many objects there will be.
-func sized(all []found, more int, options client.ListOptions) []found {
+// preallocate preallocates the result if the number of objects is known.
+func preallocate(all []result, more int, options client.ListOptions) []result {
 	if options.LabelSelector != nil || options.Limit > 0 || len(all) > 0 {
 		return all
 	}
-	return make([]found, 0, more)
+	return make([]result, 0, more)
 }
 
-// lookup is one value that objects must have in one index.
+// lookup is a value that objects must have in an index.
 type lookup struct {
 	index dynamicinformer.SnapshotIndex
 	value string
 }
 
-// lookups returns what a field selector means.
+// lookups translates a field selector.
 func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Selector) ([]lookup, error) {
 	var all []lookup
 	for _, required := range selector.Requirements() {
@@ -105,8 +104,8 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Se
 
 var errInexact = errors.New("non-exact field matches are not supported by the cache")
 
-// searchIndexes yields the objects that have all values, in a namespace or all. It walks the shortest of the
-// lists.
+// searchIndexes yields the objects that match all lookups, in one namespace or all. It walks the shortest
+// result.
 func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace string,
 	yield func(string, any) bool) {
 	shortest := 0
@@ -136,7 +135,7 @@ func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace
 	})
 }
 
-// matches compares labels without decoding what is packed.
+// matches compares labels. It decodes nothing.
 func matches(selector labels.Selector, stored any) bool {
 	switch stored := stored.(type) {
 	case dynamicinformer.PackedObject:

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// formKind is one of the forms in which controller-runtime reads objects.
+// formKind is a form in which controller-runtime reads objects.
 type formKind int
 
 const (
@@ -27,7 +27,6 @@ const (
 	metadataForm
 )
 
-// kindOfForm returns the form that an object is of.
 func kindOfForm(object runtime.Object) formKind {
 	switch object.(type) {
 	case runtime.Unstructured:
@@ -38,20 +37,19 @@ func kindOfForm(object runtime.Object) formKind {
 	return typedForm
 }
 
-// form makes objects of what is stored: of a dynamicinformer.PackedObject, of an *unstructured.Unstructured
-// where those are kept decoded, or of what a transform has made something else of.
+// form converts stored objects: a dynamicinformer.PackedObject; an *unstructured.Unstructured, if objects
+// are stored decoded; or the result of a transform.
 type form struct {
 	kind formKind
 	gvk  schema.GroupVersionKind
-	// typ is the struct that objects are decoded into, pointer a pointer to it, and decoder what decodes;
-	// they are nil for unstructuredForm.
+	// typ is the struct that objects are decoded into, pointer a pointer to it. typ and decoder are nil for
+	// unstructuredForm.
 	typ, pointer reflect.Type
 	decoder      *decode.Decoder
-	// apiVersion is that of gvk.
-	apiVersion string
+	apiVersion   string
 }
 
-// formOf returns the form of a resource. object is of it.
+// formOf returns the form of a resource; object is an example of it.
 func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 	f := &form{kind: key.kind, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
 	switch key.kind {
@@ -78,8 +76,8 @@ func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 	return f, nil
 }
 
-// stamp writes the kind into an object that readers share, as client-go does: not into typed ones.
-func (f *form) stamp(object client.Object) {
+// setSharedKind sets the kind of a shared object as client-go does: typed objects have none.
+func (f *form) setSharedKind(object client.Object) {
 	var gvk schema.GroupVersionKind
 	if f.kind == metadataForm {
 		gvk = f.gvk
@@ -87,20 +85,20 @@ func (f *form) stamp(object client.Object) {
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
-// shared returns the object that all readers and handlers get, which must not be changed.
+// shared returns the object that all readers and handlers share. They must not change it.
 func (f *form) shared(stored any) (client.Object, error) {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	if f.kind == unstructuredForm {
 		if isPacked {
 			return packed.Unstructured(), nil
 		}
-		return f.foreign(stored)
+		return f.asIs(stored)
 	}
 	if !isPacked {
 		return f.convert(stored)
 	}
-	if kept, ok := packed.DecodedAs(f.typ).(client.Object); ok {
-		return kept, nil
+	if decoded, ok := packed.DecodedAs(f.typ).(client.Object); ok {
+		return decoded, nil
 	}
 	object, err := f.decode(packed)
 	if err != nil {
@@ -109,18 +107,18 @@ func (f *form) shared(stored any) (client.Object, error) {
 	return packed.KeepDecoded(object).(client.Object), nil
 }
 
-// decode returns a packed object in a struct of its own.
+// decode decodes a packed object into a new struct.
 func (f *form) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
 	value := reflect.New(f.typ)
 	if err := f.decoder.DecodeView(packed, value); err != nil {
-		return nil, f.failed(packed, err)
+		return nil, f.misfitError(packed, err)
 	}
 	object := value.Interface().(client.Object)
-	f.stamp(object)
+	f.setSharedKind(object)
 	return object, nil
 }
 
-// parse returns the object that JSON is, in one of its own.
+// parse decodes JSON into a new object.
 func (f *form) parse(json []byte) (client.Object, error) {
 	if f.kind == unstructuredForm {
 		u := &unstructured.Unstructured{}
@@ -134,31 +132,31 @@ func (f *form) parse(json []byte) (client.Object, error) {
 		return nil, err
 	}
 	object := value.Interface().(client.Object)
-	f.stamp(object)
+	f.setSharedKind(object)
 	return object, nil
 }
 
-// convert returns what is not packed in this form: a struct of its own, or shared where it is in the form
-// already. It goes by way of JSON, as all other objects do: runtime.DefaultUnstructuredConverter cuts
-// integers off that do not fit, and knows no encoding.TextUnmarshaler.
+// convert returns an object that is not packed in this form. It converts through JSON, because
+// runtime.DefaultUnstructuredConverter truncates integers that do not fit, and ignores
+// encoding.TextUnmarshaler.
 func (f *form) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
-		return f.foreign(stored)
+		return f.asIs(stored)
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
-		return nil, f.failed(u, err)
+		return nil, f.misfitError(u, err)
 	}
 	object, err := f.parse(text)
 	if err != nil {
-		return nil, f.failed(u, err)
+		return nil, f.misfitError(u, err)
 	}
 	return object, nil
 }
 
-// foreign returns what is in this form already.
-func (f *form) foreign(stored any) (client.Object, error) {
+// asIs returns an object that is in this form already.
+func (f *form) asIs(stored any) (client.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("cache contained %T, which is not an Object", stored)
@@ -169,8 +167,8 @@ func (f *form) foreign(stored any) (client.Object, error) {
 	return object, nil
 }
 
-// share writes the shared object into out, with which it shares maps and slices.
-func (f *form) share(out reflect.Value, stored any) error {
+// writeShared writes the shared object into out. Both share maps and slices.
+func (f *form) writeShared(out reflect.Value, stored any) error {
 	object, err := f.shared(stored)
 	if err != nil {
 		return err
@@ -179,8 +177,8 @@ func (f *form) share(out reflect.Value, stored any) error {
 	return nil
 }
 
-// copy writes a copy that is the caller's own into out, a struct.
-func (f *form) copy(out reflect.Value, stored any) error {
+// writeCopy writes a copy into out, a struct. The caller owns it.
+func (f *form) writeCopy(out reflect.Value, stored any) error {
 	object := out.Addr().Interface().(client.Object)
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	switch {
@@ -192,23 +190,23 @@ func (f *form) copy(out reflect.Value, stored any) error {
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
 	case f.kind == unstructuredForm:
 		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
-			return f.failed(packed, err)
+			return f.misfitError(packed, err)
 		}
 	default:
-		if kept, ok := packed.DecodedAs(f.typ).(client.Object); ok {
-			out.Set(reflect.ValueOf(kept.DeepCopyObject()).Elem())
+		if decoded, ok := packed.DecodedAs(f.typ).(client.Object); ok {
+			out.Set(reflect.ValueOf(decoded.DeepCopyObject()).Elem())
 			break
 		}
 		out.SetZero()
 		if err := f.decoder.DecodeView(packed, out.Addr()); err != nil {
-			return f.failed(packed, err)
+			return f.misfitError(packed, err)
 		}
 	}
 	f.setKind(object)
 	return nil
 }
 
-// setKind writes the kind into an object that is the caller's own. Structs get the strings as they are.
+// setKind sets the kind of an object that the caller owns. It sets the fields of structs directly.
 func (f *form) setKind(object client.Object) {
 	kind := object.GetObjectKind()
 	if meta, ok := kind.(*metav1.TypeMeta); ok {
@@ -218,7 +216,7 @@ func (f *form) setKind(object client.Object) {
 	kind.SetGroupVersionKind(f.gvk)
 }
 
-// copyUnstructured copies the decoded form that is in memory, or decodes.
+// copyUnstructured copies the decoded object if there is one, or decodes the packed one.
 func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.PackedObject) error {
 	if decoded := packed.Decoded(); decoded != nil {
 		decoded.DeepCopyInto(out)
@@ -232,8 +230,8 @@ func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.Pac
 	return nil
 }
 
-// failed says which object does not fit.
-func (f *form) failed(stored any, err error) error {
+// misfitError wraps a decoding error with the name of the object.
+func (f *form) misfitError(stored any, err error) error {
 	name := "an object"
 	if m, ok := stored.(metav1.Object); ok {
 		name = client.ObjectKey{Namespace: m.GetNamespace(), Name: m.GetName()}.String()

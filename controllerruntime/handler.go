@@ -12,25 +12,25 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// handler returns the handler that an informer calls for one that wants objects of a form. What note is told
-// of deletions, it is told before; nil: nobody is.
+// handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
+// nil.
 func (f *form) handler(inner toolscache.ResourceEventHandler,
-	note func(deleted any)) toolscache.ResourceEventHandler {
+	record func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if named, ok := inner.(interface{ HandlerName() string }); ok {
 		name = named.HandlerName()
 	}
-	keys, wants, departed := takesKeys(inner), wantsOf(inner), departedOf(inner)
-	if note != nil {
-		inner, wants.delete = noting{inner, note}, true
+	keys, wants, departed := needsOnlyKeys(inner), handledEventsOf(inner), departedOf(inner)
+	if record != nil {
+		inner, wants.delete = deletionRecorder{inner, record}, true
 	}
 	switch {
 	case keys:
 		inner = dynamicinformer.MetadataOnly(inner)
-	case f.kind == unstructuredForm && note == nil:
+	case f.kind == unstructuredForm && record == nil:
 		return inner
 	case f.kind != unstructuredForm:
-		d := &decoding{form: f, inner: inner, wants: wants, departed: departed}
+		d := &decodingHandler{form: f, inner: inner, handles: wants, departed: departed}
 		if departed != nil {
 			departed = d.onDeparted
 		}
@@ -43,8 +43,8 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	return dynamicinformer.WithDeparted(inner, departed)
 }
 
-// departedOf returns what tells a handler of objects that leave the shard; nil: it is not told. It looks
-// through wrappers, as informers do.
+// departedOf returns the method that a handler has for objects that leave the shard, or nil. It unwraps
+// wrappers, as informers do.
 func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
 	for {
 		if d, ok := handler.(dynamicinformer.Departed); ok {
@@ -60,30 +60,30 @@ func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
 	}
 }
 
-// decoding is the handler that an informer calls for one that wants structs.
-type decoding struct {
+// decodingHandler wraps a handler that expects structs.
+type decodingHandler struct {
 	form     *form
 	inner    toolscache.ResourceEventHandler
-	wants    wants
-	departed func(object any) // nil: inner is not told
+	handles  handledEvents
+	departed func(object any) // nil if inner does not implement Departed
 }
 
-// wants says which of its methods a handler does something in.
-type wants struct{ add, update, delete bool }
+// handledEvents has the events that a handler does not ignore.
+type handledEvents struct{ add, update, delete bool }
 
-func wantsOf(handler toolscache.ResourceEventHandler) wants {
+func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
 	switch h := handler.(type) {
 	case toolscache.ResourceEventHandlerFuncs:
-		return wants{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
 	case toolscache.ResourceEventHandlerDetailedFuncs:
-		return wants{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
 	}
-	return wants{true, true, true}
+	return handledEvents{true, true, true}
 }
 
 // OnAdd implements toolscache.ResourceEventHandler.
-func (d *decoding) OnAdd(stored any, inInitialList bool) {
-	if !d.wants.add {
+func (d *decodingHandler) OnAdd(stored any, inInitialList bool) {
+	if !d.handles.add {
 		return
 	}
 	if object, ok := d.object(stored); ok {
@@ -91,10 +91,10 @@ func (d *decoding) OnAdd(stored any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements toolscache.ResourceEventHandler. An object whose former state did not fit is new to the
-// handler.
-func (d *decoding) OnUpdate(before, after any) {
-	if !d.wants.update {
+// OnUpdate implements toolscache.ResourceEventHandler. If the previous state does not fit the form, the
+// handler receives an add.
+func (d *decodingHandler) OnUpdate(before, after any) {
+	if !d.handles.update {
 		return
 	}
 	object, ok := d.object(after)
@@ -110,8 +110,8 @@ func (d *decoding) OnUpdate(before, after any) {
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (d *decoding) OnDelete(stored any) {
-	if !d.wants.delete {
+func (d *decodingHandler) OnDelete(stored any) {
+	if !d.handles.delete {
 		return
 	}
 	tombstone, isTombstone := stored.(toolscache.DeletedFinalStateUnknown)
@@ -129,23 +129,23 @@ func (d *decoding) OnDelete(stored any) {
 	d.inner.OnDelete(object)
 }
 
-func (d *decoding) onDeparted(stored any) {
+func (d *decodingHandler) onDeparted(stored any) {
 	if object := d.last(stored); object != nil {
 		d.departed(object)
 	}
 }
 
-// last returns the last state of an object that is no longer there: where it does not fit, what is known of
-// it; nil: nothing is.
-func (d *decoding) last(stored any) client.Object {
+// last returns the last state of a deleted object. If it does not fit the form, it returns its metadata, or
+// nil if there is none.
+func (d *decodingHandler) last(stored any) client.Object {
 	if object, ok := d.object(stored); ok {
 		return object
 	}
 	return d.form.skeleton(stored)
 }
 
-// object returns the object, or reports that it does not fit.
-func (d *decoding) object(stored any) (client.Object, bool) {
+// object returns the object in the form. It reports an object that does not fit, and returns false.
+func (d *decodingHandler) object(stored any) (client.Object, bool) {
 	object, err := d.form.shared(stored)
 	if err != nil {
 		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
@@ -154,8 +154,8 @@ func (d *decoding) object(stored any) (client.Object, bool) {
 	return object, true
 }
 
-// skeleton returns an object of the form with what a controller needs to know of one that is gone; nil:
-// nothing is known.
+// skeleton returns an object of the form with the metadata that controllers need about a deleted object, or
+// nil.
 func (f *form) skeleton(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {
@@ -169,6 +169,6 @@ func (f *form) skeleton(stored any) client.Object {
 	object.SetLabels(from.GetLabels())
 	object.SetAnnotations(from.GetAnnotations())
 	object.SetOwnerReferences(from.GetOwnerReferences())
-	f.stamp(object)
+	f.setSharedKind(object)
 	return object
 }

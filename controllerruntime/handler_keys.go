@@ -8,15 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// sourcePackage is where controller-runtime has the handlers by which sources feed queues.
+// sourcePackage is controller-runtime's package of the handlers that feed queues from sources.
 const sourcePackage = "sigs.k8s.io/controller-runtime/pkg/internal/source"
 
-// takesKeys reports whether a handler is that of a source.Kind which puts the keys of objects into a queue,
-// without predicates: it looks at nothing but name, namespace and resource version, so that nothing has to be
-// decoded for it. Builder's For makes such sources. The type is looked at by reflection, because it is
-// internal to controller-runtime; where it is another one in a later version, the handler gets decoded
-// objects like any other. TestKeyHandlersAreKnown notices.
-func takesKeys(inner toolscache.ResourceEventHandler) bool {
+// needsOnlyKeys reports whether a handler belongs to a source.Kind that queues keys and has no predicates,
+// such as that of Builder.For. Such a handler reads only name, namespace and resource version, so it needs no
+// decoding. The type is internal to controller-runtime and is recognized by reflection. If a later version
+// changes it, the handler gets decoded objects, and TestKeyHandlersAreKnown fails.
+func needsOnlyKeys(inner toolscache.ResourceEventHandler) bool {
 	v := reflect.ValueOf(inner)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct ||
 		v.Elem().Type().PkgPath() != sourcePackage {
@@ -31,5 +30,5 @@ func takesKeys(inner toolscache.ResourceEventHandler) bool {
 		queues.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
 }
 
-// EnqueueRequestForObject takes any client.Object, which packed objects are.
+// EnqueueRequestForObject accepts any client.Object; packed objects implement it.
 var _ handler.TypedEnqueueRequestForObject[client.Object] = handler.EnqueueRequestForObject{}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// TestKeyHandlersAreKnown: for a source that queues keys nothing is decoded, and for one with a predicate all
-// is. Objects of the initial list come with low priority.
+// TestKeyHandlersAreKnown: nothing is decoded for a source that queues keys, everything for one with a
+// predicate. Objects of the initial list have low priority.
 func TestKeyHandlersAreKnown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		predicates []predicate.Predicate
@@ -43,7 +43,7 @@ func TestKeyHandlersAreKnown(t *testing.T) {
 			}
 			for range 2 {
 				if _, priority, _ := queue.GetWithPriority(); priority != handler.LowPriority {
-					t.Errorf("an object of the initial list has priority %d", priority)
+					t.Errorf("priority of an object of the initial list is %d", priority)
 				}
 			}
 			if misses := c.Factory().Stats()[0].Misses; (misses > 0) != tt.decoded {

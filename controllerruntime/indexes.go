@@ -14,32 +14,32 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// indexes are those of a resource. The zero value has none.
+// indexes has the indexes of a resource. The zero value is empty.
 type indexes struct {
-	// suffix is what the names of those of functions end in in the informers, which others share.
+	// suffix is appended to the names of index functions, because informers are shared.
 	suffix string
-	// configured are those by configuration, by the names that they have there. It never changes.
+	// configured has the indexes from the config, by their names there; it never changes.
 	configured map[string]configuredIndex
-	// names has the names in the informers of those of functions, by the names that they were added with. The
-	// map is replaced, not changed.
+	// names maps the added names of index functions to their names in the informers. The map is replaced,
+	// not changed.
 	names atomic.Pointer[map[string]string]
 
-	// adding is held while functions are added, so that this happens in turn.
+	// adding serializes additions of functions.
 	adding sync.Mutex
-	// set are the functions so far; nil: none. It is under adding.
+	// set has the functions so far, or is nil; guarded by adding.
 	set *functions
 }
 
-// configuredIndex is an index by configuration.
+// configuredIndex is an index from the config.
 type configuredIndex struct {
 	name  string // in the informers
 	index *indexers.Index
 }
 
-// fieldIndexName is the name of the index over a field, as controller-runtime forms it.
+// fieldIndexName returns controller-runtime's name for the index over a field.
 func fieldIndexName(field string) string { return "field:" + field }
 
-// find returns the name that an index has in the informers, and the key for a value.
+// find returns the name of an index in the informers, and the key for a value.
 func (x *indexes) find(field, value string) (name, key string, err error) {
 	if names := x.names.Load(); names != nil {
 		if name, ok := (*names)[fieldIndexName(field)]; ok {
@@ -58,17 +58,16 @@ func (x *indexes) find(field, value string) (name, key string, err error) {
 	return configured.name, key, err
 }
 
-// errNoIndex is the error of client-go, to the letter.
+// errNoIndex returns the same error text as client-go.
 func errNoIndex(field string) error {
-	//lint:ignore ST1005 the words are not ours
+	//lint:ignore ST1005 the text is client-go's
 	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field))
 }
 
-// suffixes tell the functions of forms apart that share an informer.
+// suffixes distinguish the functions of forms that share an informer.
 var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)",
 	metadataForm: " (metadata)"}
 
-// addIndexers adds index functions to the views of a resource.
 func (r *resource) addIndexers(added toolscache.Indexers) error {
 	x := &r.indexes
 	x.adding.Lock()
@@ -103,8 +102,8 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	return nil
 }
 
-// functions are index functions over the objects of a form. They are a dynamicinformer.IndexSet, so that an
-// object is decoded once for all of them, straight into the form.
+// functions are index functions over the objects of a form. As a dynamicinformer.IndexSet they share one
+// decoding of each object.
 type functions struct {
 	form      *form
 	names     []string
@@ -132,22 +131,21 @@ func (f *functions) Indexers() toolscache.Indexers {
 	return all
 }
 
-// KeysJSON implements dynamicinformer.IndexSet. An object that does not fit has no values; whoever reads it
-// is told.
+// KeysJSON implements dynamicinformer.IndexSet. It reports an object that does not fit the form, and
+// returns no keys for it.
 func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	for len(keys) < len(f.names) {
 		keys = append(keys, nil)
 	}
 	object, err := f.form.parse(json)
 	if err != nil {
-		// an index function is called without a context
+		// there is no context
 		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck
 		return keys
 	}
 	for k, function := range f.functions {
 		values, err := function(object)
 		if err != nil {
-			// as above
 			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err)) //nolint:staticcheck
 			continue
 		}
@@ -156,7 +154,7 @@ func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	return keys
 }
 
-// indexField returns the index function over a field. Namespaces are for List to look at: see searchIndexes.
+// indexField returns the index function over a field. List filters by namespace itself: see searchIndexes.
 func indexField(extract client.IndexerFunc) toolscache.IndexFunc {
 	return func(object any) ([]string, error) {
 		o, ok := object.(client.Object)

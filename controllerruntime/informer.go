@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Informer is a type in one form: what GetInformer returns. Its handlers get objects of that form, shared and
-// read-only. It is safe for concurrent use.
+// Informer is the informer of a type in one form; GetInformer returns it. Its handlers receive shared,
+// read-only objects of that form. It is safe for concurrent use.
 type Informer struct {
 	resource *resource
 
@@ -31,10 +31,9 @@ type Informer struct {
 
 var _ cache.Informer = (*Informer)(nil)
 
-// GetInformer returns the informer of the type of an object, in the form that the object is of, and makes it
-// where there is none. Once the cache has been started it waits until the informer has synced, unless
-// BlockUntilSynced(false) is given; the error is a timeout when ctx ends before, which says what keeps it
-// from syncing.
+// GetInformer returns the informer of the type and form of an object, and creates it if necessary. Once the
+// cache has been started, it waits until the informer has synced, unless BlockUntilSynced(false) is given.
+// If ctx ends first, it returns a timeout error that says why the informer has not synced.
 func (c *Cache) GetInformer(ctx context.Context, object client.Object,
 	opts ...cache.InformerGetOption) (cache.Informer, error) {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
@@ -44,7 +43,7 @@ func (c *Cache) GetInformer(ctx context.Context, object client.Object,
 	return c.getInformer(ctx, gvk, object, opts...)
 }
 
-// GetInformerForKind is GetInformer for the typed objects of a kind, which the scheme has to know.
+// GetInformerForKind is GetInformer for the typed objects of a kind that the scheme knows.
 func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind,
 	opts ...cache.InformerGetOption) (cache.Informer, error) {
 	object, err := c.scheme.New(gvk)
@@ -72,9 +71,8 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 	return r.informer, nil
 }
 
-// RemoveInformer removes the informer of the type of an object, in the form that the object is of: its
-// handlers are not called again, and it stops at once unless another form of the type, or somebody who shares
-// the factory, needs what it has.
+// RemoveInformer removes the informer of the type and form of an object. Its handlers are not called again.
+// Its watch stops, unless another form of the type or another user of the factory needs it.
 func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {
@@ -91,9 +89,9 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	return nil
 }
 
-// IndexField adds an index over the objects of a type, in the form that the object is of, for
-// client.MatchingFields to look things up in. It does not wait for the informer. Fields that are indexed
-// before Start cost no second look at objects.
+// IndexField adds an index over the objects of the type and form of an object, for client.MatchingFields.
+// It does not wait for the informer. Fields indexed before Start do not need a second pass over the
+// objects.
 func (c *Cache) IndexField(ctx context.Context, object client.Object, field string,
 	extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
@@ -107,7 +105,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	return r.addIndexers(toolscache.Indexers{fieldIndexName(field): indexField(extract)})
 }
 
-// AddIndexers adds index functions, which get objects of the informer's form.
+// AddIndexers adds index functions, which receive objects of the informer's form.
 func (i *Informer) AddIndexers(added toolscache.Indexers) error { return i.resource.addIndexers(added) }
 
 // AddEventHandler adds a handler with the sync period of the type; see AddEventHandlerWithOptions.
@@ -123,10 +121,9 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEv
 	return i.AddEventHandlerWithOptions(handler, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions adds a handler. It is called by one goroutine for each namespace that is
-// followed by itself. An object that does not fit the form is reported, and the handler is not told of it; it
-// gets its deletion with what metadata there is. For handlers of sources that only put the key of an object
-// into a queue, nothing is decoded.
+// AddEventHandlerWithOptions adds a handler. One goroutine for each namespace with a watch of its own calls
+// it. An object that does not fit the form is reported, and the handler receives no event for it except its
+// delete, with metadata only. Nothing is decoded for handlers of sources that only queue keys.
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
 	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
@@ -135,14 +132,14 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	r := &registration{informer: i}
 	for _, v := range i.resource.all() {
 		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
-			i.resource.note), options)
+			i.resource.recordDeletion), options)
 		if err != nil {
 			r.remove()
 			return nil, err
 		}
-		r.parts = append(r.parts, registered{v.informer(), part})
+		r.parts = append(r.parts, viewRegistration{v.informer(), part})
 	}
-	if !i.keep(r) {
+	if !i.addRegistration(r) {
 		r.remove()
 		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
 			dynamicinformer.ErrStopped)
@@ -150,8 +147,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	return r, nil
 }
 
-// keep remembers a registration, unless the informer has been removed.
-func (i *Informer) keep(r *registration) bool {
+// addRegistration stores a registration. It returns false if the informer has been removed.
+func (i *Informer) addRegistration(r *registration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.closed {
@@ -164,7 +161,7 @@ func (i *Informer) keep(r *registration) bool {
 	return true
 }
 
-// RemoveEventHandler removes a handler by what AddEventHandler returned.
+// RemoveEventHandler removes the handler of a registration that AddEventHandler returned.
 func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok || r.informer != i {
@@ -177,7 +174,7 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	return nil
 }
 
-// close removes all handlers for good.
+// close removes all handlers, and rejects new ones.
 func (i *Informer) close() {
 	i.mu.Lock()
 	registrations := i.mu.registrations
@@ -188,7 +185,7 @@ func (i *Informer) close() {
 	}
 }
 
-// HasSynced reports whether the informer has its first list, of every namespace.
+// HasSynced reports whether the informer has received its first list of every namespace.
 func (i *Informer) HasSynced() bool {
 	for _, v := range i.resource.views {
 		if !v.informer().HasSynced() {
@@ -198,11 +195,12 @@ func (i *Informer) HasSynced() bool {
 	return true
 }
 
-// HasSyncedChecker is HasSynced as a channel, which stays open when the informer stops before.
+// HasSyncedChecker returns HasSynced as a channel. It stays open if the informer stops first.
 func (i *Informer) HasSyncedChecker() toolscache.DoneChecker {
-	all := &checkers{name: "informer of " + i.resource.key.gvk.String()}
+	all := &doneCheckers{name: "informer of " + i.resource.key.gvk.String()}
 	for _, v := range i.resource.all() {
-		all.parts = append(all.parts, part{v.informer().HasSyncedChecker().Done(), v.informer().Stopped()})
+		all.parts = append(all.parts, condition{v.informer().HasSyncedChecker().Done(),
+			v.informer().Stopped()})
 	}
 	return all
 }
@@ -220,7 +218,6 @@ func (i *Informer) IsStopped() bool {
 	return true
 }
 
-// isClosed reports whether the cache has given the informer up.
 func (i *Informer) isClosed() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

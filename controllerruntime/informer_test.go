@@ -22,21 +22,21 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// event is what a handler was told.
+// event is a call of a handler.
 type event struct {
 	what    string
 	object  any
 	initial bool
 }
 
-// recorder sends what a handler is told.
+// recorder sends the calls of a handler.
 type recorder chan event
 
 func (r recorder) OnAdd(object any, initial bool) { r <- event{"add", object, initial} }
 func (r recorder) OnUpdate(_, object any)         { r <- event{"update", object, false} }
 func (r recorder) OnDelete(object any)            { r <- event{"delete", object, false} }
 
-// TestHandlersGetTheirForm: each gets objects of the form that was asked for, all from one informer.
+// TestHandlersGetTheirForm: handlers receive objects of the requested form, all from one informer.
 func TestHandlersGetTheirForm(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -57,7 +57,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			got := <-told
 			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.what != "add" || !got.initial ||
 				got.object.(client.Object).GetName() != "a" {
-				t.Errorf("the handler was told %+v", got)
+				t.Errorf("the handler received %+v", got)
 			}
 			<-registration.HasSyncedChecker().Done()
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
@@ -66,7 +66,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			}
 			server.Update(t, configMaps, configMap("web", "a", "key", name))
 			if got := <-told; got.what != "update" {
-				t.Errorf("the handler was told %+v", got)
+				t.Errorf("the handler received %+v", got)
 			}
 			if err := i.RemoveEventHandler(registration); err != nil {
 				t.Fatal(err)
@@ -74,11 +74,11 @@ func TestHandlersGetTheirForm(t *testing.T) {
 		})
 	}
 	if n := len(c.Factory().Informers()); n != 1 {
-		t.Errorf("there are %d informers for three forms", n)
+		t.Errorf("%d informers for three forms, want 1", n)
 	}
 }
 
-// TestMetadataAloneKeepsNoMore: where nobody reads whole objects, the server is asked for metadata.
+// TestMetadataAloneKeepsNoMore: if no whole objects are read, only metadata is requested.
 func TestMetadataAloneKeepsNoMore(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -90,11 +90,11 @@ func TestMetadataAloneKeepsNoMore(t *testing.T) {
 		t.Errorf("%v, %v", err, partial.TypeMeta)
 	}
 	if got := c.Factory().Stats()[0].Storage; got != dynamicinformer.StorageMetadata.String() {
-		t.Errorf("objects are kept as %s", got)
+		t.Errorf("storage mode %s", got)
 	}
 }
 
-// TestRemoveInformer ends the handlers of one form, and the informer with the last.
+// TestRemoveInformer removes one form after the other, and stops the informer with the last.
 func TestRemoveInformer(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -121,14 +121,14 @@ func TestRemoveInformer(t *testing.T) {
 	<-told["unstructured"]
 	<-told["metadata"]
 	if len(told["typed"]) != 0 {
-		t.Error("a handler whose informer was removed is called")
+		t.Error("a handler of a removed informer was called")
 	}
 	stopped := 0
 	for _, i := range informers {
 		if i.IsStopped() {
 			stopped++
 			if _, err := i.AddEventHandler(told["typed"]); !errors.Is(err, dynamicinformer.ErrStopped) {
-				t.Errorf("adding a handler to what was removed: %v", err)
+				t.Errorf("add a handler to a removed informer: %v", err)
 			}
 		}
 	}
@@ -140,15 +140,14 @@ func TestRemoveInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range c.Factory().Informers() {
-		t.Errorf("%s is left", i.Status())
+		t.Errorf("informer left: %s", i.Status())
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 		&corev1.ConfigMap{}); err != nil {
-		t.Errorf("after the informer was removed: %v", err)
+		t.Errorf("read after the informer was removed: %v", err)
 	}
 }
 
-// TestUnsyncedIsATimeout which says why.
 func TestUnsyncedIsATimeout(t *testing.T) {
 	server := newServer(t)
 	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
@@ -183,12 +182,12 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	server.Repair()
 	followed.Retry()
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("after the right was granted: %v", err)
+		t.Errorf("read after access was granted: %v", err)
 	}
 }
 
-// TestEndedContextIsATimeout for the first who asks for a type, though its informer may have synced for
-// another form of it.
+// TestEndedContextIsATimeout for the first reader of a form, even if the informer has synced for another
+// form.
 func TestEndedContextIsATimeout(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -201,18 +200,19 @@ func TestEndedContextIsATimeout(t *testing.T) {
 		t.Errorf("%v, %v", i, err)
 	}
 	if err := c.List(ctx, &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("what has been read: %v", err)
+		t.Errorf("read again: %v", err)
 	}
 }
 
-// misfit is an object that a ConfigMap cannot hold.
+// misfit returns an object that does not fit corev1.ConfigMap.
 func misfit(namespace, name string) *unstructured.Unstructured {
 	u := configMap(namespace, name)
 	u.Object["data"] = map[string]any{"key": map[string]any{"not": "text"}}
 	return u
 }
 
-// TestMisfits: an object that does not fit the Go type is an error, and hides no other.
+// TestMisfits: reading an object that does not fit the Go type returns an error; other objects stay
+// readable.
 func TestMisfits(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), misfit("web", "b"))
@@ -239,22 +239,22 @@ func TestMisfits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := (<-told).object.(client.Object).GetName(); got != "a" {
-		t.Errorf("the handler was told of %s", got)
+		t.Errorf("the handler received %s", got)
 	}
 	server.Delete(t, configMaps, "web", "b")
 	got := <-told
 	if deleted := got.object.(*corev1.ConfigMap); got.what != "delete" || deleted.Name != "b" ||
 		deleted.Namespace != "web" || deleted.UID == "" {
-		t.Errorf("the handler was told %+v", got)
+		t.Errorf("the handler received %+v", got)
 	}
 	server.Create(t, configMaps, misfit("web", "c"))
 	server.Update(t, configMaps, configMap("web", "c"))
 	if got := <-told; got.what != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
-		t.Errorf("the handler was told %+v of an object that has come to fit", got)
+		t.Errorf("the handler received %+v for an object that fits now", got)
 	}
 }
 
-// TestIndexes finds objects by functions over each form, in namespaces and in all.
+// TestIndexes finds objects by index functions over each form, in one namespace and in all.
 func TestIndexes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"),
@@ -286,7 +286,7 @@ func TestIndexes(t *testing.T) {
 		}
 		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err == nil ||
 			!strings.Contains(err.Error(), "indexer conflict") {
-			t.Errorf("an index twice: %v", err)
+			t.Errorf("duplicate index: %v", err)
 		}
 	}
 	server.Create(t, configMaps, configMap("web", "b", "color", "red", "size", "m"),
@@ -326,10 +326,10 @@ func TestIndexes(t *testing.T) {
 			}
 			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil ||
 				err.Error() != "Index with name field:data.shape does not exist" {
-				t.Errorf("no such index: %v", err)
+				t.Errorf("missing index: %v", err)
 			}
 			if _, err := find(client.Continue("x")); err == nil {
-				t.Error("continuing is not refused")
+				t.Error("a continue token is accepted")
 			}
 		})
 	}
@@ -345,7 +345,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// awaitObjects waits until a list has so many items.
+// awaitObjects waits until a list has count items.
 func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	t.Helper()
 	i := c.mu.resources[resourceKey{configMapKind, kindOfForm(list)}].informer

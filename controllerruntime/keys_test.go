@@ -12,9 +12,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name, of which users of an
-// operator may have written either, from both caches. The stock cache answers {"", "db/admin"} with the
-// object of another namespace; ours does not.
+// TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name from both caches,
+// since users may supply either. The stock cache answers {"", "db/admin"} with the object of another
+// namespace; ours returns NotFound.
 func TestKeysAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "admin"), configMap("db", "a"))
@@ -63,7 +63,7 @@ func compareGet(t *testing.T, ours, stock client.Reader, key client.ObjectKey, f
 	}
 }
 
-// TestNamesWithSlashes lead to no object, however an informer is read by name.
+// TestNamesWithSlashes match no object, with any way of reading.
 func TestNamesWithSlashes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("db", "admin"))

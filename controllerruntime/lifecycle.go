@@ -9,21 +9,21 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// cacheState says where a Cache is in its life.
+// cacheState is a state in the lifecycle of a Cache.
 type cacheState int
 
 const (
-	cacheFresh cacheState = iota
+	cacheNew cacheState = iota
 	cacheRunning
 	cacheEnded
-	// cacheLost is an end that somebody else made: what was read last may be out of date for good.
-	cacheLost
+	// cacheLost: the factory was shut down by its owner, so the content is out of date.
+	cacheFactoryStopped
 )
 
-// Start runs all informers, those that are asked for later too, until ctx ends or Close is called, and
-// returns when they have ended. It can be called once. If ctx has ended already, it starts nothing and
-// returns the cause. It fails with an ErrStopped if the owner of a shared factory shuts it down before: all
-// reads fail after that.
+// Start runs all informers, including those created later, until ctx ends or Close is called. It returns
+// when they have stopped. It can be called once. If ctx has ended already, it starts nothing and returns
+// the cause. It returns an error that wraps ErrStopped if the owner of a shared factory shuts it down
+// first; all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,7 +36,6 @@ func (c *Cache) Start(ctx context.Context) error {
 	done := make(chan struct{})
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	// Ended by ctx, or with the factory.
 	go func() {
 		defer close(done)
 		if c.types != nil {
@@ -58,22 +57,22 @@ func (c *Cache) Start(ctx context.Context) error {
 		}
 		return err
 	}
-	// Handlers that do not return hold it up, as with the stock cache.
+	// A handler that does not return blocks this, as with the stock cache.
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
 	unfollow()
 	<-done
 	return err
 }
 
-// Close ends the cache for good. A cache that is not started needs it to release a shared factory's
-// informers; Start fails with an ErrStopped then. For a running cache it has the effect of the end of Start's
-// context, and does not wait for Start to return. It can be called again.
+// Close ends the cache. A cache that was not started needs it to release the informers of a shared factory;
+// Start then fails with ErrStopped. For a running cache, Close cancels Start and does not wait for it to
+// return. It can be called again.
 func (c *Cache) Close() {
 	c.close()
 	c.mu.Lock()
-	if c.mu.state != cacheFresh {
+	if c.mu.state != cacheNew {
 		c.mu.Unlock()
-		return // Start gives up the informers
+		return // Start releases the informers
 	}
 	c.mu.state = cacheEnded
 	resources := c.resourcesLocked()
@@ -82,24 +81,23 @@ func (c *Cache) Close() {
 		r.close()
 	}
 	if c.options.Factory == nil {
-		_ = c.factory.Shutdown(context.Background()) // nothing runs that it could wait for
+		_ = c.factory.Shutdown(context.Background()) // nothing is running
 	}
 }
 
-// begin starts the factory, once, and returns what takes its metrics back.
+// begin starts the factory once. unregister removes its metrics.
 func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.life.Err() != nil:
 		return nil, fmt.Errorf("start a closed cache: %w", dynamicinformer.ErrStopped)
-	case c.mu.state != cacheFresh:
+	case c.mu.state != cacheNew:
 		return nil, errors.New("informer already started")
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("start the cache: %w", context.Cause(ctx))
 	}
-	// Others may hold the same informers, or ask for more. Those of the cache end with its claims, or with
-	// Shutdown.
+	// Others may use the same informers. The cache's own stop when it releases them, or with Shutdown.
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -109,7 +107,6 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	return unregister, nil
 }
 
-// hasStarted reports whether Start has been called.
 func (c *Cache) hasStarted() bool {
 	select {
 	case <-c.started:
@@ -119,18 +116,18 @@ func (c *Cache) hasStarted() bool {
 	}
 }
 
-// end admits no more informers, and returns those there are. lost is nil for the end of Start's context.
+// end rejects new informers and returns the existing ones. lost is nil if Start's context ended.
 func (c *Cache) end(lost error) []*resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.state = cacheEnded
 	if lost != nil {
-		c.mu.state = cacheLost
+		c.mu.state = cacheFactoryStopped
 	}
 	return c.resourcesLocked()
 }
 
-// ended reports whether the cache has ended. It does not count as the end when its informers are lost to it.
+// ended reports whether the cache has ended. It returns false for cacheLost.
 func (c *Cache) ended() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -145,8 +142,8 @@ func (c *Cache) resourcesLocked() []*resource {
 	return all
 }
 
-// WaitForCacheSync waits until the cache has been started and all informers that have been asked for up to
-// then have synced. It returns false when ctx ends before.
+// WaitForCacheSync waits until the cache has been started and all informers requested before have synced.
+// It returns false if ctx ends first.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
@@ -160,9 +157,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	c.mu.RUnlock()
 	for _, r := range resources {
 		for _, v := range r.views {
-			err := await(ctx, v.informer())
+			err := awaitReadable(ctx, v.informer())
 			if errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended() {
-				continue // somebody has removed it meanwhile
+				continue // removed meanwhile
 			}
 			if err != nil {
 				return false
@@ -172,10 +169,10 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
-// await waits until an informer can be read: until it has synced, or its type, which it followed before, is
-// known to be gone, with all its objects. It returns an ErrStopped when it has stopped before, or why ctx
-// ended.
-func await(ctx context.Context, informer *dynamicinformer.Informer) error {
+// awaitReadable waits until an informer can be read: until it has synced, or its type was removed from the
+// server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of
+// ctx.
+func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer) error {
 	for {
 		if informer.HasSynced() {
 			return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestCacheThatIsNeverStarted leaves no goroutine: synctest fails otherwise.
+// TestCacheThatIsNeverStarted leaks no goroutine: synctest fails otherwise.
 func TestCacheThatIsNeverStarted(t *testing.T) {
 	server := newServer(t)
 	for name, end := range map[string]func(*Cache){"forgotten": func(*Cache) {}, "closed": (*Cache).Close} {
@@ -35,7 +35,7 @@ func TestCacheThatIsNeverStarted(t *testing.T) {
 	}
 }
 
-// TestClose ends a cache, started or not, and leaves a shared factory to its owner.
+// TestClose closes a started and a new cache; a shared factory keeps running.
 func TestClose(t *testing.T) {
 	server := newServer(t)
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
@@ -75,12 +75,12 @@ func TestClose(t *testing.T) {
 	}
 	if left := factory.Informers(); len(left) != 0 {
 		for _, i := range left {
-			t.Errorf("left: %s", i.Status())
+			t.Errorf("informer left: %s", i.Status())
 		}
 	}
 }
 
-// TestStartWithAnEndedContext starts nothing, so that it can be called again.
+// TestStartWithAnEndedContext starts nothing, so the cache can still be started.
 func TestStartWithAnEndedContext(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	why := errors.New("too late")

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// letters is an index function that yields values twice, empty ones, and none.
+// letters is an index function that returns duplicate, empty, and no values.
 func letters(o client.Object) []string {
 	switch o.GetName() {
 	case "none":
@@ -28,7 +28,6 @@ func letters(o client.Object) []string {
 
 func color(o client.Object) []string { return []string{o.GetLabels()["color"]} }
 
-// listOptions are all combinations of namespaces, labels, fields and limits.
 func listOptions() map[string]*client.ListOptions {
 	red, _ := labels.Parse("color=red")
 	notRed, _ := labels.Parse("color!=red,color")
@@ -55,8 +54,7 @@ func listOptions() map[string]*client.ListOptions {
 	return all
 }
 
-// TestListsAreThoseOfTheStockCache: whatever is asked for, both caches list the same objects, and refuse the
-// same.
+// TestListsAreThoseOfTheStockCache: both caches return the same objects and errors for all list options.
 func TestListsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "we", "db"} {
@@ -122,7 +120,7 @@ func compareLists(t *testing.T, what string, got, want client.ObjectList, err, w
 	if wantErr != nil || err != nil {
 		return
 	}
-	if opts.Limit > 0 { // which of them, nobody promises
+	if opts.Limit > 0 { // the choice is unspecified
 		if n, m := meta.LenList(got), meta.LenList(want); n != m {
 			t.Errorf("%s: %d objects; the stock cache: %d", what, n, m)
 		}
@@ -133,7 +131,7 @@ func compareLists(t *testing.T, what string, got, want client.ObjectList, err, w
 	}
 }
 
-// sorted returns the objects of a list in the order of their names.
+// sorted returns the objects of a list sorted by name.
 func sorted(t *testing.T, list client.ObjectList) []runtime.Object {
 	t.Helper()
 	all, err := meta.ExtractList(list)

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// The types of the tests: those of the core group have Go types, widgets have not.
+// The types of the tests. Those of the core group have Go types, widgets do not.
 var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	configMaps    = apitest.ConfigMaps.GVR
@@ -30,10 +30,9 @@ var (
 		{GVR: widgets, Kind: "Widget", Namespaced: true}}
 )
 
-// newServer returns a server of the types of the tests.
 func newServer(t testing.TB) *apitest.Server { return apitest.New(t, allTypes...) }
 
-// newCache returns a cache of a server, not started. Its RESTMapper needs no requests.
+// newCache returns a cache of a server, not started. Its RESTMapper sends no requests.
 func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours Options) *Cache {
 	t.Helper()
 	options.Mapper = newMapper()
@@ -52,12 +51,13 @@ func newMapper() meta.RESTMapper {
 			scope = meta.RESTScopeNamespace
 		}
 		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind), scope)
-		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind+"List"), scope) // controller-runtime's has lists, too
+		// controller-runtime's mapper has lists, too
+		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind+"List"), scope)
 	}
 	return mapper
 }
 
-// start starts a cache until the end of the test.
+// start runs a cache until the end of the test.
 func start(t testing.TB, c cache.Cache) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func labelled(u *unstructured.Unstructured, labels map[string]string) *unstructu
 	return u
 }
 
-// forms are empty objects of each form of config maps.
+// forms returns an empty ConfigMap in each form.
 func forms() map[string]client.Object {
 	partial := &metav1.PartialObjectMetadata{}
 	partial.SetGroupVersionKind(configMapKind)
@@ -108,7 +108,7 @@ func forms() map[string]client.Object {
 		"metadata": partial}
 }
 
-// lists are empty lists of each form of config maps.
+// lists returns an empty list of ConfigMaps in each form.
 func lists() map[string]client.ObjectList {
 	list := configMapKind.GroupVersion().WithKind("ConfigMapList")
 	partial := &metav1.PartialObjectMetadataList{}
@@ -119,7 +119,7 @@ func lists() map[string]client.ObjectList {
 		"metadata": partial}
 }
 
-// names returns "namespace/name" of the items of a list, sorted by the caller where it matters.
+// names returns the set of "namespace/name" of the items of a list.
 func names(t testing.TB, list client.ObjectList) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -137,7 +137,7 @@ func names(t testing.TB, list client.ObjectList) map[string]bool {
 	return all
 }
 
-// fixedTypes is a source of types that takes no requests.
+// fixedTypes is a source of types that sends no requests.
 type fixedTypes []apitest.Type
 
 func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
@@ -149,5 +149,5 @@ func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	return func() {}
 }
 
-// hanging is a fault by which requests are not answered.
+// hanging is a fault that leaves requests unanswered.
 func hanging(path string) apitest.Fault { return apitest.Fault{Path: path} }

@@ -16,8 +16,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestManagerInMemory: a manager with our cache reconciles on a cluster in memory, as the tests of operators
-// do.
+// TestManagerInMemory runs a manager with our cache on an in-memory cluster, like an operator's tests.
 func TestManagerInMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme})
@@ -63,16 +62,16 @@ func TestManagerInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
-		t.Errorf("the watch of secrets says %s", event.Type)
+		t.Errorf("event of secrets: %s", event.Type)
 	}
-	// Who deletes what is owned, gets it again.
+	// A deleted owned object is created again.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
 	if err := manager.GetClient().Delete(ctx, secret); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"DELETED", "ADDED"} {
 		if event := <-secrets.ResultChan(); string(event.Type) != want {
-			t.Errorf("the watch of secrets says %s, want %s", event.Type, want)
+			t.Errorf("event of secrets: %s, want %s", event.Type, want)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// maxNames is how many caches of one process are told apart before the metrics of another are given up.
+// maxNames is the number of caches in a process whose metrics get distinct names.
 const maxNames = 100
 
-// registerMetrics registers the metrics of the factory, and returns what takes them back. That there are none
-// is logged, and no reason not to start.
+// registerMetrics registers the metrics of the factory. It logs errors: a cache without metrics still
+// starts.
 func (c *Cache) registerMetrics() (unregister func()) {
 	registerer := c.options.Metrics
 	if registerer == nil {
@@ -29,13 +29,13 @@ func (c *Cache) registerMetrics() (unregister func()) {
 		return metrics.NewCollector(c.factory, metrics.Options{Name: name})
 	}, c.options.Name)
 	if err != nil {
-		ctrllog.Log.WithName("cache").Error(err, "There are no metrics of this cache")
+		ctrllog.Log.WithName("cache").Error(err, "Failed to register the metrics of the cache")
 		return func() {}
 	}
 	return func() { registerer.Unregister(collector) }
 }
 
-// register registers the collector of the first name that is free: name, then name with a number from 2 on.
+// register registers a collector under name, or under name with the first free number from 2 on.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
 	name string) (prometheus.Collector, error) {
 	for number := 1; number <= maxNames; number++ {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestMetrics are there from Start to the end, under names that differ.
+// TestMetrics registers metrics from Start to the end of its context, under distinct names.
 func TestMetrics(t *testing.T) {
 	server := newServer(t)
 	registry := prometheus.NewPedanticRegistry()
@@ -32,17 +32,17 @@ func TestMetrics(t *testing.T) {
 		})
 	}
 	if got := factories(t, registry); !slices.Equal(got, []string{"", "2"}) {
-		t.Errorf("there are metrics of %q", got)
+		t.Errorf("metrics of %q", got)
 	}
 	for _, stop := range stops {
 		stop()
 	}
 	if got := factories(t, registry); len(got) != 0 {
-		t.Errorf("after the end there are metrics of %q", got)
+		t.Errorf("metrics after the end: %q", got)
 	}
 }
 
-// factories returns the values of the label factory.
+// factories returns the values of the label "factory".
 func factories(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()

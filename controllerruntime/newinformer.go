@@ -9,17 +9,17 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// NewInformer is for cache.Options.NewInformer of programs that keep the stock cache. It saves memory for
-// unstructured objects alone, which are kept as JSON: to an eighth or so of what maps take. That costs CPU:
-// the stock cache decodes each object that arrives, which is encoded again here, and copies each that is
-// read, which has been decoded here before. Typed objects and metadata are kept as the stock cache keeps
-// them. NewCache saves more, and costs less.
+// NewInformer is a cache.Options.NewInformer for programs that keep the stock cache. It saves memory only
+// for unstructured objects: as JSON they take about an eighth of the memory of maps. The price is CPU time.
+// The stock cache decodes each object that it receives, and NewInformer encodes it again. NewInformer
+// decodes each object that is read, and the stock cache then copies it. Typed objects and metadata are
+// stored as in the stock cache. NewCache saves more memory at less cost.
 func NewInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	informer, err := dynamicinformer.NewSharedIndexInformer(lw, example, resync, indexers,
 		dynamicinformer.Prune{})
 	if err != nil {
-		panic(err) // only a Prune can be wrong
+		panic(err) // only a Prune can be invalid
 	}
 	return informer
 }

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNewInformer runs the stock cache on it, and reads each form.
+// TestNewInformer runs the stock cache with NewInformer, and reads each form.
 func TestNewInformer(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"),
@@ -37,6 +37,6 @@ func TestNewInformer(t *testing.T) {
 	}
 	if _, err := NewCacheFunc(Options{Name: "mine"})(server.Config(),
 		cache.Options{Mapper: newMapper(), NewInformer: NewInformer}); err == nil {
-		t.Error("options that would be void are taken")
+		t.Error("options without effect are accepted")
 	}
 }

@@ -12,55 +12,56 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// Options are what cache.Options has no place for. The zero value is usable.
+// Options are the options that cache.Options does not have. The zero value is usable.
 type Options struct {
-	// Indexes are indexes by configuration. Those of a resource that matches a type are added to each
-	// informer of it, and client.MatchingFields finds objects by their names. The storage mode and the prune
-	// of a resource apply too, unless Storage or Prune says otherwise. Namespaces and selectors are for
-	// cache.Options to say: a config with any is refused.
+	// Indexes is a config with indexes. client.MatchingFields finds objects by the index names of the
+	// resources that match a type. Their storage mode and prune rules apply too, unless Storage or Prune is
+	// set. Namespaces and selectors belong into cache.Options: New rejects a config that has any.
 	Indexes *indexers.Config
 
-	// Storage says how objects are kept. Default: dynamicinformer.StorageAdaptive with CompressLists, as JSON
-	// that is compressed while nobody reads it; with Factory, what that factory's options say; the metadata
-	// of objects alone where only metadata is read of a type.
+	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which
+	// stores JSON and compresses it while it is not read. With Factory, the default is that of its options.
+	// If only metadata of a type is read, only metadata is stored.
 	Storage dynamicinformer.Storage
 
-	// Prune says what to leave out of objects. A transform does not see that.
-	// cache.TransformStripManagedFields is done as Prune does it, too. Default: nothing.
+	// Prune has the parts to remove from objects, before transforms run. cache.TransformStripManagedFields
+	// is implemented by Prune. Default: none.
 	Prune dynamicinformer.Prune
 
-	// Types tells which types the server has, live: see dynamicinformer.Options.Types. The caller runs it.
-	// Default: a discovery.Tracker, which runs from Start on, beside what the RESTMapper says. It cannot be
-	// given with Factory.
+	// Types is a live source of the types that the server has: see dynamicinformer.Options.Types. The
+	// caller runs it. Default: a discovery.Tracker that Start runs, together with the types that the
+	// RESTMapper found. It cannot be combined with Factory.
 	Types typesource.Source
 
-	// Factory has the informers, so that a program can share them with others. Start starts it, and its
-	// options count where cache.Options and these say nothing. When the context of Start ends, the cache
-	// gives up its informers; those that others hold, and those that they ask for, run until the caller shuts
-	// the factory down. That comes after the end of the cache: if it comes before, Start, and with it the
-	// manager, ends with an error, and reads fail. Its client decides about transport and rate limits. Of an
-	// informer that two caches share, the sync period, the bookmarks and the watch error handler are those of
-	// the first. Default: one of the cache's own, shut down when the context of Start ends.
+	// Factory provides the informers, so that a program can share them. Start starts it. Its options apply
+	// where cache.Options and these Options are not set, and its client decides about transport and rate
+	// limits. When the context of Start ends, the cache releases its informers; those that others have
+	// acquired run on.
+	//
+	// The caller shuts the factory down after the cache has ended. If it does so earlier, Start and with it
+	// the manager return an error, and reads fail. If two caches share an informer, the first one's sync
+	// period, bookmarks and watch error handler apply. Default: a factory that the cache shuts down when
+	// the context of Start ends.
 	Factory *dynamicinformer.Factory
 
-	// Sharding has the cache hold the objects of some shards, as they are handed out, rather than all.
-	// Default: none.
+	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all
+	// objects.
 	Sharding *Sharding
 
-	// Metrics is where the metrics of the informers are registered from Start to the end of its context: see
-	// package metrics. Default: the registry of controller-runtime, unless Factory is set, whose owner
-	// decides then. To have none, give a registry that nobody asks.
+	// Metrics is the registry for the metrics of the informers while Start runs: see package metrics.
+	// Default: the registry of controller-runtime, or none if Factory is set. To disable metrics, set a
+	// registry that is not scraped.
 	Metrics prometheus.Registerer
 
-	// Name tells the caches of one registry apart, in the label factory of metrics. Default: none. Where a
-	// name is taken, a number is added.
+	// Name is the label "factory" in the metrics, which distinguishes the caches of a registry. If it is
+	// taken, a number is added. Default: none.
 	Name string
 }
 
-// defaultCompression is one for all caches, so that those that share a factory share informers.
+// defaultCompression is shared by all caches, so that caches of one factory can share informers.
 var defaultCompression = s2.New(s2.Options{})
 
-// compression returns what compresses, where nothing says more about it.
+// compression returns the compression for types without a setting of their own.
 func (o Options) compression() dynamicinformer.Compression {
 	if o.Storage.Compression != nil {
 		return o.Storage.Compression
@@ -68,13 +69,12 @@ func (o Options) compression() dynamicinformer.Compression {
 	return defaultCompression
 }
 
-// defaultStorage is how a factory of the cache's own keeps objects where nothing else is said.
+// defaultStorage returns the default storage of a factory that the cache creates.
 func (o Options) defaultStorage() dynamicinformer.Storage {
 	return dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: o.compression(),
 		CompressLists: true}
 }
 
-// isSet reports whether anything is.
 func (o Options) isSet() bool {
 	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil ||
 		o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != ""
@@ -85,7 +85,7 @@ func (o Options) hasPrune() bool {
 		o.Prune.Annotations != nil
 }
 
-// validate returns what is wrong with the options by themselves.
+// validate checks the options without contacting the server.
 func (o Options) validate() error {
 	var errs []error
 	if o.Factory != nil && o.Types != nil {

@@ -19,15 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Get writes the object of a key into out: a copy that is the caller's own, unless UnsafeDisableDeepCopy is
-// set. An object that is decoded is not copied on top of it. What the cache does not have is an error that
-// apierrors.IsNotFound knows; before Start it is a *cache.ErrCacheNotStarted. An object that does not fit out
-// is an error that names it, and leaves others readable. Where somebody who shares the factory has stopped
-// the informer, it is a dynamicinformer.ErrStopped.
+// Get reads an object into out. The caller owns the result, unless UnsafeDisableDeepCopy is set; an object
+// that has to be decoded is decoded straight into out. If the cache does not have the object, the error
+// satisfies apierrors.IsNotFound; before Start it is a *cache.ErrCacheNotStarted. If the object does not
+// fit out, the error names it. If another user of the factory has stopped the informer, it wraps
+// dynamicinformer.ErrStopped.
 //
-// Asking for a type for the first time starts its informer, unless ReaderFailOnMissingInformer is set, and
-// waits for it. Get does not wait for a type that is known to be gone since: none of its objects is found
-// then.
+// The first read of a type starts its informer and waits for it, unless ReaderFailOnMissingInformer is set.
+// Get does not wait for a type that was removed from the server: it returns NotFound.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
 	gvk, err := apiutil.GVKForObject(out, c.scheme)
@@ -58,30 +57,29 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
 	if v.shares || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
-		return r.form.share(reflect.ValueOf(out).Elem(), stored)
+		return r.form.writeShared(reflect.ValueOf(out).Elem(), stored)
 	}
-	return r.form.copy(reflect.ValueOf(out).Elem(), stored)
+	return r.form.writeCopy(reflect.ValueOf(out).Elem(), stored)
 }
 
-// reading returns the resource of an object that is to be read.
+// reading returns the resource for reads of objects like object.
 func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind,
 	object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
 	if c.failOnMissing {
 		if r, state := c.known(key); r == nil {
-			return nil, state != cacheFresh, &cache.ErrResourceNotCached{GVK: gvk}
+			return nil, state != cacheNew, &cache.ErrResourceNotCached{GVK: gvk}
 		}
 	}
 	return c.resource(ctx, key, object)
 }
 
-// stored returns the object of a key as a view stores it. The error is NotFound if there is none.
+// stored returns a stored object, or a NotFound error.
 func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
 	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
 	if !ok && name.Namespace != "" {
-		// For a cluster-scoped type the namespace does not count. The type may have had another scope when it
-		// was first read.
+		// Cluster-scoped types ignore the namespace. The type may have had another scope at the first read.
 		name.Namespace = ""
 		stored, ok = content.Lookup(name)
 	}
@@ -92,16 +90,15 @@ func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
 	return stored, nil
 }
 
-// errContinue is for what a cache cannot do.
+// errContinue is the error of the stock cache.
 var errContinue = errors.New("continue list option is not supported by the cache")
 
-// List writes the objects that the options select into list, in no particular order: copies as Get makes
-// them. Labels are compared, and fields looked up, without decoding what is not selected. Field selectors
-// have to be exact, each over a field of IndexField or an index by configuration. Limit cuts the result off;
-// there is no way to continue.
+// List writes the objects that the options select into list, in no particular order, as copies like Get.
+// Labels and fields are compared without decoding. A field selector must be exact, and each field needs an
+// index from IndexField or from the config. Limit truncates the result, and there is no continue token.
 //
-// What one List returns of one namespace, or of all where they are followed together, is of one moment. It
-// waits as Get does, and an object that does not fit is an error.
+// The result is a consistent snapshot of each namespace with a watch of its own, or of all namespaces with
+// a common one. List waits like Get. It fails if a selected object does not fit the Go type.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
@@ -146,7 +143,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	return nil
 }
 
-// itemOf returns an object of the form that the items of a list have.
+// itemOf returns an empty item of a list.
 func (c *Cache) itemOf(gvk schema.GroupVersionKind, list client.ObjectList) (runtime.Object, error) {
 	switch kindOfForm(list) {
 	case unstructuredForm:

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestReadsAreThoseOfTheStockCache gets and lists objects in each form from both caches.
+// TestReadsAreThoseOfTheStockCache compares Get and List in each form with the stock cache.
 func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
@@ -30,7 +30,7 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := got.DeepCopyObject().(client.Object)
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
-			for range 2 { // cold, and with whatever is in memory after the first
+			for range 2 { // cold, then with the objects that the first read left in memory
 				if err := errors.Join(ours.Get(t.Context(), key, got),
 					stock.Get(t.Context(), key, want)); err != nil {
 					t.Fatal(err)
@@ -42,7 +42,7 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 			absent := client.ObjectKey{Namespace: "web", Name: "c"}
 			ourErr, stockErr := ours.Get(t.Context(), absent, got), stock.Get(t.Context(), absent, want)
 			if !apierrors.IsNotFound(ourErr) || ourErr.Error() != stockErr.Error() {
-				t.Errorf("an object that there is none of: %v; the stock cache: %v", ourErr, stockErr)
+				t.Errorf("missing object: %v; the stock cache: %v", ourErr, stockErr)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	}
 }
 
-// TestCopiesAreTheCallersOwn: what a caller changes nobody else sees, unless the copy was given up.
+// TestCopiesAreTheCallersOwn: a caller's changes are visible to others only with UnsafeDisableDeepCopy.
 func TestCopiesAreTheCallersOwn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a"), map[string]string{"color": "red"}))
@@ -101,11 +101,11 @@ func TestCopiesAreTheCallersOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if reflect.ValueOf(one.Labels).UnsafePointer() != reflect.ValueOf(other.Labels).UnsafePointer() {
-		t.Error("without deep copies, two readers get two objects")
+		t.Error("with UnsafeDisableDeepCopy, two readers get two objects")
 	}
 }
 
-// TestReadingBeforeStart is an error of its own, and a missing informer another.
+// TestReadingBeforeStart and reading without an informer return different errors.
 func TestReadingBeforeStart(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
@@ -132,14 +132,14 @@ func TestReadingBeforeStart(t *testing.T) {
 	}
 }
 
-// TestObjectsKeptDecoded are read, indexed and handled in each form, too.
+// TestObjectsKeptDecoded reads, indexes and handles objects that are stored decoded, in each form.
 func TestObjectsKeptDecoded(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
 		map[string]string{"color": "red"}), configMap("web", "b"))
 	c := newCache(t, server, cache.Options{},
 		Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
-	// whole objects first, so that all forms share them
+	// whole objects first, so that all forms share them.
 	for _, name := range []string{"typed", "unstructured", "metadata"} {
 		form := forms()[name]
 		if err := c.IndexField(t.Context(), form, "color",
@@ -171,11 +171,11 @@ func TestObjectsKeptDecoded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := <-told; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
-				t.Errorf("the handler was told of a %T", got.object)
+				t.Errorf("the handler received a %T", got.object)
 			}
 		})
 	}
 	if n := len(c.Factory().Informers()); n != 1 {
-		t.Errorf("there are %d informers", n)
+		t.Errorf("%d informers", n)
 	}
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// registration is the place of a handler in an Informer.
+// registration is a handler's registration with an Informer.
 type registration struct {
 	informer *Informer
-	parts    []registered
+	parts    []viewRegistration
 }
 
-// registered is the place of a handler in the informer of one view.
-type registered struct {
+// viewRegistration is a handler's registration with the informer of one view.
+type viewRegistration struct {
 	informer *dynamicinformer.Informer
 	toolscache.ResourceEventHandlerRegistration
 }
 
 var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
-// remove takes the handler out of all views. Doing so again is fine.
+// remove removes the handler from all views. It is idempotent.
 func (r *registration) remove() {
 	for _, p := range r.parts {
-		// it fails only for a registration of another kind
+		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
 }
 
-// HasSynced reports whether the handler has returned from the initial list of every namespace.
+// HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
 	for _, p := range r.parts {
 		if !p.HasSynced() {
@@ -40,54 +40,52 @@ func (r *registration) HasSynced() bool {
 	return true
 }
 
-// HasSyncedChecker is HasSynced as a channel, which stays open when the handler is removed before.
+// HasSyncedChecker returns HasSynced as a channel. It stays open if the handler is removed first.
 func (r *registration) HasSyncedChecker() toolscache.DoneChecker {
-	all := &checkers{name: "event handler of " + r.informer.resource.key.gvk.String()}
+	all := &doneCheckers{name: "event handler of " + r.informer.resource.key.gvk.String()}
 	for _, p := range r.parts {
-		all.parts = append(all.parts, part{p.HasSyncedChecker().Done(), p.ended()})
+		all.parts = append(all.parts, condition{p.HasSyncedChecker().Done(), p.ended()})
 	}
 	return all
 }
 
-// ended is closed when the handler is not called any more.
-func (p registered) ended() <-chan struct{} {
+// ended returns a channel that is closed when the handler is no longer called.
+func (p viewRegistration) ended() <-chan struct{} {
 	if r, ok := p.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }); ok {
 		return r.ShutdownChan()
 	}
 	return p.informer.Stopped()
 }
 
-// checkers is a toolscache.DoneChecker over several.
-type checkers struct {
+// doneCheckers combines several checkers into one toolscache.DoneChecker.
+type doneCheckers struct {
 	name  string
-	parts []part
+	parts []condition
 	once  sync.Once
 	done  chan struct{}
 }
 
-// part is one of several things to wait for, and what ends the wait for it.
-type part struct{ done, ended <-chan struct{} }
+// condition is a condition to wait for; ended aborts the wait.
+type condition struct{ done, ended <-chan struct{} }
 
-// Name implements toolscache.DoneChecker.
-func (c *checkers) Name() string { return c.name }
+func (c *doneCheckers) Name() string { return c.name }
 
-// Done implements toolscache.DoneChecker.
-func (c *checkers) Done() <-chan struct{} {
+func (c *doneCheckers) Done() <-chan struct{} {
 	if len(c.parts) == 1 {
 		return c.parts[0].done
 	}
 	c.once.Do(func() {
 		c.done = make(chan struct{})
-		if c.allDone() { // the channel is closed at once, as that of one part is
+		if c.allDone() { // the channel of a single part is closed already, too
 			close(c.done)
 			return
 		}
-		go c.await() // ended by the sync or the end of what is waited for
+		go c.await() // returns when all parts are done, or one has ended
 	})
 	return c.done
 }
 
-func (c *checkers) allDone() bool {
+func (c *doneCheckers) allDone() bool {
 	for _, p := range c.parts {
 		select {
 		case <-p.done:
@@ -98,7 +96,7 @@ func (c *checkers) allDone() bool {
 	return true
 }
 
-func (c *checkers) await() {
+func (c *doneCheckers) await() {
 	for _, p := range c.parts {
 		select {
 		case <-p.done:

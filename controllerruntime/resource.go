@@ -22,54 +22,53 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// resourceKey tells resources apart.
 type resourceKey struct {
 	gvk  schema.GroupVersionKind
 	kind formKind
 }
 
-// resource is a type in one of the forms in which its objects are read. All forms of a type share informers
-// where they show the same.
+// resource is a type in one of the forms in which its objects are read. The forms of a type share informers
+// with equal options.
 type resource struct {
 	key        resourceKey
 	gvr        schema.GroupVersionResource
 	namespaced bool
 	form       *form
-	// views are by namespace; that of cache.AllNamespaces has all that have none of their own.
+	// views by namespace; the view of cache.AllNamespaces has the objects of all namespaces without a view.
 	views    map[string]*view
 	informer *Informer
 	indexes  indexes
-	// awaited says that somebody has waited for it, and has not waited in vain.
+	// awaited is set after a caller has successfully waited for the informers.
 	awaited atomic.Bool
-	// note is told of deletions before handlers are; nil: nobody is.
-	note func(deleted any)
-	// cacheEnded reports whether the cache has ended as it was told to.
+	// recordDeletion is called before handlers receive a delete; nil if nothing needs it.
+	recordDeletion func(deleted any)
+	// cacheEnded reports whether the cache was ended by Close or its context.
 	cacheEnded func() bool
 }
 
 // view is a resource in one namespace or all.
 type view struct {
 	handle *dynamicinformer.Handle
-	// shares says that readers get shared objects rather than copies.
+	// shares: readers get shared objects, not copies.
 	shares bool
 }
 
 func (v *view) informer() *dynamicinformer.Informer { return v.handle.Informer() }
 
-// known returns a resource that somebody has asked for before, and where the cache is in its life.
+// known returns a resource, or nil if it was not requested before, and the state of the cache.
 func (c *Cache) known(key resourceKey) (*resource, cacheState) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.mu.resources[key], c.mu.state
 }
 
-// resource returns a resource, which is made where there is none yet, and whether the cache has been started.
+// resource returns a resource, creating it if necessary, and whether the cache has been started.
 func (c *Cache) resource(ctx context.Context, key resourceKey,
 	object runtime.Object) (r *resource, started bool, err error) {
 	r, state := c.known(key)
-	started = state != cacheFresh
+	started = state != cacheNew
 	switch {
-	case state == cacheLost:
+	case state == cacheFactoryStopped:
 		return nil, started, errLost(key.gvk)
 	case r != nil:
 		return r, started, nil
@@ -83,7 +82,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 		return nil, started, err
 	}
 	if c.types != nil {
-		c.types.mapped(mapping)
+		c.types.add(mapping)
 	}
 	for {
 		r, made, err := c.claim(key)
@@ -92,7 +91,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 		}
 		if made != nil {
 			select {
-			case <-made: // closed by whoever makes it
+			case <-made: // closed by its creator
 				continue
 			case <-ctx.Done():
 				return nil, c.hasStarted(), context.Cause(ctx)
@@ -102,8 +101,8 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	}
 }
 
-// claim returns a resource that there is; or what is closed when somebody has made it, or failed to; or
-// nothing: the caller makes it, with makeResource.
+// claim returns a resource if it exists; or a channel that is closed when another caller has created it or
+// has failed to; or nothing, and then the caller must call makeResource.
 func (c *Cache) claim(key resourceKey) (r *resource, made <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,14 +112,14 @@ func (c *Cache) claim(key resourceKey) (r *resource, made <-chan struct{}, err e
 	if err := c.admitsLocked(key); err != nil {
 		return nil, nil, err
 	}
-	if made, ok := c.mu.making[key]; ok {
+	if made, ok := c.mu.pending[key]; ok {
 		return nil, made, nil
 	}
-	c.mu.making[key] = make(chan struct{})
+	c.mu.pending[key] = make(chan struct{})
 	return nil, nil, nil
 }
 
-// admitsLocked fails after the end of the cache: nobody would give the informers up.
+// admitsLocked returns an error after the end of the cache, because no one would release the informers.
 func (c *Cache) admitsLocked(key resourceKey) error {
 	if c.mu.state < cacheEnded {
 		return nil
@@ -129,14 +128,14 @@ func (c *Cache) admitsLocked(key resourceKey) error {
 		dynamicinformer.ErrStopped)
 }
 
-// makeResource makes a resource that has been claimed, and returns whether the cache has been started.
+// makeResource creates a claimed resource. started reports whether the cache has been started.
 func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 	form *form) (r *resource, started bool, err error) {
-	defer func() { // also when an index panics
+	defer func() { // runs even if an index panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		close(c.mu.making[key])
-		delete(c.mu.making, key)
+		close(c.mu.pending[key])
+		delete(c.mu.pending, key)
 		if err == nil {
 			err = c.admitsLocked(key)
 		}
@@ -151,16 +150,16 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 	return r, c.hasStarted(), err
 }
 
-// newResource acquires the informers of a resource. No lock is held: an informer that others have already may
-// first have to add indexes.
+// newResource acquires the informers of a resource. It holds no lock, because shared informers may have to
+// build indexes first.
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		form: form, views: map[string]*view{}, cacheEnded: c.ended,
 	}
-	r.note = c.options.Sharding.noteOf(r)
+	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
-	settings := c.settings.of(key.gvk, r.namespaced)
+	settings := c.settings.forType(key.gvk, r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
 		options, err := c.viewOptions(r, namespace, settings[namespace])
 		if err == nil {
@@ -178,14 +177,14 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	return r, nil
 }
 
-// viewOptions say how a resource is followed in a namespace, or in all.
+// viewOptions returns the informer options of a resource in one namespace, or in all.
 func (c *Cache) viewOptions(r *resource, namespace string,
 	config cache.Config) (dynamicinformer.ResourceOptions, error) {
 	options, err := c.storage(r)
 	if err != nil {
 		return options, err
 	}
-	options.Shard = c.options.Sharding.of(r)
+	options.Shard = c.options.Sharding.shardFor(r)
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
 	if options.LabelSelector == nil {
 		options.LabelSelector = labels.Everything()
@@ -214,8 +213,8 @@ func (c *Cache) viewOptions(r *resource, namespace string,
 	return options, nil
 }
 
-// jittered returns a period that is up to a tenth shorter. The informer makes it up to a tenth longer, which
-// comes to what controller-runtime does.
+// jittered shortens a period by up to 10 %. The informer lengthens it by up to 10 %, so the result has the
+// jitter of controller-runtime.
 func jittered(period time.Duration) time.Duration {
 	if period <= 0 {
 		return period
@@ -223,8 +222,8 @@ func jittered(period time.Duration) time.Duration {
 	return period - rand.N(period/10+1)
 }
 
-// storage says how the objects of a resource are kept: the metadata alone, where nobody reads more of the
-// type and nothing else is asked for.
+// storage returns the storage options of a resource. They are StorageMetadata if only metadata of the type
+// is read and nothing else is configured.
 func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
 	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
@@ -241,27 +240,27 @@ func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 	if !c.options.hasPrune() {
 		options.Prune = configured.prune
 	}
-	// An index may be over what the metadata does not have.
+	// An index may need more than metadata.
 	if r.key.kind == metadataForm && configured.set == nil && !c.readsWhole(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
 	return options, nil
 }
 
-// readsWhole reports whether somebody reads whole objects of a kind, or is about to.
+// readsWhole reports whether whole objects of a kind are read, or are about to be.
 func (c *Cache) readsWhole(gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, kind := range []formKind{typedForm, unstructuredForm} {
 		key := resourceKey{gvk, kind}
-		if c.mu.resources[key] != nil || c.mu.making[key] != nil {
+		if c.mu.resources[key] != nil || c.mu.pending[key] != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// close gives up the informers.
+// close releases the informers
 func (r *resource) close() {
 	r.informer.close()
 	for _, v := range r.views {
@@ -269,12 +268,12 @@ func (r *resource) close() {
 	}
 }
 
-// errUnknownNamespace is for what the settings leave out.
+// errUnknownNamespace returns the error for a namespace that the settings exclude.
 func errUnknownNamespace(verb string, what any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
 }
 
-// in returns the view that has the objects of a namespace, or nil.
+// in returns the view with the objects of a namespace, or nil.
 func (r *resource) in(namespace string) *view {
 	if v, ok := r.views[namespace]; ok {
 		return v
@@ -282,9 +281,9 @@ func (r *resource) in(namespace string) *view {
 	return r.views[cache.AllNamespaces]
 }
 
-// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says
-// why. Who comes first with a context that has ended is refused, however fast the informer is: with
-// controller-runtime it would not be there yet.
+// awaitViews waits until views can be read. As in controller-runtime, the error is a timeout, and it says
+// why. The first caller gets an error if its context has ended, even if the informer has synced:
+// controller-runtime would not have synced yet.
 func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
 	late := !r.awaited.Load() && ctx.Err() != nil
 	for _, v := range views {
@@ -296,7 +295,7 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 		}
 		err := context.Cause(ctx)
 		if !late {
-			err = await(ctx, v.informer())
+			err = awaitReadable(ctx, v.informer())
 		}
 		switch {
 		case err == nil:
@@ -311,13 +310,13 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 	return nil
 }
 
-// errLost is for what nobody follows any more.
+// errLost returns the error for an informer that a user of a shared factory has stopped.
 func errLost(gvk schema.GroupVersionKind) error {
-	return fmt.Errorf("the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
+	return fmt.Errorf("the informer of %s was stopped by another user of the factory, so its objects are out of date: %w", gvk, dynamicinformer.ErrStopped)
 }
 
-// lost reports whether an informer has stopped though the cache goes on and has not given it up: whoever
-// shares the factory has shut it down, or has ended the context that it was started with.
+// lost reports whether an informer has stopped although the cache still needs it: the owner of the factory
+// has shut it down or has ended its context.
 func (r *resource) lost(v *view) bool {
 	select {
 	case <-v.informer().Stopped():
@@ -327,7 +326,7 @@ func (r *resource) lost(v *view) bool {
 	}
 }
 
-// all returns the views in the order of their namespaces.
+// all returns the views sorted by namespace.
 func (r *resource) all() []*view {
 	all := make([]*view, 0, len(r.views))
 	for _, namespace := range slices.Sorted(maps.Keys(r.views)) {

@@ -16,28 +16,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// defaultSyncPeriod is that of controller-runtime.
+// defaultSyncPeriod is the default of controller-runtime.
 const defaultSyncPeriod = 10 * time.Hour
 
-// settings say how types are followed: cache.Options with every default filled in, by the rules of cache.New.
+// settings are cache.Options with all defaults filled in, by the rules of cache.New.
 type settings struct {
-	// byKind are the types that ByObject has something to say about.
+	// byKind has the settings from ByObject.
 	byKind map[schema.GroupVersionKind]typeSettings
-	// others is for all other types.
 	others typeSettings
 }
 
-// typeSettings say how a type is followed.
 type typeSettings struct {
-	// namespaces are the namespaces to follow; all without any. cache.AllNamespaces stands for those that are
-	// not named.
+	// namespaces has the settings by namespace; cache.AllNamespaces has those of all other namespaces.
+	// Empty if one watch follows all of them.
 	namespaces map[string]cache.Config
-	// whole is for what is not followed by namespaces.
+	// whole has the settings of a watch on all namespaces.
 	whole cache.Config
 }
 
-// of returns the settings of a type by namespace; "" is all of them, or all that are not named.
-func (s settings) of(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
+// forType returns the settings of a type by namespace. The key "" has those of all namespaces without a key.
+func (s settings) forType(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
 	t, ok := s.byKind[gvk]
 	if !ok {
 		t = s.others
@@ -48,7 +46,7 @@ func (s settings) of(gvk schema.GroupVersionKind, namespaced bool) map[string]ca
 	return map[string]cache.Config{cache.AllNamespaces: t.whole}
 }
 
-// withDefaults fills in what is needed to find types, as cache.New does.
+// withDefaults fills in the defaults that type resolution needs, as cache.New does.
 func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cache.Options, error) {
 	config = rest.CopyConfig(config)
 	if config.UserAgent == "" {
@@ -72,9 +70,9 @@ func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cac
 	return config, options, nil
 }
 
-// settle works out how types are followed. The most specific counts: the namespace of an object in ByObject,
-// then ByObject, then the namespace in DefaultNamespaces, then the defaults.
-func settle(options cache.Options) (settings, error) {
+// resolveSettings resolves the settings of all types. The most specific setting applies: the namespace in
+// ByObject, then ByObject, then the namespace in DefaultNamespaces, then the defaults.
+func resolveSettings(options cache.Options) (settings, error) {
 	defaults := cache.Config{
 		LabelSelector: options.DefaultLabelSelector, FieldSelector: options.DefaultFieldSelector,
 		Transform: options.DefaultTransform, UnsafeDisableDeepCopy: options.DefaultUnsafeDisableDeepCopy,
@@ -82,11 +80,11 @@ func settle(options cache.Options) (settings, error) {
 	}
 	s := settings{
 		byKind: map[schema.GroupVersionKind]typeSettings{},
-		others: typeSettings{whole: defaults, namespaces: eachOver(options.DefaultNamespaces,
+		others: typeSettings{whole: defaults, namespaces: withFallbacks(options.DefaultNamespaces,
 			func(string) []cache.Config { return []cache.Config{defaults} })},
 	}
 	for object, by := range options.ByObject {
-		gvk, t, err := settleObject(options, object, by, defaults)
+		gvk, t, err := resolveObject(options, object, by, defaults)
 		if err != nil {
 			return settings{}, err
 		}
@@ -95,7 +93,6 @@ func settle(options cache.Options) (settings, error) {
 	return s, s.validate()
 }
 
-// validate returns what is wrong with the settings by themselves.
 func (s settings) validate() error {
 	all := slices.Collect(maps.Values(s.byKind))
 	for _, t := range append(all, s.others) {
@@ -108,8 +105,8 @@ func (s settings) validate() error {
 	return nil
 }
 
-// settleObject works out how the type of an object of ByObject is followed.
-func settleObject(options cache.Options, object client.Object, by cache.ByObject,
+// resolveObject resolves the settings for an object of ByObject.
+func resolveObject(options cache.Options, object client.Object, by cache.ByObject,
 	defaults cache.Config) (schema.GroupVersionKind, typeSettings, error) {
 	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
 	if err != nil {
@@ -129,38 +126,39 @@ func settleObject(options cache.Options, object client.Object, by cache.ByObject
 		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
 		SyncPeriod: by.SyncPeriod,
 	}
-	t := typeSettings{whole: over(own, defaults)}
+	t := typeSettings{whole: withFallback(own, defaults)}
 	if namespaced {
 		namespaces := by.Namespaces
 		if namespaces == nil {
 			namespaces = options.DefaultNamespaces
 		}
-		t.namespaces = eachOver(namespaces, func(namespace string) []cache.Config {
+		t.namespaces = withFallbacks(namespaces, func(namespace string) []cache.Config {
 			return []cache.Config{own, options.DefaultNamespaces[namespace], defaults}
 		})
 	}
 	return gvk, t, nil
 }
 
-// eachOver returns the settings of each namespace over less specific ones. Those of all namespaces leave out
-// the others.
-func eachOver(namespaces map[string]cache.Config,
+// withFallbacks merges the settings of each namespace with less specific ones. The settings of all namespaces
+// exclude the named namespaces.
+func withFallbacks(namespaces map[string]cache.Config,
 	defaults func(namespace string) []cache.Config) map[string]cache.Config {
 	all := make(map[string]cache.Config, len(namespaces))
 	for namespace, config := range namespaces {
 		for _, d := range defaults(namespace) {
-			config = over(config, d)
+			config = withFallback(config, d)
 		}
 		if namespace == cache.AllNamespaces {
-			config.FieldSelector = except(slices.Sorted(maps.Keys(namespaces)), config.FieldSelector)
+			config.FieldSelector = excludeNamespaces(slices.Sorted(maps.Keys(namespaces)),
+				config.FieldSelector)
 		}
 		all[namespace] = config
 	}
 	return all
 }
 
-// except returns a selector of what is in no namespace that is named.
-func except(namespaces []string, selector fields.Selector) fields.Selector {
+// excludeNamespaces adds a selector that excludes namespaces.
+func excludeNamespaces(namespaces []string, selector fields.Selector) fields.Selector {
 	var all []fields.Selector
 	for _, namespace := range namespaces {
 		if namespace != metav1.NamespaceAll {
@@ -173,8 +171,8 @@ func except(namespaces []string, selector fields.Selector) fields.Selector {
 	return fields.AndSelectors(all...)
 }
 
-// over returns a config with what is not set taken from another.
-func over(config, defaults cache.Config) cache.Config {
+// withFallback returns config with unset fields taken from defaults.
+func withFallback(config, defaults cache.Config) cache.Config {
 	if config.LabelSelector == nil {
 		config.LabelSelector = defaults.LabelSelector
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// optionSets are combinations of what says which objects are followed.
+// optionSets are combinations of options that select objects.
 func optionSets() map[string]cache.Options {
 	red, blue := labels.SelectorFromSet(labels.Set{"color": "red"}),
 		labels.SelectorFromSet(labels.Set{"color": "blue"})
@@ -51,8 +51,8 @@ func optionSets() map[string]cache.Options {
 	}
 }
 
-// TestSettingsAreThoseOfTheStockCache: both caches find the same objects, in each form and each namespace,
-// and what the one refuses the other does too.
+// TestSettingsAreThoseOfTheStockCache: both caches return the same objects and errors for all settings,
+// forms and namespaces.
 func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "db", "other"} {
@@ -77,7 +77,8 @@ func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 			for _, list := range lists() {
 				all = append(all, list)
 			}
-			if what != "field of a namespace" { // the server refuses that of a cluster-scoped type
+			// the server rejects that field selector for a cluster-scoped type
+			if what != "field of a namespace" {
 				all = append(all, &corev1.NamespaceList{})
 			}
 			for _, list := range all {
@@ -112,7 +113,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// TestWithoutBookmarks: no request asks for any.
+// TestWithoutBookmarks: no watch requests bookmarks.
 func TestWithoutBookmarks(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)},
@@ -129,7 +130,7 @@ func TestWithoutBookmarks(t *testing.T) {
 	}
 }
 
-// TestRefusedOptions says at once, and all at once, what cannot be.
+// TestRefusedOptions reports all invalid options, before the cache starts.
 func TestRefusedOptions(t *testing.T) {
 	server := newServer(t)
 	bad := map[string]struct {
@@ -157,7 +158,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestSecondStart is refused.
+// TestSecondStart returns an error.
 func TestSecondStart(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -165,11 +166,11 @@ func TestSecondStart(t *testing.T) {
 		t.Error(err)
 	}
 	if c.NeedLeaderElection() {
-		t.Error("the cache waits for leader election")
+		t.Error("the cache needs leader election")
 	}
 }
 
-// TestSharedRequests counts the lists of a cache whose forms share informers.
+// TestSharedRequests counts the list requests of a cache whose forms share informers.
 func TestSharedRequests(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
@@ -186,6 +187,6 @@ func TestSharedRequests(t *testing.T) {
 			strings.Contains(r, "watch=")
 	})
 	if len(lists) != 1 {
-		t.Errorf("the lists are %q", lists)
+		t.Errorf("list requests: %q", lists)
 	}
 }

@@ -20,29 +20,29 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// ShardingOptions say what replicas share, and how. Assigner and Key have no defaults.
+// ShardingOptions configure a Sharding. Assigner and Key are required.
 type ShardingOptions struct {
-	// Assigner hands out the shards: a shard.Member, or what shard.Static returns. The Sharding runs it.
+	// Assigner assigns the shards: a shard.Member, or the result of shard.Static. The Sharding runs it.
 	Assigner shard.Assigner
-	// Key is what is hashed to tell in which shard an object is. By namespace, a replica has all sharded
-	// objects of its namespaces, whatever their type; by UID, objects spread more evenly, and those that
-	// belong together are in different replicas.
+	// Key is the property whose hash selects an object's shard. ByNamespace: a replica has all sharded
+	// objects of its namespaces, of every type. ByUID: objects spread more evenly, and related objects are
+	// in different replicas.
 	Key sharding.Key
-	// Objects are of the types that are sharded; others are cached as a whole by each replica. Default by
-	// namespace: all types that have namespaces. By UID there is none: name those that are reconciled, and no
-	// others that reconcilers read.
+	// Objects are examples of the sharded types. Each replica caches all objects of other types. Default
+	// for ByNamespace: all namespaced types. ByUID has no default: name the reconciled types, and none that
+	// reconcilers read in addition.
 	Objects []client.Object
 }
 
-// Sharding has each replica of a manager cache, and reconcile, a part of the objects. Give it to one cache
-// with Options.Sharding, to the manager with its Add, and wrap reconcilers with Reconciler. All methods are
-// safe for concurrent use.
+// Sharding lets each replica of a manager cache and reconcile some of the objects. Set it as
+// Options.Sharding of one cache, add it to the manager with Add, and wrap reconcilers with Reconciler. It
+// is safe for concurrent use.
 type Sharding struct {
 	options ShardingOptions
 	shards  *dynamicinformer.Shard
-	// ranges are those of all shards, in order.
+	// ranges of all shards, in order.
 	ranges []sharding.Range
-	// setting is held while the ranges are changed.
+	// setting serializes changes of the ranges.
 	setting sync.Mutex
 
 	mu struct {
@@ -50,7 +50,7 @@ type Sharding struct {
 		cache *Cache
 		kinds []schema.GroupVersionKind // of ShardingOptions.Objects
 		holds map[int]*heldShard
-		// reconcilers want to know what is deleted.
+		// reconcilers need to know deletions.
 		reconcilers map[schema.GroupVersionKind][]*deletions
 	}
 }
@@ -60,7 +60,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*Sharding)(nil)
 )
 
-// NewSharding returns a Sharding, or what is wrong with the options.
+// NewSharding returns a Sharding, or an error if the options are invalid.
 func NewSharding(options ShardingOptions) (*Sharding, error) {
 	switch {
 	case options.Assigner == nil:
@@ -69,7 +69,7 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q",
 			options.Key, sharding.ByUID, sharding.ByNamespace)
 	case options.Key == sharding.ByUID && len(options.Objects) == 0:
-		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
+		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the reconciled types only; most replicas would lack other types that reconcilers read")
 	}
 	s := &Sharding{
 		options: options, shards: dynamicinformer.NewShard(options.Key),
@@ -79,7 +79,7 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 	return s, nil
 }
 
-// attach gives the sharding its cache.
+// attach sets the cache, once.
 func (s *Sharding) attach(c *Cache) error {
 	var kinds []schema.GroupVersionKind
 	for _, object := range s.options.Objects {
@@ -98,8 +98,8 @@ func (s *Sharding) attach(c *Cache) error {
 	return nil
 }
 
-// of returns what a resource follows; nil: everything.
-func (s *Sharding) of(r *resource) *dynamicinformer.Shard {
+// shardFor returns the shard that a resource is restricted to, or nil.
+func (s *Sharding) shardFor(r *resource) *dynamicinformer.Shard {
 	if s == nil {
 		return nil
 	}
@@ -111,11 +111,11 @@ func (s *Sharding) of(r *resource) *dynamicinformer.Shard {
 	return nil
 }
 
-// NeedLeaderElection makes the replica that leads the only one that holds shards where the manager elects a
-// leader. Without leader election, which is the usual thing, all replicas do.
+// NeedLeaderElection returns true: if the manager uses leader election, only the leader owns shards.
+// Usually it is off, and all replicas own shards.
 func (s *Sharding) NeedLeaderElection() bool { return true }
 
-// Start holds shards until ctx ends, and returns when all have been drained and released.
+// Start owns shards until ctx ends. It returns when all have been drained and released.
 func (s *Sharding) Start(ctx context.Context) error {
 	s.mu.Lock()
 	attached := s.mu.cache != nil
@@ -129,13 +129,12 @@ func (s *Sharding) Start(ctx context.Context) error {
 	})
 }
 
-// shardOf returns the number of the shard of a UID or a namespace.
 func (s *Sharding) shardOf(value string) int {
 	hash := sharding.Hash(value)
 	return sort.Search(len(s.ranges), func(k int) bool { return s.ranges[k].Start > hash }) - 1
 }
 
-// acquired has the caches follow more shards. Reconcilers wait until all that they may read is there.
+// acquired adds shards to the caches. Reconcilers wait until all sharded informers have their objects.
 func (s *Sharding) acquired(ctx context.Context, tenures []*shard.Tenure) {
 	held := make([]*heldShard, len(tenures))
 	s.mu.Lock()
@@ -145,13 +144,13 @@ func (s *Sharding) acquired(ctx context.Context, tenures []*shard.Tenure) {
 	}
 	s.mu.Unlock()
 	s.setRanges()
-	for _, h := range held { // informers that are made from now on begin with these ranges
-		go s.awaitCaches(h) // ended with the tenure
+	for _, h := range held { // informers created from now on start with these ranges
+		go s.awaitCaches(h) // returns when the tenure ends
 	}
 	klog.FromContext(ctx).V(2).Info("Shards were acquired", "shards", len(tenures))
 }
 
-// setRanges has the caches follow the shards that are held.
+// setRanges restricts the caches to the shards that are held.
 func (s *Sharding) setRanges() {
 	s.setting.Lock()
 	defer s.setting.Unlock()
@@ -164,13 +163,13 @@ func (s *Sharding) setRanges() {
 	s.shards.SetRanges(ranges...)
 }
 
-// drain ends the work in a shard: nothing new is begun at once, what is under way is cancelled when ctx ends,
-// and the objects leave the caches when nothing is under way any more.
+// drain stops the work in a shard. It rejects new work immediately, cancels running work when ctx ends, and
+// removes the objects from the caches when no work is running.
 func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 	s.mu.Lock()
 	h := s.mu.holds[tenure.Shard()]
 	s.mu.Unlock()
-	idle := h.leave()
+	idle := h.startDraining()
 	select {
 	case <-idle:
 	case <-ctx.Done():
@@ -184,28 +183,28 @@ func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 	s.setRanges()
 }
 
-// awaitCaches waits until all sharded informers have the objects of a shard, those that are made meanwhile
-// too.
+// awaitCaches waits until all sharded informers have the objects of a shard, including informers created
+// meanwhile.
 func (s *Sharding) awaitCaches(h *heldShard) {
 	ctx, ranges := h.tenure.Context(), s.ranges[h.tenure.Shard()]
 	done := map[*dynamicinformer.Informer]bool{}
 	for {
 		missing := slices.DeleteFunc(s.informers(), func(i *dynamicinformer.Informer) bool { return done[i] })
 		if len(missing) == 0 {
-			h.ready()
+			h.setReady()
 			return
 		}
 		for _, informer := range missing {
 			if err := awaitRange(ctx, informer, ranges); err != nil {
-				return // the tenure is over
+				return // the tenure has ended
 			}
 			done[informer] = true
 		}
 	}
 }
 
-// informers returns the sharded informers of the cache, those included of what is being made: they may have
-// synced with fewer ranges.
+// informers returns the sharded informers of the cache, including those of resources being created: they
+// may have synced with fewer ranges.
 func (s *Sharding) informers() []*dynamicinformer.Informer {
 	s.mu.Lock()
 	c := s.mu.cache
@@ -214,8 +213,8 @@ func (s *Sharding) informers() []*dynamicinformer.Informer {
 		func(i *dynamicinformer.Informer) bool { return i.Shard() != s.shards })
 }
 
-// awaitRange waits until an informer has the objects of a range, has stopped, or follows a type that is not
-// there: then it has none.
+// awaitRange waits until an informer has the objects of a range. It returns nil also if the informer has
+// stopped, or if the server does not have the type.
 func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted sharding.Range) error {
 	for {
 		current, changed := informer.StatusChange()
@@ -233,9 +232,10 @@ func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted 
 	}
 }
 
-// covers reports whether a range lies within one of some that do not touch.
+// covers reports whether one of the ranges contains another. The ranges do not touch.
 func covers(ranges []sharding.Range, wanted sharding.Range) bool {
 	return slices.ContainsFunc(ranges, func(r sharding.Range) bool {
-		return r.Start <= wanted.Start && wanted.End-1 <= r.End-1 // an End of zero is that of the hash space
+		// an End of zero is the end of the hash space
+		return r.Start <= wanted.Start && wanted.End-1 <= r.End-1
 	})
 }

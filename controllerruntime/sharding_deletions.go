@@ -15,16 +15,16 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// deletionMemory is how long a deletion that nobody reconciles is remembered: it may be that predicates leave
-// it out.
+// deletionMemory limits how long a deletion is remembered that is not reconciled, for instance because
+// predicates exclude it.
 const deletionMemory = time.Hour
 
-// deletions are the objects that were deleted, and not reconciled since: what is not in a sharded cache may
-// as well have left.
+// deletions are deleted objects that were not reconciled since. They distinguish deleted objects from
+// objects that left the shard: a sharded cache has neither.
 type deletions struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]deletion
-	// swept is when what is too old was last removed.
+	// swept is the time of the last removal of expired deletions.
 	swept time.Time
 }
 
@@ -33,8 +33,7 @@ type deletion struct {
 	at  time.Time
 }
 
-// note remembers a deletion.
-func (d *deletions) note(key types.NamespacedName, uid types.UID) {
+func (d *deletions) add(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -53,16 +52,15 @@ func (d *deletions) note(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// of returns the UID that an object had.
-func (d *deletions) of(key types.NamespacedName) (uid types.UID, ok bool) {
+func (d *deletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.known[key]
 	return known.uid, ok
 }
 
-// reconciled forgets a deletion.
-func (d *deletions) reconciled(key types.NamespacedName, uid types.UID) {
+// remove removes a deletion
+func (d *deletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known, ok := d.known[key]; ok && known.uid == uid {
@@ -70,21 +68,22 @@ func (d *deletions) reconciled(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// noting calls a handler, and has a deletion noted before.
-type noting struct {
+// deletionRecorder records a delete before it calls the handler.
+type deletionRecorder struct {
 	toolscache.ResourceEventHandler
-	note func(deleted any)
+	record func(deleted any)
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (n noting) OnDelete(object any) {
-	n.note(object)
+func (n deletionRecorder) OnDelete(object any) {
+	n.record(object)
 	n.ResourceEventHandler.OnDelete(object)
 }
 
-// noteOf returns what has to know of deletions of a resource before its handlers do; nil: nobody.
-func (s *Sharding) noteOf(r *resource) func(deleted any) {
-	if s == nil || s.options.Key != sharding.ByUID || s.of(r) == nil {
+// deletionHandler returns the function that records deletes of a resource, or nil if they need not be
+// recorded.
+func (s *Sharding) deletionHandler(r *resource) func(deleted any) {
+	if s == nil || s.options.Key != sharding.ByUID || s.shardFor(r) == nil {
 		return nil
 	}
 	return func(deleted any) { s.noteDeletion(r.key.gvk, deleted) }
@@ -102,12 +101,11 @@ func (s *Sharding) noteDeletion(gvk schema.GroupVersionKind, deleted any) {
 	interested := s.mu.reconcilers[gvk]
 	s.mu.Unlock()
 	for _, d := range interested {
-		d.note(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		d.add(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 			object.GetUID())
 	}
 }
 
-// uidOf returns the UID of an object in the cache.
 func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.Object) (types.UID, error) {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {

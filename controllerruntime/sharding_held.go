@@ -7,10 +7,11 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// heldShard is a shard that the replica holds: who works in it, and whether anybody may.
+// heldShard is an owned shard and the work that runs in it.
 type heldShard struct {
 	tenure *shard.Tenure
-	// ctx is that of the work: cancelled when the tenure ends, or draining has taken too long.
+	// ctx is the context of the work. It is cancelled when the tenure ends, or when draining takes too
+	// long.
 	ctx    context.Context
 	cancel context.CancelFunc
 	idle   chan struct{}
@@ -28,31 +29,31 @@ func newHeldShard(tenure *shard.Tenure) *heldShard {
 	return h
 }
 
-// ready lets work begin.
-func (h *heldShard) ready() {
+// setReady permits work
+func (h *heldShard) setReady() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.isReady = true
 }
 
-// admission is what becomes of somebody who wants to work in a shard.
+// admission is the answer to a request to work in a shard.
 type admission int
 
 const (
 	admitted admission = iota
-	tooEarly           // the caches are not filled
-	tooLate            // the shard is being given up, or lost
+	notReady           // the caches have not synced
+	draining           // the shard is being released, or is lost
 )
 
-// enter admits somebody to work, who calls exit at the end.
+// enter asks for permission to work. If admitted, the caller must call exit.
 func (h *heldShard) enter() admission {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.mu.leaving || !h.tenure.Valid():
-		return tooLate
+		return draining
 	case !h.mu.isReady:
-		return tooEarly
+		return notReady
 	}
 	h.mu.busy++
 	return admitted
@@ -66,8 +67,9 @@ func (h *heldShard) exit() {
 	}
 }
 
-// leave admits nobody any more, and returns what is closed when all have left. It is called once.
-func (h *heldShard) leave() (idle <-chan struct{}) {
+// startDraining rejects further work, and returns a channel that is closed when no work is running. It is
+// called once.
+func (h *heldShard) startDraining() (idle <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.leaving = true; h.mu.busy == 0 {
@@ -76,12 +78,11 @@ func (h *heldShard) leave() (idle <-chan struct{}) {
 	return h.idle
 }
 
-// tenureKey is that of a Tenure in a context.
 type tenureKey struct{}
 
-// TenureFrom returns the shard that a reconcile works in, from the context of a reconciler that
-// Sharding.Reconciler wraps: for its Token, which fences writes to what is not the API server. It returns nil
-// elsewhere.
+// TenureFrom returns the tenure of the shard that a reconcile works in, or nil. ctx is the context of a
+// reconciler that Sharding.Reconciler wraps. Use Tenure.Token to fence writes to systems other than the API
+// server.
 func TenureFrom(ctx context.Context) *shard.Tenure {
 	tenure, _ := ctx.Value(tenureKey{}).(*shard.Tenure)
 	return tenure

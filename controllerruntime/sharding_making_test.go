@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// heldAssigner hands out shards when it is told to.
+// heldAssigner assigns shards on demand.
 type heldAssigner struct {
 	*shard.Fixed
 	begin, begun chan struct{}
@@ -34,7 +34,7 @@ func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
 	return a.Fixed.Run(ctx, h)
 }
 
-// slowSelector holds up who looks at it, from when it is armed.
+// slowSelector blocks its users once it is armed.
 type slowSelector struct {
 	labels.Selector
 	armed           atomic.Bool
@@ -50,8 +50,8 @@ func (s *slowSelector) String() string {
 	return s.Selector.String()
 }
 
-// TestShardAwaitsWhatIsBeingMade: an informer that has synced with fewer ranges is waited for before a new
-// shard is worked on, also where the type that it is of, in several namespaces, is only being made.
+// TestShardAwaitsWhatIsBeingMade: a new shard waits for informers that have synced with fewer ranges, even
+// if the resource that uses them, in several namespaces, is still being created.
 func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	const path = "/api/v1/namespaces/a/configmaps"
 	server := newServer(t)
@@ -97,7 +97,7 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
 		reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
-				t.Errorf("what is there: %v", err)
+				t.Errorf("content: %v", err)
 			}
 			found.Store(true)
 			return reconcile.Result{}, nil

@@ -17,26 +17,26 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// earlyRetry is how long an object whose shard has just been acquired waits to be looked at again.
+// earlyRetry is the minimum delay before an object of a newly acquired shard is retried.
 const earlyRetry = 250 * time.Millisecond
 
-// Reconciler wraps a reconciler of objects of a type, which has to be sharded. What is queued for objects of
-// other replicas is dropped: who holds their shard reconciles them, all of them when it begins to. The
-// context of a reconcile ends when the shard is lost, or has to be given up, and TenureFrom knows the shard;
-// what it returns then is dropped, too.
+// Reconciler wraps a reconciler of objects of a sharded type. It drops requests for objects of other
+// replicas, which reconcile all of their objects when they acquire a shard. When the shard is lost or must
+// be released, it cancels the context of running reconciles and drops their results. TenureFrom returns the
+// shard.
 //
-// By UID, an object that is not in the cache is reconciled only if it was deleted while this replica had it,
-// and not again after that has succeeded: one that has left would look the same. A deletion that is not
-// reconciled within an hour is forgotten.
+// By UID, an object that is not in the cache is reconciled only if it was deleted while this replica owned
+// it, and only until that has succeeded. An object that left the shard would look the same. A deletion that
+// was not reconciled within an hour is forgotten.
 //
-// Call it when the cache, or the manager, has been made.
+// Call it after the cache, or the manager, has been created.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
 	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: &deletions{}}
 	r.cache, r.err = s.register(object, r.deletions)
 	return r
 }
 
-// register has deletions of objects of a type remembered.
+// register adds a recorder of deletions.
 func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,24 +49,22 @@ func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache
 		return nil, err
 	}
 	if len(s.mu.kinds) > 0 && !slices.Contains(s.mu.kinds, gvk) {
-		return nil, fmt.Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
+		return nil, fmt.Errorf("objects of %s are not sharded: add the type to ShardingOptions.Objects", gvk)
 	}
 	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], remembered)
 	return c, nil
 }
 
-// shardedReconciler is what Reconciler returns.
 type shardedReconciler struct {
 	sharding  *Sharding
 	object    client.Object
 	inner     reconcile.Reconciler
 	deletions *deletions
-	// cache has the objects, unless err says what is wrong.
+	// cache has the objects; nil if err is set.
 	cache *Cache
 	err   error
 }
 
-// Reconcile implements reconcile.Reconciler.
 func (r *shardedReconciler) Reconcile(ctx context.Context,
 	request reconcile.Request) (reconcile.Result, error) {
 	k, uid, err := r.locate(ctx, request)
@@ -80,9 +78,9 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 		return reconcile.Result{}, nil
 	}
 	switch h.enter() {
-	case tooLate:
+	case draining:
 		return reconcile.Result{}, nil
-	case tooEarly:
+	case notReady:
 		return reconcile.Result{RequeueAfter: earlyRetry + rand.N(earlyRetry)}, nil
 	case admitted:
 	}
@@ -92,29 +90,29 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
 	result, err := r.inner.Reconcile(working, request)
 	if h.ctx.Err() != nil {
-		return reconcile.Result{}, nil // it is somebody else's
+		return reconcile.Result{}, nil // another replica has it
 	}
 	if err == nil && result == (reconcile.Result{}) {
-		r.deletions.reconciled(request.NamespacedName, uid)
+		r.deletions.remove(request.NamespacedName, uid)
 	}
 	return result, err
 }
 
-// checkScope returns an error for a type without namespaces that is not sharded. Each replica has all of its
-// objects, and is told of them once: what came before the shards did would be dropped, and never come again.
+// checkScope returns an error for a cluster-scoped type that is not sharded. Each replica has all its
+// objects and receives their events once. Events that arrive before the shards would be dropped.
 func (r *shardedReconciler) checkScope(request reconcile.Request) error {
 	if request.Namespace != "" || len(r.sharding.options.Objects) > 0 {
 		return nil
 	}
 	namespaced, err := apiutil.IsObjectNamespaced(r.object, r.cache.scheme, r.cache.mapper)
 	if err == nil && !namespaced {
-		err = reconcile.TerminalError(
-			fmt.Errorf("controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
+		err = reconcile.TerminalError(fmt.Errorf("controllerruntime: objects of %T are cluster-scoped and not sharded: add the type to ShardingOptions.Objects", r.object))
 	}
 	return err
 }
 
-// locate returns the shard of an object, -1 where there is nothing to do; and its UID, if it was deleted.
+// locate returns the shard of an object, or -1 if there is nothing to do. deleted is its UID if it was
+// deleted.
 func (r *shardedReconciler) locate(ctx context.Context,
 	request reconcile.Request) (k int, deleted types.UID, err error) {
 	if r.err != nil {
@@ -131,7 +129,7 @@ func (r *shardedReconciler) locate(ctx context.Context,
 	case !apierrors.IsNotFound(err):
 		return -1, "", err
 	}
-	if uid, ok := r.deletions.of(request.NamespacedName); ok {
+	if uid, ok := r.deletions.uid(request.NamespacedName); ok {
 		return s.shardOf(string(uid)), uid, nil
 	}
 	return -1, "", nil

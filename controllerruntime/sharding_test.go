@@ -27,7 +27,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// fleet is a group of managers that share ConfigMaps by UID, and what they have done.
+// fleet is a group of managers that share ConfigMaps by UID, with a record of their reconciles.
 type fleet struct {
 	*testing.T
 	cluster *testcluster.Cluster
@@ -62,7 +62,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// start starts a replica.
+// start starts a replica
 func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	f.Helper()
 	member, err := shard.New(shard.Options{Config: f.cluster.Config(), Namespace: "default", Name: "fleet",
@@ -104,7 +104,7 @@ func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	return stop
 }
 
-// reconcile checks that nobody else works on the object.
+// reconcile checks that no other replica works on the object.
 func (f *fleet) reconcile(ctx context.Context, replica string, reader client.Reader, r ctrl.Request) error {
 	var object corev1.ConfigMap
 	err := reader.Get(ctx, r.NamespacedName, &object)
@@ -145,7 +145,7 @@ func (f *fleet) progress() {
 	f.mu.changed = make(chan struct{})
 }
 
-// await waits until what was done is as it should be.
+// await waits until done returns true.
 func (f *fleet) await(what string, done func() bool) {
 	f.Helper()
 	timeout := time.After(time.Minute)
@@ -195,7 +195,7 @@ func (f *fleet) allSeen(names []string, value string) func() bool {
 	}
 }
 
-// replicas returns who reconciled the objects last. Needs the lock.
+// replicas returns the replicas that last reconciled the objects. It needs the lock.
 func (f *fleet) replicas() map[string]bool {
 	all := map[string]bool{}
 	for _, replica := range f.mu.by {
@@ -204,8 +204,8 @@ func (f *fleet) replicas() map[string]bool {
 	return all
 }
 
-// TestSharding: replicas come and go while objects change; each object is reconciled to its last state, by
-// one at a time, and what has left a replica is no deletion to it.
+// TestSharding starts and stops replicas while objects change. Each object is reconciled to its last state
+// by one replica at a time, and an object that leaves a replica is not reconciled as deleted.
 func TestSharding(t *testing.T) {
 	f := newFleet(t)
 	var names []string
@@ -217,7 +217,7 @@ func TestSharding(t *testing.T) {
 	f.await("one replica", f.allSeen(names, "one"))
 	f.start("second", 0)
 	f.start("third", 0)
-	// what comes to a replica, it reconciles
+	// a replica reconciles the objects it receives.
 	f.await("three replicas", func() bool { return len(f.replicas()) == 3 })
 	f.write(names, "two")
 	f.await("an update", f.allSeen(names, "two"))
@@ -227,7 +227,7 @@ func TestSharding(t *testing.T) {
 	f.await("the first has gone", func() bool { return !f.replicas()["first"] })
 	f.mu.Lock()
 	if len(f.mu.deleted) > 0 {
-		t.Errorf("these are said to be deleted: %v", f.mu.deleted)
+		t.Errorf("reconciled as deleted: %v", f.mu.deleted)
 	}
 	f.mu.Unlock()
 
@@ -247,8 +247,8 @@ func TestSharding(t *testing.T) {
 	}
 }
 
-// TestShardingCancels: work that does not end is cancelled when its shard has to be given up, and nobody else
-// begins before it has returned.
+// TestShardingCancels: when a shard must be released, blocked reconciles are cancelled, and no other
+// replica starts before they have returned.
 func TestShardingCancels(t *testing.T) {
 	f := newFleet(t)
 	f.working = func(ctx context.Context, replica string) error {
@@ -268,8 +268,8 @@ func TestShardingCancels(t *testing.T) {
 	f.await("the second works", func() bool { return f.replicas()["second"] })
 }
 
-// TestShardingByNamespace: all sharded types of a namespace are in one replica; what is queued for others is
-// dropped.
+// TestShardingByNamespace: all sharded types of a namespace are in one replica, which drops requests for
+// other namespaces.
 func TestShardingByNamespace(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
 	if err != nil {
@@ -339,7 +339,7 @@ func TestShardingByNamespace(t *testing.T) {
 		if _, err := whole.Reconcile(t.Context(),
 			ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil ||
 			!strings.Contains(err.Error(), "not sharded") {
-			t.Errorf("a type without namespaces: %v", err)
+			t.Errorf("cluster-scoped type: %v", err)
 		}
 		var configMaps corev1.ConfigMapList
 		var all corev1.NamespaceList
@@ -363,7 +363,7 @@ func TestShardingByNamespace(t *testing.T) {
 	}
 }
 
-// run runs a sharding until the end of the test, and waits until it holds its shards.
+// run runs a sharding until the end of the test, and waits until it owns its shards.
 func run(t *testing.T, s *Sharding) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -377,7 +377,7 @@ func run(t *testing.T, s *Sharding) {
 	})
 	for deadline := time.Now().Add(time.Minute); len(s.shards.Ranges()) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it holds no shards")
+			t.Fatal("the sharding owns no shards")
 		}
 	}
 }
@@ -429,25 +429,25 @@ func TestShardingOptions(t *testing.T) {
 	}
 }
 
-// TestDeletionMemory: deletions that nobody reconciles are forgotten in the end.
+// TestDeletionMemory: deletions that are not reconciled are forgotten eventually.
 func TestDeletionMemory(t *testing.T) {
 	d := &deletions{}
 	key := types.NamespacedName{Name: "a"}
-	d.note(key, "1")
-	if uid, ok := d.of(key); !ok || uid != "1" {
+	d.add(key, "1")
+	if uid, ok := d.uid(key); !ok || uid != "1" {
 		t.Errorf("%q, %v", uid, ok)
 	}
-	d.reconciled(key, "0")
-	if _, ok := d.of(key); !ok {
-		t.Error("the deletion of another object was forgotten")
+	d.remove(key, "0")
+	if _, ok := d.uid(key); !ok {
+		t.Error("removed the deletion of another object")
 	}
 	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionMemory)}
 	d.swept = time.Now().Add(-2 * deletionMemory)
-	d.note(types.NamespacedName{Name: "b"}, "2")
-	if _, ok := d.of(key); ok {
-		t.Error("an old deletion is remembered")
+	d.add(types.NamespacedName{Name: "b"}, "2")
+	if _, ok := d.uid(key); ok {
+		t.Error("an expired deletion is left")
 	}
-	d.reconciled(types.NamespacedName{Name: "b"}, "2")
+	d.remove(types.NamespacedName{Name: "b"}, "2")
 	if len(d.known) != 0 {
 		t.Errorf("%v", d.known)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestSharedFactory: two caches and a handle share one informer, each with indexes of its own, and leave it
-// to the others.
+// TestSharedFactory: two caches and a handle share one informer with separate indexes. It runs until the
+// last of them releases it.
 func TestSharedFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -50,7 +50,7 @@ func TestSharedFactory(t *testing.T) {
 		}
 	}
 	if n := len(factory.Informers()); n != 1 {
-		t.Errorf("there are %d informers", n)
+		t.Errorf("%d informers", n)
 	}
 	if err := caches[0].RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
@@ -58,11 +58,12 @@ func TestSharedFactory(t *testing.T) {
 	var found corev1.ConfigMapList
 	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
 		len(found.Items) != 1 {
-		t.Errorf("after the other cache has left: %d objects, %v", len(found.Items), err)
+		t.Errorf("after the end of the other cache: %d objects, %v", len(found.Items), err)
 	}
 }
 
-// TestSharedFactoryOutlivesCaches: when a cache ends, what others hold goes on, and what they ask for begins.
+// TestSharedFactoryOutlivesCaches: when a cache ends, the informers of others run on, and others can
+// acquire new ones.
 func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -100,7 +101,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	select {
 	case <-told:
 	case <-factory.Informers()[0].Stopped():
-		t.Error("the informer of another cache has stopped, which goes on reading what was there before")
+		t.Error("the informer of another cache has stopped")
 	}
 	if err := second.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 		&corev1.ConfigMap{}); err != nil {
@@ -115,7 +116,6 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	}
 }
 
-// TestOurRefusedOptions says at once what cannot be.
 func TestOurRefusedOptions(t *testing.T) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: newServer(t).Config()})
 	if err != nil {
@@ -145,7 +145,7 @@ func TestOurRefusedOptions(t *testing.T) {
 	}
 }
 
-// config returns a config of one resource with something besides its index.
+// config returns a config of one resource with an index and further fields.
 func config(t *testing.T, besides string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(`
@@ -165,7 +165,7 @@ spec:
 	return c
 }
 
-// TestNothingBegins after a cache has ended: what it had is readable, and nobody would give up more.
+// TestNothingBegins after a cache has ended: its objects are readable, and it creates no informers.
 func TestNothingBegins(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -195,21 +195,21 @@ func TestNothingBegins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
-				t.Errorf("what was followed is not readable: %v", err)
+				t.Errorf("read of a followed type: %v", err)
 			}
 			if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.Is(err,
 				dynamicinformer.ErrStopped) {
-				t.Errorf("what was not followed: %v", err)
+				t.Errorf("read of a new type: %v", err)
 			}
 			for _, i := range factory.Informers() {
-				t.Errorf("%s is left", i.Status())
+				t.Errorf("informer left: %s", i.Status())
 			}
 		})
 	}
 }
 
-// TestSharedFactoryShutDown: when the owner of a factory shuts it down, or ends the context that it started
-// it with, a cache that still runs says so rather than to read what was there then.
+// TestSharedFactoryShutDown: when a factory's owner shuts it down or ends its context, a running cache
+// returns errors instead of stale objects.
 func TestSharedFactoryShutDown(t *testing.T) {
 	for name, started := range map[string]bool{"shut down": false, "its context ends": true} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestSharedFactoryShutDown(t *testing.T) {
 				}
 			}
 			if !i.IsStopped() {
-				t.Error("the informer says that it runs")
+				t.Error("the informer does not report that it has stopped")
 			}
 			if started {
 				cancel()
@@ -268,7 +268,7 @@ func TestSharedFactoryShutDown(t *testing.T) {
 	}
 }
 
-// TestReadingGoesOn while an informer of another type adds somebody's index, for which it is waited.
+// TestReadingGoesOn while another caller adds an index to an informer of another type.
 func TestReadingGoesOn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -300,10 +300,10 @@ func TestReadingGoesOn(t *testing.T) {
 	}()
 	<-entered
 	go func() { listed <- second.List(context.Background(), &corev1.ConfigMapList{}) }() // ended by leave
-	// until somebody makes what it lists
+	// until a caller creates the listed resource.
 	for {
 		second.mu.RLock()
-		making := len(second.mu.making)
+		making := len(second.mu.pending)
 		second.mu.RUnlock()
 		if making > 0 {
 			break
@@ -318,12 +318,11 @@ func TestReadingGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	if n := len(factory.Informers()); n != 2 {
-		t.Errorf("there are %d informers, want one of each type", n)
+		t.Errorf("%d informers, want one for each type", n)
 	}
 }
 
-// TestDeparted: handlers of all forms are told of what leaves the shard of a factory, with objects of their
-// form.
+// TestDeparted: handlers of all forms receive the objects that leave the shard, in their form.
 func TestDeparted(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -340,16 +339,16 @@ func TestDeparted(t *testing.T) {
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	metadata.SetGroupVersionKind(untyped.GroupVersionKind())
 	for _, object := range []client.Object{&corev1.ConfigMap{}, untyped, metadata} {
-		for _, note := range []func(any){nil, func(any) { t.Error("noted as deleted") }} {
+		for _, note := range []func(any){nil, func(any) { t.Error("recorded as deleted") }} {
 			informer, err := c.GetInformer(t.Context(), object)
 			if err != nil {
 				t.Fatal(err)
 			}
-			informer.(*Informer).resource.note = note
+			informer.(*Informer).resource.recordDeletion = note
 			departed := make(chan any, 10)
 			handler := dynamicinformer.Named("test",
 				dynamicinformer.WithDeparted(toolscache.ResourceEventHandlerFuncs{
-					DeleteFunc: func(any) { t.Error("told as deleted") },
+					DeleteFunc: func(any) { t.Error("handled as deleted") },
 				}, func(object any) { departed <- object }))
 			if _, err := informer.AddEventHandler(handler); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// TestStorage says how objects are kept, in the ways that there are, or does not.
 func TestStorage(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1
@@ -30,7 +29,7 @@ spec:
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
 	for name, test := range map[string]struct {
 		options Options
-		shared  bool // says that the factory is somebody else's
+		shared  bool // the factory is shared
 		want    dynamicinformer.StorageMode
 	}{
 		"default": {Options{}, false, dynamicinformer.StorageAdaptive},
@@ -57,7 +56,7 @@ spec:
 				t.Fatal(err)
 			}
 			if got := c.Factory().Stats()[0].Storage; got != test.want.String() {
-				t.Errorf("objects are kept as %s, not as %s", got, test.want)
+				t.Errorf("storage mode %s, want %s", got, test.want)
 			}
 		})
 	}

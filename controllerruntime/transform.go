@@ -13,34 +13,36 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// place is where in its source a func is.
-type place struct {
+// sourceLine is a function's position in the source code.
+type sourceLine struct {
 	file string
 	line int
 }
 
-func placeOf(transform toolscache.TransformFunc) place {
+func sourceLineOf(transform toolscache.TransformFunc) sourceLine {
 	pc := reflect.ValueOf(transform).Pointer()
 	if f := goruntime.FuncForPC(pc); f != nil {
 		file, line := f.FileLine(pc)
-		return place{file, line}
+		return sourceLine{file, line}
 	}
-	return place{}
+	return sourceLine{}
 }
 
-// stripPlace is where controller-runtime has the func that TransformStripManagedFields returns.
-var stripPlace = sync.OnceValue(func() place { return placeOf(cache.TransformStripManagedFields()) })
+// stripSourceLine is the position of the function that cache.TransformStripManagedFields returns.
+var stripSourceLine = sync.OnceValue(func() sourceLine {
+	return sourceLineOf(cache.TransformStripManagedFields())
+})
 
-// stripsManagedFields reports whether a transform is what TransformStripManagedFields returns. The compiler
-// may make several copies of that, so that its place in the source tells it. One that is not recognised works
-// as any other.
+// stripsManagedFields reports whether a transform is cache.TransformStripManagedFields. It compares
+// positions in the source, because the compiler may create several copies of the function. If it is not
+// recognized, it runs like any other transform.
 func stripsManagedFields(transform toolscache.TransformFunc) bool {
-	at := placeOf(transform)
-	return at != place{} && at == stripPlace()
+	at := sourceLineOf(transform)
+	return at != sourceLine{} && at == stripSourceLine()
 }
 
-// transform returns what has a transform work on objects of the form, and what is kept made of the result. An
-// object that does not fit the form is kept as it is.
+// transform wraps a transform that expects objects of the form. An object that does not fit the form is
+// stored unchanged.
 func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
 	if f.kind == unstructuredForm {
 		return inner
@@ -51,12 +53,12 @@ func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFun
 		}
 		object, err := f.convert(in)
 		if err != nil {
-			// readers are told; after an error they would miss it, or read what was there before
+			// readers get the error; returning it here would keep the previous object.
 			return in, nil //nolint:nilerr
 		}
 		out, err := inner(object)
 		if err != nil || reflect.TypeOf(out) != f.pointer {
-			return out, err // readers are told of what is not of the form
+			return out, err // readers get an error for other types
 		}
 		u := &unstructured.Unstructured{}
 		text, err := stdjson.Marshal(out)
@@ -64,7 +66,7 @@ func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFun
 			err = json.UnmarshalCaseSensitivePreserveInts(text, &u.Object)
 		}
 		if err != nil {
-			return nil, f.failed(out, err)
+			return nil, f.misfitError(out, err)
 		}
 		if kind := out.(client.Object).GetObjectKind().GroupVersionKind(); kind.Empty() {
 			u.SetGroupVersionKind(f.gvk)

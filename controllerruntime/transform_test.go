@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestTransformsGetTheirForm: as with the stock cache, a transform works on what readers get.
+// TestTransformsGetTheirForm: as in the stock cache, transforms receive objects of the readers' form.
 func TestTransformsGetTheirForm(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -52,7 +52,8 @@ func TestTransformsGetTheirForm(t *testing.T) {
 	}
 }
 
-// TestForeignTransforms: what is not of the form is an error of readers, as with the stock cache.
+// TestForeignTransforms: as in the stock cache, reading an object that a transform converted to another
+// type fails.
 func TestForeignTransforms(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -62,19 +63,19 @@ func TestForeignTransforms(t *testing.T) {
 	start(t, c)
 	for name, form := range forms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err == nil {
-			t.Errorf("%s: what is no ConfigMap is returned as one", name)
+			t.Errorf("%s: returned an object that is not a ConfigMap", name)
 		}
 	}
 }
 
-// TestStripManagedFieldsIsPruning: it is recognised, and other transforms are not taken for it.
+// TestStripManagedFieldsIsPruning recognizes this transform and no others.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	if !stripsManagedFields(cache.TransformStripManagedFields()) {
-		t.Error("TransformStripManagedFields is not recognised")
+		t.Error("TransformStripManagedFields is not recognized")
 	}
 	if stripsManagedFields(dynamicinformer.StripManagedFields) ||
 		stripsManagedFields(func(in any) (any, error) { return in, nil }) {
-		t.Error("another transform is taken for TransformStripManagedFields")
+		t.Error("another transform is recognized as TransformStripManagedFields")
 	}
 	server := newServer(t)
 	u := configMap("web", "a")
@@ -95,8 +96,7 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	}
 }
 
-// addressed is a type whose JSON package encoding/json reads by encoding.TextUnmarshaler, with an integer
-// that is small.
+// addressed has fields that need encoding.TextUnmarshaler, and a small integer type.
 type addressed struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -112,8 +112,7 @@ func (a *addressed) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestConvertedIsDecoded: with a transform, and where objects are kept decoded, a struct has what JSON says,
-// too.
+// TestConvertedIsDecoded: transformed objects and objects stored decoded convert to structs like JSON does.
 func TestConvertedIsDecoded(t *testing.T) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(widgetKind, &addressed{})

@@ -15,23 +15,22 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// typeSource tells which types there are: at once those that the RESTMapper has found, and from then on what
-// a tracker knows. So no informer waits for a first round of discovery, and each learns when its type goes
-// and comes back.
+// typeSource is a source of types that needs no first discovery. It has the types that the RESTMapper has
+// found, and then follows a tracker, which reports when types are removed and recreated.
 type typeSource struct {
 	tracker *discovery.Tracker
 
 	mu struct {
 		sync.Mutex
 		listeners map[*listener]struct{}
-		// mapped are the types that the RESTMapper has found and that the tracker has not told of yet.
+		// mapped has the types that the RESTMapper has found and the tracker has not reported.
 		mapped map[schema.GroupResource]typesource.Type
 	}
 }
 
 var _ typesource.Source = (*typeSource)(nil)
 
-// newTypeSource returns the types of a server, which is not contacted before run.
+// newTypeSource returns the types of a server. It sends no request before run.
 func newTypeSource(config *rest.Config, httpClient *http.Client,
 	client dynamic.Interface) (*typeSource, error) {
 	documents, err := discovery.NewClient(config, discovery.Options{HTTPClient: httpClient})
@@ -45,10 +44,10 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 }
 
 // run follows the server until ctx ends.
-func (s *typeSource) run(ctx context.Context) { _ = s.tracker.Run(ctx) } // it fails only when called twice
+func (s *typeSource) run(ctx context.Context) { _ = s.tracker.Run(ctx) } // it fails only if called twice
 
-// mapped tells that the RESTMapper has found a type.
-func (s *typeSource) mapped(mapping *meta.RESTMapping) {
+// add adds a type that the RESTMapper has found.
+func (s *typeSource) add(mapping *meta.RESTMapping) {
 	gr := mapping.Resource.GroupResource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *typeSource) mapped(mapping *meta.RESTMapping) {
 	t.Versions = append(slices.Clip(t.Versions), mapping.Resource.Version)
 	s.mu.mapped[gr] = t
 	for l := range s.mu.listeners {
-		l.assume(t)
+		l.setMapped(t)
 	}
 }
 
@@ -75,7 +74,7 @@ func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 	l.mu.told = map[schema.GroupResource]bool{}
 	s.mu.Lock()
 	for _, t := range s.mu.mapped {
-		l.assume(t)
+		l.setMapped(t)
 	}
 	s.mu.listeners[l] = struct{}{}
 	s.mu.Unlock()
@@ -88,19 +87,19 @@ func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 	}
 }
 
-// listener passes on what a tracker tells, which takes precedence over what is assumed. A factory's listener
-// takes note and returns; so it is called under the lock that keeps the order.
+// listener forwards the types of a tracker, which take precedence over assumed ones. The lock preserves
+// their order; a factory's listener returns quickly.
 type listener struct {
 	to typesource.Listener
 	mu struct {
 		sync.Mutex
-		// told are the types that the tracker has told of.
+		// told has the types that the tracker has reported.
 		told map[schema.GroupResource]bool
 	}
 }
 
-// assume tells of a type that the tracker has not told of.
-func (l *listener) assume(t typesource.Type) {
+// setMapped forwards a type that the tracker has not reported.
+func (l *listener) setMapped(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.mu.told[t.GroupResource] {
@@ -116,7 +115,7 @@ func (l *listener) SetType(t typesource.Type) {
 	l.to.SetType(t)
 }
 
-// RemoveType implements typesource.Listener. The RESTMapper may find the type again before the tracker does.
+// RemoveType implements typesource.Listener. The RESTMapper may find the type again before the tracker.
 func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

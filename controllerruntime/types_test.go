@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// widgetDefinition is the CRD of widgets.
 func widgetDefinition() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -32,8 +31,8 @@ func widgetDefinition() *unstructured.Unstructured {
 	}}
 }
 
-// TestTypeGoesAndComesBack: its objects are told as deleted, reading does not wait for it, and it is followed
-// again, with the handlers and indexes that there are.
+// TestTypeGoesAndComesBack: when a type is removed, its objects are deleted, and reads do not wait. When it
+// is recreated, its handlers and indexes work again.
 func TestTypeGoesAndComesBack(t *testing.T) {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	apply := func(u *unstructured.Unstructured) {
@@ -60,7 +59,7 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-told; got.what != "add" {
-		t.Fatalf("told %+v", got)
+		t.Fatalf("received %+v", got)
 	}
 	if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -68,9 +67,9 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 		"", "widgets.example.com")
 	if got := <-told; got.what != "delete" {
-		t.Fatalf("told %+v", got)
+		t.Fatalf("received %+v", got)
 	}
-	// The deletions of objects come before the going of their type.
+	// The objects are deleted before their type.
 	followed := c.Factory().Informers()[0]
 	for followed.HasSynced() {
 		_, changed := followed.StatusChange()
@@ -80,12 +79,12 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	}
 	key := client.ObjectKey{Namespace: "web", Name: "a"}
 	if err := c.Get(t.Context(), key, widget); !apierrors.IsNotFound(err) {
-		t.Errorf("an object of a type that is gone: %v", err)
+		t.Errorf("read of a removed type: %v", err)
 	}
 	apply(widgetDefinition())
 	apply(object(widgetKind, "web", "b"))
 	if got := <-told; got.what != "add" || got.object.(client.Object).GetName() != "b" {
-		t.Fatalf("told %+v", got)
+		t.Fatalf("received %+v", got)
 	}
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))
@@ -105,8 +104,8 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestStartNeedsNoTypes: what the RESTMapper has found is followed at once, also while nobody may ask for
-// more.
+// TestStartNeedsNoTypes: informers of types that the RESTMapper has found start immediately, even without
+// permission for discovery.
 func TestStartNeedsNoTypes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))

@@ -16,22 +16,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// authorities are those that sign certificates of users. Where no file has them the cluster tells, some time
-// after the server has begun to listen.
+// authorities are the client CAs. Unless a file has them, they are read from the cluster some time after
+// the server has started to listen.
 type authorities struct {
 	provider dynamiccertificates.CAContentProvider
 }
 
-// Where a cluster tells its authorities.
+// The ConfigMap of a cluster with its client CAs.
 const (
 	authoritiesNamespace, authoritiesName = "kube-system", "extension-apiserver-authentication"
 	authoritiesKey                        = "client-ca-file"
-	// authoritiesTime is how long the server waits to hear whether there are any.
-	authoritiesTime = 10 * time.Second
+	// authoritiesTimeout is the timeout for the first read of the ConfigMap.
+	authoritiesTimeout = 10 * time.Second
 )
 
-// userAuthorities has the options take the authorities of users from the cluster, as they would by
-// themselves; nil where they do not, or where the cluster has none.
+// userAuthorities sets the client CAs of the cluster in the options, as ApplyTo would. It returns nil if
+// the options have CAs or do not use the cluster's, or if the cluster has none.
 func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*authorities, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
@@ -45,11 +45,11 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTime)
+	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTimeout)
 	defer cancel()
 	told, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
 		metav1.GetOptions{})
-	// by an API server without any
+	// the API server has no client CA.
 	none := err == nil && told.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
 	if none || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
@@ -63,48 +63,49 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	return &authorities{provider}, nil
 }
 
-func (a *authorities) known() bool { return a == nil || len(a.provider.CurrentCABundleContent()) > 0 }
+func (a *authorities) loaded() bool { return a == nil || len(a.provider.CurrentCABundleContent()) > 0 }
 
-// readiness is ready when the authorities are known: before, users with certificates are taken for anonymous.
+// readiness fails until the CAs are known. Before, users with certificates are treated as anonymous.
 func (a *authorities) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("user-authorities", func(*http.Request) error {
-		if !a.known() {
-			return fmt.Errorf("%w in the ConfigMap %s of %s", errNoAuthorities, authoritiesName,
+		if !a.loaded() {
+			return fmt.Errorf("%w from the ConfigMap %s of %s", errNoAuthorities, authoritiesName,
 				authoritiesNamespace)
 		}
 		return nil
 	})
 }
 
-var errNoAuthorities = errors.New("the authorities of users' certificates have not been read yet, which are told")
+var errNoAuthorities = errors.New("the certificate authorities of users have not been read yet")
 
-// whole names no authorities to clients before it can name all. A client has no certificate to show to a
-// server that names others alone, and stays anonymous for as long as it is connected; where none is named it
-// shows what it has, and is known by that as soon as its authority is.
-func (a *authorities) whole(all dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
+// deferred returns a provider that has no CAs until all are known. If the server names only some CAs, a
+// client has no matching certificate and stays anonymous for the whole connection. If it names none, the
+// client sends its certificate, which is accepted as soon as its CA is known.
+func (a *authorities) deferred(
+	all dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
 	if a == nil || all == nil {
 		return all
 	}
-	return wholeAuthorities{all, a}
+	return deferredAuthorities{all, a}
 }
 
-type wholeAuthorities struct {
+type deferredAuthorities struct {
 	dynamiccertificates.CAContentProvider
 	of *authorities
 }
 
-var _ dynamiccertificates.ControllerRunner = wholeAuthorities{}
+var _ dynamiccertificates.ControllerRunner = deferredAuthorities{}
 
 // CurrentCABundleContent implements dynamiccertificates.CAContentProvider.
-func (w wholeAuthorities) CurrentCABundleContent() []byte {
-	if !w.of.known() {
+func (w deferredAuthorities) CurrentCABundleContent() []byte {
+	if !w.of.loaded() {
 		return nil
 	}
 	return w.CAContentProvider.CurrentCABundleContent()
 }
 
 // RunOnce implements dynamiccertificates.ControllerRunner.
-func (w wholeAuthorities) RunOnce(ctx context.Context) error {
+func (w deferredAuthorities) RunOnce(ctx context.Context) error {
 	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		return runner.RunOnce(ctx)
 	}
@@ -112,7 +113,7 @@ func (w wholeAuthorities) RunOnce(ctx context.Context) error {
 }
 
 // Run implements dynamiccertificates.ControllerRunner.
-func (w wholeAuthorities) Run(ctx context.Context, workers int) {
+func (w deferredAuthorities) Run(ctx context.Context, workers int) {
 	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		runner.Run(ctx, workers)
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// signer is an authority in a test.
+// signer is a certificate authority.
 type signer struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -52,7 +52,7 @@ func (s *signer) pem() string {
 		Bytes: s.certificate.Raw}))
 }
 
-// user signs a certificate of a user.
+// user signs a user's certificate.
 func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
@@ -67,7 +67,7 @@ func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
 }
 
-// reviewing is a cluster that lets nobody do anything, and remembers who was last asked for.
+// reviewing is a cluster that denies everything and records the user of the last review.
 type reviewing struct {
 	*testcluster.Cluster
 	mu   sync.Mutex
@@ -81,7 +81,7 @@ func (c *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review := &unstructured.Unstructured{}
-	_ = json.NewDecoder(r.Body).Decode(&review.Object) // of nobody, if it is none
+	_ = json.NewDecoder(r.Body).Decode(&review.Object) // if it is not a review, the user is ""
 	user, _, _ := unstructured.NestedString(review.Object, "spec", "user")
 	review.Object["status"] = map[string]any{"allowed": false}
 	c.mu.Lock()
@@ -89,7 +89,7 @@ func (c *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	_ = json.NewEncoder(w).Encode(review.Object) // the server has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(review.Object) // the server has stopped
 }
 
 func (c *reviewing) asked() string {
@@ -98,8 +98,8 @@ func (c *reviewing) asked() string {
 	return c.last
 }
 
-// TestUsersOfTheFirstMoment: the server is not ready before it knows the authorities of users, and who has
-// connected before then is known as soon as it does, by the connection that there is, as of HTTP/1.1.
+// TestUsersOfTheFirstMoment: the server is not ready before it knows the client CAs. Clients that connected
+// before are identified afterwards, on their open HTTP/1.1 connection.
 func TestUsersOfTheFirstMoment(t *testing.T) {
 	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
 	memory, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -149,10 +149,10 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 	}
 	if code, text := get("/readyz?verbose"); code == http.StatusOK ||
 		!strings.Contains(text, "[-]user-authorities") {
-		t.Errorf("without authorities it is ready: %d %s", code, text)
+		t.Errorf("ready without client CAs: %d %s", code, text)
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "system:anonymous" {
-		t.Errorf("without authorities somebody is %q: %d %s", cluster.asked(), code, text)
+		t.Errorf("user without client CAs is %q: %d %s", cluster.asked(), code, text)
 	}
 	close(known)
 	for t.Context().Err() == nil {
@@ -167,7 +167,7 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 	}
 }
 
-// TestNoAuthorities: the server does not wait for authorities that its cluster does not have.
+// TestNoAuthorities: the server does not wait for client CAs if its cluster has none.
 func TestNoAuthorities(t *testing.T) {
 	for name, data := range map[string]map[string]any{"no ConfigMap": nil,
 		"none in it": {"requestheader-client-ca-file": "a"}} {
@@ -187,21 +187,21 @@ func TestNoAuthorities(t *testing.T) {
 		defer api.Close()
 		options := NewOptions().Authentication
 		options.RemoteKubeConfigFile = kubeconfig(t, api)
-		if found, err := userAuthorities(options); err != nil || !found.known() ||
+		if found, err := userAuthorities(options); err != nil || !found.loaded() ||
 			options.ClientCert.CAContentProvider != nil {
-			t.Errorf("%s: known: %v, %v", name, found.known(), err)
+			t.Errorf("%s: known: %v, %v", name, found.loaded(), err)
 		}
 	}
 }
 
-// kubeconfig writes one for a server, and returns its path.
+// kubeconfig writes a kubeconfig for a server, and returns its path.
 func kubeconfig(t *testing.T, api *httptest.Server) string {
 	t.Helper()
 	return write(
 		t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
 }
 
-// startServer runs a server of a cluster until the test ends, and returns where it listens.
+// startServer runs a server for a cluster until the test ends, and returns its address.
 func startServer(t *testing.T, cluster http.Handler) (address string) {
 	t.Helper()
 	api := httptest.NewServer(cluster)

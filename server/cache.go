@@ -22,26 +22,26 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// compression is one for all types, so that equal views share an informer.
+// compression is shared by all types, so that equal options share an informer.
 var compression = s2.New(s2.Options{})
 
-// cache keeps the types of a selection, which come and go with the cluster.
+// cache caches the types of a selection while the cluster has them.
 type cache struct {
-	selection *selection
-	storage   dynamicinformer.Storage
-	tracker   *discovery.Tracker
-	factory   *dynamicinformer.Factory
-	live      *live.Server
-	kept      *disk.Store // nil without persistence
-	keeper    *live.Keeper
-	turns     *turns
-	// keeps returns the version in which a type is kept; false where it is not.
-	keeps func(schema.GroupResource) (discovery.Resource, bool)
-	// settled is set once each type was.
+	selection   *selection
+	storage     dynamicinformer.Storage
+	tracker     *discovery.Tracker
+	factory     *dynamicinformer.Factory
+	live        *live.Server
+	persistence *disk.Store // nil without persistence
+	reconciler  *live.Keeper
+	turns       *turns
+	// cachedVersion returns the version in which a type is cached, or false.
+	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
+	// settled is set when every type has settled for the first time.
 	settled atomic.Bool
 }
 
-// newCache returns the cache of a config. Its watches end with serving.
+// newCache returns the cache of a config. Its watches end when serving is done.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
 	c = &cache{storage: config.storage(), turns: newTurns()}
 	if c.selection, err = newSelection(config); err != nil {
@@ -50,15 +50,15 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	if c.tracker, err = discovery.NewTracker(client, discovery.TrackerOptions{}); err != nil {
 		return nil, err
 	}
-	// The defaults are for what the page and live follow besides, so that there is one informer for each
-	// type.
+	// The defaults apply to informers of the page and of package live, so that each type has only one
+	// informer.
 	options := dynamicinformer.Options{
 		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(),
 		Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
 	}
 	if config.PersistenceDirectory != "" {
-		c.kept = disk.New(config.PersistenceDirectory, disk.Options{})
-		options.Persistence = c.kept
+		c.persistence = disk.New(config.PersistenceDirectory, disk.Options{})
+		options.Persistence = c.persistence
 	}
 	if c.factory, err = dynamicinformer.New(options); err != nil {
 		return nil, err
@@ -73,95 +73,95 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	if err != nil {
 		return nil, err
 	}
-	return c, c.follow()
+	return c, c.newReconciler()
 }
 
-// follow makes what keeps the types of the selection.
-func (c *cache) follow() error {
+// newReconciler creates the reconciler of the cached types.
+func (c *cache) newReconciler() error {
 	selected, err := discovery.NewSelection(c.selection.names...)
 	if err != nil {
 		return err
 	}
-	c.keeper, err = live.NewKeeper(live.KeeperOptions{
+	c.reconciler, err = live.NewKeeper(live.KeeperOptions{
 		Server: c.live, Tracker: c.tracker, Selection: selected, View: c.view, Exclude: c.selection.excludes,
-		Kept:    func(r discovery.Resource) { klog.InfoS("Keeping a type", "type", r.String()) },
-		Dropped: func(r discovery.Resource) { klog.InfoS("No longer keeping a type", "type", r.String()) },
+		Kept:    func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
+		Dropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
 		Refused: func(name string, why error) {
-			klog.InfoS("A type cannot be kept", "name", name, "reason", why.Error())
+			klog.InfoS("Cannot cache a type", "name", name, "reason", why.Error())
 		},
 	})
-	c.keeps = func(gr schema.GroupResource) (discovery.Resource, bool) {
-		k, ok := c.keeper.Type(gr)
+	c.cachedVersion = func(gr schema.GroupResource) (discovery.Resource, bool) {
+		k, ok := c.reconciler.Type(gr)
 		return k.Resource, ok
 	}
 	return err
 }
 
-// run follows the cluster until ctx ends, and then ends everything.
+// run follows the cluster until ctx ends, and then stops everything.
 func (c *cache) run(ctx context.Context) error {
 	tracked := make(chan struct{})
 	tracking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { defer close(tracked); _ = c.tracker.Run(tracking) }() // ended by stop
 	err := c.factory.Start(tracking)
 	if err == nil {
-		c.keeper.Run(ctx)
+		c.reconciler.Run(ctx)
 	}
 	c.live.Close()
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
-	if c.kept != nil {
-		err = errors.Join(err, c.kept.Close())
+	if c.persistence != nil {
+		err = errors.Join(err, c.persistence.Close())
 	}
 	stop()
 	<-tracked
 	return err
 }
 
-// view says how a type is kept.
+// view returns the informer options and the indexes of a type.
 func (c *cache) view(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
 	return dynamicinformer.ResourceOptions{Storage: c.storage},
 		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
-// condition is how a name or a type of the config is doing.
+// condition is the status of a type or of a name in the config.
 type condition struct {
 	name, text string
 	good       bool
 }
 
-// conditions tells of all types that are kept, and of what could not be.
+// conditions returns the status of all cached types and of all names that could not be resolved.
 func (c *cache) conditions() []condition {
 	var out []condition
-	for _, k := range c.keeper.Types() {
+	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()
 		text, good := current.String(), current.State == status.Synced && !current.Stale
 		if good && !c.live.Serves(k.GVR.GroupResource()) {
 			text, good = errNotServed.Error(), false
 		}
 		if kept := k.Informer.Persistence(); kept.Err != nil {
-			text, good = fmt.Sprintf("%s; not kept for the next start: %v", text, kept.Err), false
+			text, good = fmt.Sprintf("%s; cannot persist its objects: %v", text, kept.Err), false
 		}
 		out = append(out, condition{k.Resource.String(), text, good})
 	}
-	problems := c.keeper.Problems()
+	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		out = append(out, condition{name, problems[name].Error(), false})
 	}
 	return out
 }
 
-// errNotServed is why a type is passed on to the API server although it has been read.
-var errNotServed = errors.New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
+// errNotServed is the error of a cached type whose requests are still forwarded to the API server.
+var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read")
 
-// ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so
-// it stays so: what fails later fails for other replicas, too, and what has been read can still be served.
+// ready returns an error until every type has settled: synced, or known to be unreadable. After that it
+// always returns nil. Later failures affect all replicas, and cached objects can still be served.
 func (c *cache) ready() error {
 	switch {
 	case c.settled.Load():
 		return nil
-	case !c.keeper.Reconciled():
-		return errors.New("it is not known yet which types there are")
+	case !c.reconciler.Reconciled():
+		return errors.New("the types of the cluster have not been discovered yet")
 	}
-	for _, k := range c.keeper.Types() {
+	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()
 		switch {
 		case !current.Settled():

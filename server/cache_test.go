@@ -9,9 +9,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestOneInformerOfDefinitions: what live and the page follow of CustomResourceDefinitions is what is kept of
-// them, where they are kept, too. Two of them would be listed twice, and could not both be kept in one
-// folder.
+// TestOneInformerOfDefinitions: package live, the page and the selection share one informer of
+// CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()
 	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
@@ -31,6 +30,6 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 	}
 	defer kept.Release()
 	if all := c.factory.Informers(); len(all) != 1 {
-		t.Errorf("there are %d informers of definitions", len(all))
+		t.Errorf("%d informers of CustomResourceDefinitions", len(all))
 	}
 }

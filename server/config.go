@@ -14,85 +14,85 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// What a config file names itself.
+// The apiVersion and kind of a config file.
 const (
 	ConfigAPIVersion = "crdcache.dev/v1alpha1"
 	ConfigKind       = "ServerConfig"
 )
 
-// Config is what a config file says. DefaultConfig has the defaults.
+// Config is the content of a config file. DefaultConfig returns the defaults.
 type Config struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Types are names of types as kubectl takes them, and patterns such as "*.example.com". Of patterns those
-	// types count that can be listed and watched, also when they are installed later. What IndexConfigs
-	// declare is kept besides.
+	// Types are type names in kubectl's syntax, and patterns such as "*.example.com". A pattern selects the
+	// types that can be listed and watched, including types installed later. The types of IndexConfigs are
+	// cached, too.
 	Types []string `json:"types,omitempty"`
-	// IndexConfigs are files with index configs.
+	// IndexConfigs are the paths of index configs.
 	IndexConfigs []string `json:"indexConfigs,omitempty"`
-	// Secrets lets Secrets be kept, where Types name them or a pattern matches. Default: they never are.
+	// Secrets permits caching Secrets if Types name or match them. Default: false.
 	Secrets bool `json:"secrets,omitempty"`
-	// Storage is how objects are kept in memory: adaptive, compressed or packed. Default: adaptive.
+	// Storage is the storage mode of objects in memory: adaptive, compressed or packed. Default: adaptive.
 	Storage dynamicinformer.StorageMode `json:"storage,omitempty"`
-	// MemoryBudget is what the caches should come to, which storage adaptive keeps by compressing. Default:
-	// no budget.
+	// MemoryBudget is the target size of the caches. Adaptive storage compresses more objects to meet it.
+	// Default: no budget.
 	MemoryBudget resource.Quantity `json:"memoryBudget,omitempty"`
-	// PersistenceDirectory keeps what is cached for the next start. Secrets are never kept there. Default:
-	// nothing is.
+	// PersistenceDirectory stores the cached objects for the next start, except Secrets. Default: no
+	// persistence.
 	PersistenceDirectory string `json:"persistenceDirectory,omitempty"`
-	// History is how many changes of each type can be watched after the fact. Default: live.DefaultHistory.
+	// History is the number of changes of each type that watches can replay. Default: live.DefaultHistory.
 	History int `json:"history,omitempty"`
-	// Page says whether there is a page for browsers.
+	// Page configures the page for browsers.
 	Page PageConfig `json:"page,omitempty"`
-	// TokenAudiences are the audiences of the bearer tokens that are accepted; a token needs one of them.
-	// Default: those of the API server.
+	// TokenAudiences are the accepted audiences of bearer tokens; a token needs one of them. Default: the
+	// audiences of the API server.
 	TokenAudiences []string `json:"tokenAudiences,omitempty"`
-	// Watches say how long watches last.
+	// Watches limit the duration of watches.
 	Watches WatchConfig `json:"watches,omitempty"`
-	// Limits bound what users take.
+	// Limits are limits per user and in total.
 	Limits Limits `json:"limits,omitempty"`
 }
 
-// PageConfig is the part of a Config about the page. It is below /page, for users who may get that path, and
-// shows to each what they may list.
+// PageConfig configures the page under /page. Users need access to that path, and see the objects that they
+// may list.
 type PageConfig struct {
-	// Enabled serves it. Default: false.
+	// Enabled serves the page. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
-	// Hosts are what the Host of a request may be, each a name with its port. Default: loopback addresses.
+	// Hosts are the accepted Host headers, as host:port. Default: loopback addresses.
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// WatchConfig is the part of a Config about watches. Each ends after a random time between Min and Max, so
-// that lost rights take effect, or earlier where its client says so.
+// WatchConfig configures watches. A watch ends after a random time between Min and Max, so that revoked
+// access takes effect, or earlier if the client asks for it.
 type WatchConfig struct {
 	// Min and Max default to 5 and 10 minutes.
 	Min metav1.Duration `json:"min,omitempty"`
 	Max metav1.Duration `json:"max,omitempty"`
-	// WriteTimeout is how long a client may take to read what is written at once. It is cut off then.
+	// WriteTimeout is the time in which a client must read one write; otherwise its connection is closed.
 	// Default: 30 seconds.
 	WriteTimeout metav1.Duration `json:"writeTimeout,omitempty"`
 }
 
-// Limits are a part of a Config. Zero means no limit.
+// Limits are limits of requests, bytes and connections. Zero means no limit.
 type Limits struct {
-	// Requests is how many requests other than watches one user may have under way. Default: 100.
+	// Requests is the number of concurrent requests of a user, without watches. Default: 100.
 	Requests int `json:"requests"`
-	// Watches is how many watches one user may have, and TotalWatches all users together. Default: 1,000 and
+	// Watches is the number of watches of a user, TotalWatches that of all users. Default: 1,000 and
 	// 10,000.
 	Watches      int `json:"watches"`
 	TotalWatches int `json:"totalWatches"`
-	// BytesPerSecond is what is written to one user in the long run, and BurstBytes what is written at once.
-	// Who is over it waits with watches, and gets 429 for all else. Default: 64Mi and 1Gi.
+	// BytesPerSecond and BurstBytes limit the bytes written to a user. Above the limit, watches wait and
+	// other requests get a 429. Default: 64Mi and 1Gi.
 	BytesPerSecond resource.Quantity `json:"bytesPerSecond"`
 	BurstBytes     resource.Quantity `json:"burstBytes"`
-	// Connections is how many connections are accepted at once; more wait. Default: 10,000.
+	// Connections is the number of open connections; others wait to be accepted. Default: 10,000.
 	Connections int `json:"connections"`
-	// ConnectionsPerAddress is how many of these one address of clients may have; more are closed. Where a
-	// proxy or load balancer stands before the server, its address is that of all clients. Default: 1,000.
+	// ConnectionsPerAddress is the number of open connections of a client address; others are closed. All
+	// clients behind a proxy or load balancer have its address. Default: 1,000.
 	ConnectionsPerAddress int `json:"connectionsPerAddress"`
 }
 
-// DefaultConfig returns what counts where a file says nothing else. It keeps no types.
+// DefaultConfig returns the defaults. They cache no types.
 func DefaultConfig() Config {
 	return Config{
 		APIVersion: ConfigAPIVersion, Kind: ConfigKind, Storage: dynamicinformer.StorageAdaptive,
@@ -109,8 +109,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig reads a file over the defaults. It refuses fields that it does not know, in the case in which
-// they are written. What the config lacks or contradicts is for Validate to say.
+// LoadConfig reads a file over the defaults. It rejects unknown fields; names are case-sensitive. It does
+// not call Validate.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -128,12 +128,12 @@ func LoadConfig(file string) (Config, error) {
 	return config, nil
 }
 
-// Validate returns everything that is wrong with a config.
+// Validate returns all errors of a config.
 func (c *Config) Validate() error {
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if len(c.Types)+len(c.IndexConfigs) == 0 {
-		wrong("types: there are none, and no indexConfigs: name what is to be kept")
+		wrong("types: no types and no indexConfigs: name the types to cache")
 	}
 	for _, name := range c.Types {
 		if _, err := discovery.ParseName(name); err != nil {
@@ -143,7 +143,7 @@ func (c *Config) Validate() error {
 	switch c.Storage {
 	case dynamicinformer.StorageAdaptive, dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked:
 	default:
-		wrong("storage: objects cannot be served of %q: write adaptive, compressed or packed", c.Storage)
+		wrong("storage: cannot serve objects with mode %q: use adaptive, compressed or packed", c.Storage)
 	}
 	if c.MemoryBudget.Sign() < 0 {
 		wrong("memoryBudget: %s is negative", c.MemoryBudget.String())
@@ -158,13 +158,13 @@ func (c *Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// leastWatch is how short watches may be made: clients open each anew.
-const leastWatch = time.Second
+// minWatch is the minimum duration of watches: clients open each again.
+const minWatch = time.Second
 
 func (w WatchConfig) validate() error {
 	switch {
-	case w.Min.Duration < leastWatch:
-		return fmt.Errorf("watches.min: %v is less than %v", w.Min.Duration, leastWatch)
+	case w.Min.Duration < minWatch:
+		return fmt.Errorf("watches.min: %v is less than %v", w.Min.Duration, minWatch)
 	case w.Max.Duration < w.Min.Duration:
 		return fmt.Errorf("watches.max: %v is less than watches.min, %v", w.Max.Duration, w.Min.Duration)
 	case w.WriteTimeout.Duration <= 0:
@@ -185,12 +185,12 @@ func (l Limits) validate() error {
 			problems = append(problems, fmt.Errorf("limits.%s: %d is negative; 0 is no limit", name, value))
 		}
 	}
-	if l.BytesPerSecond.Sign() > 0 && l.BurstBytes.Value() < leastBurst {
+	if l.BytesPerSecond.Sign() > 0 && l.BurstBytes.Value() < minBurst {
 		problems = append(problems, fmt.Errorf("limits.burstBytes: %s is less than %d",
-			l.BurstBytes.String(), leastBurst))
+			l.BurstBytes.String(), minBurst))
 	}
 	return errors.Join(problems...)
 }
 
-// leastBurst is how many bytes can be written at once whatever a config says: what readapi writes at once.
-const leastBurst = 1 << 16
+// minBurst is the minimum of BurstBytes: the size of readapi's writes.
+const minBurst = 1 << 16

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFieldsAreDocumented: docs/crdcached.md has each field of a config file, and says its default.
+// TestFieldsAreDocumented: docs/crdcached.md has each field of a config file with its default.
 func TestFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/crdcached.md")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 			value := strings.Trim(values[i], "`")
 			if _, err := strconv.Atoi(value); err != nil && value == values[i] {
-				continue // it is told in words
+				continue // described in words
 			}
 			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}",
 				strings.Count(name, "."))
@@ -48,14 +48,14 @@ func TestFieldsAreDocumented(t *testing.T) {
 	want := fieldNames(reflect.TypeFor[Config](), "")
 	slices.Sort(documented)
 	if diff := cmp.Diff(want, documented); diff != "" {
-		t.Errorf("fields that there are and that are documented differ (-want +got):\n%s", diff)
+		t.Errorf("documented fields (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
-		t.Errorf("the defaults and what is documented differ (-want +got):\n%s", diff)
+		t.Errorf("documented defaults (-want +got):\n%s", diff)
 	}
 }
 
-// fieldNames returns the names of the fields of a config, sorted, as an error has them.
+// fieldNames returns the paths of all fields of a config, sorted.
 func fieldNames(of reflect.Type, path string) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(of) {

@@ -28,7 +28,7 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// TestLoadConfig: what a file says counts, and the default for all else.
+// TestLoadConfig reads a file over the defaults.
 func TestLoadConfig(t *testing.T) {
 	got, err := LoadConfig(write(t, header+`
 types: ["*.example.com"]
@@ -57,9 +57,9 @@ func TestConfigsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"types: [a]":                                               `apiVersion "" and kind ""`,
 		header + "type: [a]":                                       `unknown field "type"`,
-		header + "types: [a]\nstorage: metadata":                   "cannot be served",
+		header + "types: [a]\nstorage: metadata":                   "cannot serve objects",
 		header + "types: [a]\nstorage: fast":                       "no storage mode",
-		header:                                                     "name what is to be kept",
+		header:                                                     "name the types to cache",
 		header + "types: ['a b']":                                  "types:",
 		header + "types: [a]\nwatches: {max: 1s}":                  "watches.max: 1s is less than watches.min",
 		header + "types: [a]\nwatches: {min: 1ms}":                 "watches.min: 1ms is less than 1s",
@@ -71,13 +71,13 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		header + "types: [a]\nlimits: {Watches: 1, watch: 2}":      `unknown field "limits.Watches"`,
 		header + "types: [a]\nmemoryBudget: lots":                  "memoryBudget: quantities must match",
 		header + "types: [a]\nlimits: {burstBytes: 1 GB}":          "limits.burstBytes: quantities must match",
-		header + "types: [a]\nlimits: {watches: many}":             "limits.watches: a string is no int",
-		header + "types: [a]\nlimits: 5":                           "limits: a number is no server.Limits",
-		header + "types: a":                                        "types: a string is no []string",
+		header + "types: [a]\nlimits: {watches: many}":             "limits.watches: cannot decode a JSON string into a field of type int",
+		header + "types: [a]\nlimits: 5":                           "limits: cannot decode a JSON number into a field of type server.Limits",
+		header + "types: a":                                        "types: cannot decode a JSON string into a field of type []string",
 		header + "types: [a]\nwatches: {min: soon}":                `watches.min: time: invalid duration "soon"`,
-		header + "types: [a]\nsecrets: sometimes":                  "secrets: a string is no bool",
+		header + "types: [a]\nsecrets: sometimes":                  "secrets: cannot decode a JSON string into a field of type bool",
 		header + "types: [a]\nlimits: {connectionsPerAddress: -1}": "limits.connectionsPerAddress: -1 is negative",
-		"[a]":                                   "a array is no server.Config",
+		"[a]":                                   "cannot decode a JSON array into a field of type server.Config",
 		header + "types: [a]\nhistory: 0":       "history: 0 is less than 1",
 		header + "types: [a]\nmemoryBudget: -1": "memoryBudget: -1 is negative",
 		header + "types: [a]\nlimits: {requests: 1, watches: 1}\nlimits: {requests: 2}": `key "limits" already set`,
@@ -92,7 +92,7 @@ func TestConfigsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestFlagsOverFile: flags take precedence, and only those that are given.
+// TestFlagsOverFile: only the given flags override the file.
 func TestFlagsOverFile(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -105,7 +105,7 @@ func TestFlagsOverFile(t *testing.T) {
 	if err := options.Complete(set); err != nil {
 		t.Fatal(err)
 	}
-	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free one") {
+	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
 		t.Errorf("--secure-port: %s", usage)
 	}
 	c := options.Config
@@ -123,7 +123,7 @@ func TestFlagsThatAreWrong(t *testing.T) {
 		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
 		"--config=/nowhere":          "no such file",
 		"--request-timeout=0s":       "--request-timeout:",
-		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name what is to be kept",
+		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name the types to cache",
 	} {
 		options := NewOptions()
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -137,7 +137,7 @@ func TestFlagsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestEverythingWrongIsTold: not only what comes first.
+// TestEverythingWrongIsTold returns all errors, not only the first.
 func TestEverythingWrongIsTold(t *testing.T) {
 	_, err := LoadConfig(write(t,
 		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
@@ -147,11 +147,11 @@ func TestEverythingWrongIsTold(t *testing.T) {
 		}
 	}
 	if _, err := LoadConfig(write(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
-		t.Errorf("of an empty file: %v", err)
+		t.Errorf("empty file: %v", err)
 	}
 }
 
-// TestIndexNames: an index is not named like a field, by which authorizers might know it.
+// TestIndexNames rejects indexes with the name of a field selector.
 func TestIndexNames(t *testing.T) {
 	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
 		"node": false, "image-host": false} {
@@ -165,14 +165,14 @@ spec:
     indexes: [{name: %s, path: .metadata.labels.a}]
 `, name))
 		_, err := newSelection(&Config{IndexConfigs: []string{file}})
-		if refused != (err != nil && strings.Contains(err.Error(), "named like a field")) ||
+		if refused != (err != nil && strings.Contains(err.Error(), "the name of a field selector")) ||
 			!refused && err != nil {
 			t.Errorf("an index %q gives %v", name, err)
 		}
 	}
 }
 
-// TestCertificatesThatAreWrong: the error names the file.
+// TestCertificatesThatAreWrong returns an error that names the file.
 func TestCertificatesThatAreWrong(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)

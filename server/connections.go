@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// helloTime is how long a client may take for the handshake of TLS. The generic server has 32 seconds, in
-// which strangers could hold many connections.
-const helloTime = 5 * time.Second
+// handshakeTimeout is the timeout for the TLS handshake. The generic server's is 32 seconds, in which
+// anonymous clients could hold many connections.
+const handshakeTimeout = 5 * time.Second
 
-// boundConnections returns a listener that accepts as many connections as the limits say: more of one address
-// are closed at once, and more of all wait.
-func boundConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
-	bounded := net.Listener(&addressListener{Listener: inner, most: limits.ConnectionsPerAddress,
+// limitConnections limits the connections of a listener. It closes those above the limit of an address;
+// those above the total limit wait.
+func limitConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
+	bounded := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
 		refused: refused, open: map[string]int{}})
 	if limits.Connections > 0 {
 		bounded = netutil.LimitListener(bounded, limits.Connections)
@@ -25,17 +25,16 @@ func boundConnections(inner net.Listener, limits Limits, refused prometheus.Coun
 	return bounded
 }
 
-// addressListener bounds the connections of each address, and the time that each may take to begin.
+// addressListener limits the connections of each address, and the time of their handshakes.
 type addressListener struct {
 	net.Listener
-	most    int // 0: no limit
+	limit   int // 0: no limit
 	refused prometheus.Counter
 
 	mu   sync.Mutex
 	open map[string]int
 }
 
-// Accept implements net.Listener.
 func (l *addressListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -44,7 +43,7 @@ func (l *addressListener) Accept() (net.Conn, error) {
 		}
 		address, _, err := net.SplitHostPort(c.RemoteAddr().String())
 		if err != nil {
-			address = c.RemoteAddr().String() // of a listener that is none of TCP
+			address = c.RemoteAddr().String() // not a TCP listener
 		}
 		if l.begin(address) {
 			return &connection{Conn: c, begun: time.Now(), end: sync.OnceFunc(func() { l.end(address) })}, nil
@@ -57,7 +56,7 @@ func (l *addressListener) Accept() (net.Conn, error) {
 func (l *addressListener) begin(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.most > 0 && l.open[address] >= l.most {
+	if l.limit > 0 && l.open[address] >= l.limit {
 		return false
 	}
 	l.open[address]++
@@ -72,28 +71,27 @@ func (l *addressListener) end(address string) {
 	}
 }
 
-// connection is one that is counted.
+// connection is a counted connection.
 type connection struct {
 	net.Conn
 	begun time.Time
 	end   func()
-	// greeted is set when net/http takes back the deadline of the handshake: it has ended.
-	greeted atomic.Bool
+	// handshaken is set when net/http removes the deadline after the handshake.
+	handshaken atomic.Bool
 }
 
-// SetReadDeadline implements net.Conn. net/http sets a deadline for the handshake before it reads anything,
-// and takes it back after that.
+// SetReadDeadline shortens the deadline of the handshake. net/http sets it before the first read, and
+// removes it after the handshake.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.greeted.Store(true)
+		c.handshaken.Store(true)
 	}
-	if latest := c.begun.Add(helloTime); !c.greeted.Load() && t.After(latest) {
+	if latest := c.begun.Add(handshakeTimeout); !c.handshaken.Load() && t.After(latest) {
 		t = latest
 	}
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Close implements net.Conn.
 func (c *connection) Close() error {
 	defer c.end()
 	return c.Conn.Close()

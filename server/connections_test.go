@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// arrivals are connections that come from addresses, in this order.
+// arrivals is a listener with connections from these addresses.
 type arrivals struct {
 	net.Listener
 	from []string
@@ -39,11 +39,11 @@ type arrival struct {
 
 func (a *arrival) RemoteAddr() net.Addr { return a.from }
 
-// TestConnectionsOfAnAddress: one address cannot take what others need.
+// TestConnectionsOfAnAddress: one address cannot use up all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
 	from := &arrivals{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
-	l := boundConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
+	l := limitConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
 	var got []string
 	var open []net.Conn
 	for range 4 {
@@ -55,23 +55,23 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		got = append(got, c.RemoteAddr().(*net.TCPAddr).IP.String())
 	}
 	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}, got); diff != "" {
-		t.Errorf("accepted are (-want +got):\n%s", diff)
+		t.Errorf("accepted connections (-want +got):\n%s", diff)
 	}
 	if n := testutil.ToFloat64(refused); n != 1 {
 		t.Errorf("%v are refused, want 1", n)
 	}
-	for range 2 { // closing twice gives back one
+	for range 2 { // closing twice releases one connection
 		_ = open[0].Close()
 	}
 	if c, err := l.Accept(); err != nil || c.RemoteAddr().(*net.TCPAddr).IP.String() != "10.0.0.1" {
-		t.Errorf("after one has gone: %v", err)
+		t.Errorf("after one was closed: %v", err)
 	}
 	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
 }
 
-// deadlines records those that are set on the connections of a listener.
+// deadlines records the deadlines set on the connections of a listener.
 type deadlines struct {
 	net.Listener
 	mu  sync.Mutex
@@ -95,12 +95,12 @@ func (c *timed) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// TestHandshakesEndSoon: net/http sets a deadline for the handshake, which is made an earlier one, and takes
-// it back after that, from when on its deadlines count.
+// TestHandshakesEndSoon shortens net/http's deadline for the handshake. Deadlines after the handshake are
+// unchanged.
 func TestHandshakesEndSoon(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	recorded := &deadlines{Listener: server.Listener}
-	server.Listener = boundConnections(recorded, Limits{},
+	server.Listener = limitConnections(recorded, Limits{},
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
 	server.Config.ReadHeaderTimeout = time.Hour
 	server.StartTLS()
@@ -116,7 +116,7 @@ func TestHandshakesEndSoon(t *testing.T) {
 	if len(recorded.set) < 3 {
 		t.Fatalf("deadlines are %v", recorded.set)
 	}
-	if first := recorded.set[0]; first.Before(before) || first.After(time.Now().Add(helloTime)) {
+	if first := recorded.set[0]; first.Before(before) || first.After(time.Now().Add(handshakeTimeout)) {
 		t.Errorf("the handshake may last until %v, and began after %v", first, before)
 	}
 	if !recorded.set[1].IsZero() || recorded.set[2].Before(before.Add(time.Hour)) {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode reads a config from YAML over what it has. Names of fields count as they are written; unknown ones,
-// those that are there twice, and values that do not fit are told together, each with the name of its field.
+// decode decodes YAML over a config. Names are case-sensitive. It returns all errors together, each with
+// the path of its field: unknown and duplicate fields, and values of the wrong type.
 func decode(text []byte, config *Config) error {
 	document, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -23,16 +23,16 @@ func decode(text []byte, config *Config) error {
 	if bytes.Equal(bytes.TrimSpace(document), []byte("null")) {
 		return nil // an empty file
 	}
-	if problems := misfits(document, reflect.TypeFor[Config](), ""); len(problems) > 0 {
+	if problems := typeErrors(document, reflect.TypeFor[Config](), ""); len(problems) > 0 {
 		return errors.Join(problems...)
 	}
 	unknown, err := kjson.UnmarshalStrict(document, config)
 	return errors.Join(append(unknown, err)...)
 }
 
-// misfits returns what of a value cannot be read as a type, by the names of fields, which encoding/json tells
-// only of some.
-func misfits(document []byte, as reflect.Type, path string) []error {
+// typeErrors returns an error for each value of the wrong type, with the path of its field. encoding/json
+// would return only some of them.
+func typeErrors(document []byte, as reflect.Type, path string) []error {
 	if as.Kind() == reflect.Pointer {
 		as = as.Elem()
 	}
@@ -44,7 +44,7 @@ func misfits(document []byte, as reflect.Type, path string) []error {
 		}
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			err = fmt.Errorf("a %s is no %s", wrong.Value, wrong.Type)
+			err = fmt.Errorf("cannot decode a JSON %s into a field of type %s", wrong.Value, wrong.Type)
 		}
 		return []error{fmt.Errorf("%s: %w", path, err)}
 	}
@@ -52,13 +52,13 @@ func misfits(document []byte, as reflect.Type, path string) []error {
 	for _, field := range reflect.VisibleFields(as) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if value, ok := fields[name]; ok {
-			problems = append(problems, misfits(value, field.Type, strings.TrimPrefix(path+"."+name, "."))...)
+			problems = append(problems, typeErrors(value, field.Type, strings.TrimPrefix(path+"."+name, "."))...)
 		}
 	}
 	return problems
 }
 
-// isPlain reports whether a type is a struct of this package, which is read field by field.
+// isPlain reports whether a type is a struct of this package.
 func isPlain(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),

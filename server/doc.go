@@ -1,5 +1,5 @@
-// Package server is crdcached: one cache of a cluster that many users read, each what they may read in the
-// cluster.
+// Package server implements crdcached: one cache of a cluster for many users, with the access rights of each
+// user in the cluster.
 //
 // # Usage
 //
@@ -9,21 +9,24 @@
 //	s, err := server.New(options)
 //	err = s.Run(ctx)
 //
-// # What it stands on
+// # Design
 //
-// The generic server of k8s.io/apiserver authenticates (tokens by TokenReview, certificates by the client
-// authorities of the cluster), asks the API server by SubjectAccessReview whether the user may, audits,
-// limits what is in flight, and shuts down; package readapi/live answers. A request gets there only once it
-// has been authorized: resources by verb, group, resource, subresource, namespace, name and selectors, all
-// else by its path. A query on /query is authorized as a list or watch of the type that it is on.
+// The generic server of k8s.io/apiserver authenticates (tokens with TokenReview, certificates with the client
+// CAs of the cluster), authorizes with SubjectAccessReview, audits, limits concurrent requests, and shuts
+// down. Package readapi/live answers requests after they were authorized: resources by verb, group, resource,
+// subresource, namespace, name and selectors, all else by path. A query under /query is authorized as a list
+// or watch of its type.
 //
-// # What it refuses
+// # Rejected requests
 //
-// Types that it does not cache (421), every verb that writes (405), requests of which the authorization and
-// the cache read something else (400), addresses of more than 128 KB (414), and users beyond their limits
-// (429, with Retry-After).
+//   - for types that it does not cache: 421
+//   - with any verb that writes: 405
+//   - that the authorization and the cache parse differently: 400
+//   - with a URL of more than 128 KB: 414
+//   - above the limits of the user: 429 with Retry-After
 //
 // # Concurrency
 //
+// A Server runs once.
 // A Server is run once.
 package server

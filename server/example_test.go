@@ -8,8 +8,7 @@ import (
 	"github.com/crdcache/crdcache/server"
 )
 
-// A config file names the types that are kept; what it leaves open has a default, and what it misspells is an
-// error.
+// Omitted fields have defaults, and misspelled ones are errors.
 func ExampleLoadConfig() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {

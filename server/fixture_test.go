@@ -23,11 +23,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// apiServer is an API server in memory. The token of a user is the user's name, and "nobody" may do nothing.
+// apiServer is an in-memory API server. The token of a user is the user's name; "nobody" has no rights.
 type apiServer struct {
 	*httptest.Server
 	cluster *testcluster.Cluster
-	// audiences are those of the last TokenReview.
+	// audiences of the last TokenReview.
 	audiences atomic.Pointer[[]string]
 	// held delays discovery until it is closed; nil for no delay.
 	held chan struct{}
@@ -79,20 +79,20 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stop ends the API server: connections are refused.
+// stop stops the API server: connections are refused.
 func (a *apiServer) stop() {
 	_ = a.Listener.Close()
 	a.CloseClientConnections()
 }
 
-// daemon is a Server that runs.
+// daemon is a running Server.
 type daemon struct {
 	*testing.T
 	server *Server
 	client *http.Client
 }
 
-// start runs a server in front of an API server.
+// start runs a server for an API server.
 func start(t *testing.T, a *apiServer, config Config) *daemon {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -124,27 +124,27 @@ func start(t *testing.T, a *apiServer, config Config) *daemon {
 	return &daemon{t, s, &http.Client{Transport: transport}}
 }
 
-// cached returns a config with types.
+// cached returns a config that caches types.
 func cached(types ...string) Config {
 	config := DefaultConfig()
 	config.Types = types
 	return config
 }
 
-// reply is the answer to a request.
+// reply is the response to a request.
 type reply struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// status returns the Status of an answer.
+// status returns the Status of a response.
 func (r reply) status() (s metav1.Status) {
 	_ = json.Unmarshal(r.body, &s)
 	return s
 }
 
-// ask sends a request for a user; no body is sent where it is empty.
+// ask sends a request as a user, with a body unless it is empty.
 func (d *daemon) ask(user, method, path, body string) reply {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+
@@ -167,13 +167,12 @@ func (d *daemon) ask(user, method, path, body string) reply {
 	return reply{answer.StatusCode, answer.Header, text}
 }
 
-// awaitReady waits until the types are cached.
 func (d *daemon) awaitReady() {
 	d.Helper()
 	for d.server.cache.ready() != nil {
 		if d.Context().Err() != nil {
 			d.Fatal("the types are not cached in time")
 		}
-		d.ask("", http.MethodGet, "/readyz", "") // one round trip between two looks
+		d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// typesPath tells of each type how it is doing. Like every path but the plain health checks it needs the
-// right to get it.
+// typesPath reports the status of each type. As all paths except the plain health checks, it needs
+// authorization.
 const typesPath = "/readyz/types"
 
-// readiness is ready when every type is settled. The reasons are for the log and for typesPath.
+// readiness fails until every type has settled. The reasons are logged, and shown at typesPath.
 func (c *cache) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("caches", func(*http.Request) error { return c.ready() })
 }
 
-// serveConditions writes a line for each type, in the form of the health checks of a kube-apiserver.
+// serveConditions writes a line for each type, in the format of kube-apiserver's health checks.
 func (c *cache) serveConditions(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -29,7 +29,7 @@ func (c *cache) serveConditions(w http.ResponseWriter) {
 		if condition.good {
 			sign = "+"
 		}
-		// the client has gone: nobody is left to tell
+		// errors mean that the client has disconnected.
 		fmt.Fprintf(w, "[%s]%s %s\n", sign, condition.name, condition.text)
 	}
 	if err != nil {

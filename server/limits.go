@@ -15,11 +15,11 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// limits bound what each user takes, so that others have their share.
+// limits limit the resources of each user.
 type limits struct {
 	config       Limits
 	writeTimeout time.Duration
-	refused      *prometheus.CounterVec // by what there is too much of
+	refused      *prometheus.CounterVec // by limit
 
 	mu struct {
 		sync.Mutex
@@ -28,10 +28,10 @@ type limits struct {
 	}
 }
 
-// account is what one user takes. Its numbers are guarded by the lock of the limits.
+// account is the usage of a user. The lock of limits guards its numbers.
 type account struct {
 	requests, watches int
-	// bytes has what may be written; less than none where more has been written than that.
+	// bytes limits the written bytes; it is negative above the limit.
 	bytes *rate.Limiter
 }
 
@@ -45,10 +45,10 @@ func newLimits(config Limits, writeTimeout time.Duration) *limits {
 	return l
 }
 
-// manyAccounts is from how many users on those are looked for who have nothing under way.
+// manyAccounts is the number of accounts above which idle ones are removed.
 const manyAccounts = 1000
 
-// accountLocked returns the account of a user.
+// accountLocked returns the account of a user, creating it if necessary.
 func (l *limits) accountLocked(user string) *account {
 	if a := l.mu.accounts[user]; a != nil {
 		return a
@@ -68,28 +68,28 @@ func (l *limits) accountLocked(user string) *account {
 	return a
 }
 
-// retryAfter is what clients are told to wait where no other time is known, in seconds.
+// retryAfter is the default delay in seconds before clients should retry.
 const retryAfter = 1
 
-// begin counts a request. The error is a 429 that says what there is too much of.
+// begin counts a request, or returns a 429 error that names the exceeded limit.
 func (l *limits) begin(user string, watch bool) (*account, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accountLocked(user)
 	switch {
 	case watch && l.config.Watches > 0 && a.watches >= l.config.Watches:
-		return nil, l.refuse("watches", retryAfter, "the user %q has %d watches: no more are served at once",
+		return nil, l.refuse("watches", retryAfter, "user %q has %d concurrent watches, which is the limit",
 			user, a.watches)
 	case watch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
-		return nil, l.refuse("totalWatches", retryAfter, "there are %d watches: no more are served at once",
+		return nil, l.refuse("totalWatches", retryAfter, "there are %d concurrent watches, which is the limit",
 			l.mu.watches)
 	case !watch && l.config.Requests > 0 && a.requests >= l.config.Requests:
 		return nil, l.refuse("requests", retryAfter,
-			"the user %q has %d requests under way: no more are served at once", user, a.requests)
+			"user %q has %d concurrent requests, which is the limit", user, a.requests)
 	}
 	if tokens := a.bytes.Tokens(); a.bytes.Limit() != rate.Inf && tokens < 0 {
 		wait := int(math.Ceil(-tokens / float64(a.bytes.Limit())))
-		return nil, l.refuse("bytesPerSecond", wait, "the user %q has been sent too much", user)
+		return nil, l.refuse("bytesPerSecond", wait, "user %q has received too many bytes", user)
 	}
 	if watch {
 		a.watches++
@@ -100,14 +100,14 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 	return a, nil
 }
 
-// refuse counts a refusal, and makes the answer.
+// refuse counts a rejected request, and returns the 429 error.
 func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
 	l.refused.WithLabelValues(limit).Inc()
 	text := fmt.Sprintf(format, args...)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
-// counts returns how many watches and accounts there are.
+// counts returns the numbers of watches and accounts.
 func (l *limits) counts() (watches, accounts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +125,6 @@ func (l *limits) end(a *account, watch bool) {
 	}
 }
 
-// serve serves a request of a user within the limits.
 func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watch bool, next http.Handler) {
 	a, err := l.begin(user, watch)
 	if err != nil {
@@ -134,19 +133,18 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 	}
 	defer l.end(a, watch)
 	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waits: watch,
-		patience: l.writeTimeout}, r)
+		writeTimeout: l.writeTimeout}, r)
 }
 
-// meteredWriter counts what is written to a user.
+// meteredWriter counts the bytes written to a user.
 type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	account *account
-	// waits has the writer wait while too much has been written: a watch does.
+	// waits: writes wait while the user is above the limit, as for watches.
 	waits bool
-	// patience is how long the client may take for what the API server has answered; what the cache answers
-	// has such a deadline of its own.
-	patience time.Duration
+	// writeTimeout is the write timeout for forwarded answers; answers from the cache have their own.
+	writeTimeout time.Duration
 }
 
 // Unwrap is for http.ResponseController.
@@ -154,7 +152,7 @@ func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *meteredWriter) Write(data []byte) (n int, err error) {
-	if err := w.take(len(data)); err != nil {
+	if err := w.reserve(len(data)); err != nil {
 		return 0, err
 	}
 	err = w.inTime(func() error {
@@ -169,26 +167,26 @@ func (w *meteredWriter) FlushError() error {
 	return w.inTime(http.NewResponseController(w.ResponseWriter).Flush)
 }
 
-// inTime does something that writes, with a deadline unless the cache has set one. That must not stay: HTTP/2
-// ends a stream when it passes, although nothing is being written any more.
+// inTime writes with a deadline, unless the cache has set one. It removes the deadline, because HTTP/2 ends
+// a stream when a deadline passes, even if nothing is being written.
 func (w *meteredWriter) inTime(write func() error) error {
 	if w.Header().Get(servedHeader) == servedByCache {
 		return write()
 	}
 	controller := http.NewResponseController(w.ResponseWriter)
-	_ = controller.SetWriteDeadline(time.Now().Add(w.patience)) // every server here can
+	_ = controller.SetWriteDeadline(time.Now().Add(w.writeTimeout)) // all servers here support deadlines
 	defer func() { _ = controller.SetWriteDeadline(time.Time{}) }()
 	return write()
 }
 
-// The header of answers that says who has answered.
+// The response header that names the source of the answer.
 const (
 	servedHeader  = "Crdcache-Served"
 	servedByCache = "cache"
 )
 
-// take books bytes, and waits for them where the writer does.
-func (w *meteredWriter) take(n int) error {
+// reserve subtracts bytes from the limit, and waits if w.waits.
+func (w *meteredWriter) reserve(n int) error {
 	if w.account.bytes.Limit() == rate.Inf {
 		return nil
 	}

@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// blocked serves until it is let go.
+// blocked blocks requests until leave is closed.
 type blocked struct{ entered, leave chan struct{} }
 
 func newBlocked() *blocked { return &blocked{make(chan struct{}), make(chan struct{})} }
 
 func (b *blocked) ServeHTTP(http.ResponseWriter, *http.Request) { b.entered <- struct{}{}; <-b.leave }
 
-// serve serves one request, and returns the answer.
+// serve serves one request, and returns the response.
 func serve(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	l.serve(w, httptest.NewRequest(http.MethodGet, "/", nil), user, watch, next)
@@ -29,8 +29,7 @@ func serve(l *limits, user string, watch bool, next http.Handler) *httptest.Resp
 
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-// TestLimitsOfUsers: one who has as much as is allowed gets 429 until something of it ends, and others are
-// served.
+// TestLimitsOfUsers: a user at a limit gets 429 until a request ends; others are served.
 func TestLimitsOfUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits    Limits
@@ -58,18 +57,18 @@ func TestLimitsOfUsers(t *testing.T) {
 				t.Errorf("another user gets %d, want %d", w.Code, tt.other)
 			}
 			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
-				t.Errorf("what is not limited gets %d", w.Code)
+				t.Errorf("a request of another kind gets %d", w.Code)
 			}
 			close(b.leave)
 			<-done
 			if w := serve(l, "a", tt.watch, nothing); w.Code != http.StatusOK {
-				t.Errorf("once there is room it is %d", w.Code)
+				t.Errorf("below the limit it gets %d", w.Code)
 			}
 		})
 	}
 }
 
-// TestBytesOfUsers: who was sent too much gets 429 with the time that it takes until that is made up for.
+// TestBytesOfUsers: a user above the limit gets 429 with the time to wait.
 func TestBytesOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits(Limits{BytesPerSecond: resource.MustParse("1000"),
@@ -82,7 +81,7 @@ func TestBytesOfUsers(t *testing.T) {
 			})
 		}
 		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
-			t.Errorf("an answer is cut to %d", w.Body.Len())
+			t.Errorf("an answer was truncated to %d", w.Body.Len())
 		}
 		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests ||
 			w.Header().Get("Retry-After") != "50" {
@@ -91,7 +90,7 @@ func TestBytesOfUsers(t *testing.T) {
 		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
 			t.Errorf("another user gets %d", w.Code)
 		}
-		time.Sleep(51 * time.Second) // of the clock of the test
+		time.Sleep(51 * time.Second) // in the clock of synctest
 		begin := time.Now()
 		serve(l, "a", true, write(2000)) // a watch waits
 		if waited := time.Since(begin); waited != time.Second {
@@ -100,14 +99,13 @@ func TestBytesOfUsers(t *testing.T) {
 	})
 }
 
-// TestAccountsAreForgotten: users who have nothing under way, and nothing to make up for, take no memory for
-// ever.
+// TestAccountsAreForgotten: idle users below their limits use no memory.
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
 	for i := range 5 * manyAccounts {
 		serve(l, fmt.Sprint(i), false, nothing)
 	}
 	if _, accounts := l.counts(); accounts > manyAccounts {
-		t.Errorf("there are %d accounts", accounts)
+		t.Errorf("%d accounts", accounts)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// metricsHandler serves the metrics of the generic server, of the process, and of the caches.
+// metricsHandler serves the metrics of the generic server, the process, and the caches.
 func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()
 	own := prometheus.NewRegistry()

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestInventedNamesAreNotMeasured: versions and subresources that users invent share their metrics.
+// TestInventedNamesAreNotMeasured: versions and subresources that do not exist share their metrics.
 func TestInventedNamesAreNotMeasured(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()
@@ -27,7 +27,7 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.live.Close()
-	c.keeps = func(schema.GroupResource) (discovery.Resource, bool) {
+	c.cachedVersion = func(schema.GroupResource) (discovery.Resource, bool) {
 		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1",
 			Resource: "invented"}}, true
 	}

@@ -15,18 +15,18 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Options are what a server is started with. NewOptions makes them.
+// Options are the options of a server. Create them with NewOptions.
 type Options struct {
-	// Kubeconfig says which cluster is kept, as whom, and who is asked for users and rights where the options
-	// of these name no other file. Default: the service account of the pod.
+	// Kubeconfig selects the cluster to cache. It is also the cluster that authenticates and authorizes
+	// users, unless their options name another file. Default: the service account of the pod.
 	Kubeconfig string
-	// Config is what is kept and served. Complete reads it from the file of --config.
+	// Config is the config file. Complete reads it from the file of --config.
 	Config Config
-	// RequestTimeout bounds requests other than watches.
+	// RequestTimeout limits requests other than watches.
 	RequestTimeout time.Duration
-	// MaxRequestsInFlight bounds the requests of all users together, watches not counted; 0: no limit.
+	// MaxRequestsInFlight is the number of concurrent requests of all users, without watches. 0: no limit.
 	MaxRequestsInFlight int
-	// ShutdownDelay is how long requests are still accepted after the end was asked for, while /readyz fails.
+	// ShutdownDelay is how long requests are accepted after the stop signal, while /readyz fails.
 	ShutdownDelay time.Duration
 
 	SecureServing  *genericoptions.SecureServingOptionsWithLoopback
@@ -37,7 +37,7 @@ type Options struct {
 	flags configFlags
 }
 
-// configFlags are the flags beside the config file.
+// configFlags are the flags that override the config file.
 type configFlags struct {
 	file                         string
 	types, indexConfigs          []string
@@ -45,7 +45,7 @@ type configFlags struct {
 	secrets, page                bool
 }
 
-// NewOptions returns the defaults: port 8443 and a certificate that the server signs itself, in memory.
+// NewOptions returns the defaults: port 8443, and a self-signed certificate in memory.
 func NewOptions() *Options {
 	secure := genericoptions.NewSecureServingOptions()
 	secure.BindPort = 8443
@@ -67,43 +67,43 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	}
 }
 
-// Flags returns the flags in sections, for help: those of crdcached come first.
+// Flags returns the flags in sections for help. The first section has those of crdcached.
 func (o *Options) Flags() flag.NamedFlagSets {
 	var sections flag.NamedFlagSets
 	set := sections.FlagSet("crdcached")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"Kubeconfig of the cluster that is kept. Default: the service account of the pod.")
+		"Kubeconfig of the cluster to cache. Default: the service account of the pod.")
 	set.StringVar(&o.flags.file, "config", "",
 		"File with a ServerConfig. Other flags take precedence over it.")
 	set.StringSliceVar(&o.flags.types, "type", nil,
-		"Type to keep, as kubectl takes it, or a pattern such as '*.example.com'. May be repeated.")
+		"Type to cache, in kubectl's syntax, or a pattern such as '*.example.com'. Can be repeated.")
 	set.StringSliceVar(&o.flags.indexConfigs, "index-config", nil,
-		"File with index configs, the types of which are kept. May be repeated.")
+		"File with index configs. Their types are cached. Can be repeated.")
 	set.StringVar(&o.flags.storage, "storage", "",
-		"How objects are kept in memory: adaptive (default), compressed or packed.")
+		"Storage mode of objects in memory: adaptive (default), compressed or packed.")
 	set.StringVar(&o.flags.memory, "memory-budget", "",
-		"What the caches should come to, such as 2Gi. Default: no budget.")
+		"Target size of the caches, such as 2Gi. Default: no budget.")
 	set.StringVar(&o.flags.persistence, "persistence-dir", "",
-		"Folder that keeps what is cached for the next start.")
-	set.BoolVar(&o.flags.secrets, "secrets", false, "Let Secrets be kept where a type or pattern means them.")
+		"Folder that stores the cached objects for the next start.")
+	set.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
 	set.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
 	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
-		"How long a request other than a watch may take.")
+		"Timeout of requests other than watches.")
 	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
-		"How many requests other than watches may be under way; 0: no limit.")
+		"Number of concurrent requests other than watches; 0: no limit.")
 	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
-		"How long to go on serving while /readyz fails, after the end was asked for.")
+		"How long to serve requests after a stop signal, while /readyz fails.")
 	set = sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(set)
-	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free one, which the log tells."
+	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free port, which is logged."
 	o.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 	o.Audit.AddFlags(sections.FlagSet("audit"))
 	return sections
 }
 
-// Complete reads the config file that the flags of a set name, puts the other flags over it, and says what is
-// wrong.
+// Complete reads the config file that the flags of a set name, applies the other flags to it, and validates
+// the options.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	if o.flags.file != "" {
 		config, err := LoadConfig(o.flags.file)
@@ -135,7 +135,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return o.Validate()
 }
 
-// Validate returns everything that is wrong with the options.
+// Validate returns all errors of the options.
 func (o *Options) Validate() error {
 	problems := []error{o.Config.Validate()}
 	for _, found := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(),
@@ -152,18 +152,17 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// clientConfig is how the cluster is reached.
+// clientConfig returns the REST config of the cluster.
 func (o *Options) clientConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster that is to be kept: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig of the cluster: %w", err)
 	}
-	config.QPS = -1 // fairness is up to the API server
+	config.QPS = -1 // the API server's priority and fairness limits it
 	config.UserAgent = "crdcached"
 	return config, nil
 }
 
-// storage is how objects are kept.
 func (c *Config) storage() dynamicinformer.Storage {
 	return dynamicinformer.Storage{Mode: c.Storage, Compression: compression, CompressLists: true}
 }

@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// pagePrefix is where the page is, and openPath what a browser opens first.
+	// pagePrefix is the path of the page; browsers open openPath.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
-	// namespacesPrefix is where it shows, besides what may be listed in all namespaces, what may be in those
-	// that follow.
+	// namespacesPrefix precedes a list of namespaces. The page then also shows objects that the user may
+	// list only in these.
 	namespacesPrefix = pagePrefix + "/namespaces/"
-	// maxNamespaces is how many these may be: for each type, the server asks for the right to each of them.
+	// maxNamespaces limits that list, because each type needs an access review per namespace.
 	maxNamespaces = 16
 )
 
 func isPage(path string) bool { return strings.HasPrefix(path, pagePrefix+"/") }
 
-// splitPage returns where the page is that a path is of, and for which namespaces.
+// splitPage returns the prefix of the page in a path, and its namespaces.
 func splitPage(path string) (prefix string, namespaces []string) {
 	rest, ok := strings.CutPrefix(path, namespacesPrefix)
 	names, _, whole := strings.Cut(rest, "/")
@@ -44,15 +44,15 @@ func splitPage(path string) (prefix string, namespaces []string) {
 	return namespacesPrefix + names, strings.Split(names, ",")
 }
 
-// isStream reports whether a path is that of the changes that the page shows.
+// isStream reports whether a path is the page's stream of changes.
 func isStream(path string) bool {
 	prefix, _ := splitPage(path)
 	return path == prefix+"/api/stream"
 }
 
-// page shows the cached objects in a browser: to each user the objects that they may list, in all namespaces
-// or in those that they name. Each request is authorized like a request of the API. It needs no session, so
-// that several replicas can serve one browser; the headers of browsers tell requests of other sites apart.
+// page shows cached objects in a browser. Each user sees the objects that they may list, in all namespaces
+// or in the namespaces of the URL. Each request is authorized like an API request. There is no session, so
+// several replicas can serve one browser. The headers of the browser identify requests of other sites.
 type page struct {
 	cache       *cache
 	handler     *web.Handler
@@ -62,8 +62,8 @@ type page struct {
 	watches     *watchTimes
 }
 
-// newPage returns the page of a cache. The authorizer answers requests, and reviews fills the lists of types;
-// it has its own client, so that a user of the page slows no other requests down.
+// newPage returns the page of a cache. requests authorizes requests; reviews fills the lists of types. It
+// has a client of its own, so that the page does not delay other requests.
 func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 	reviews authorizer.UnconditionalAuthorizer) (*page, error) {
 	definitions, err := c.factory.Acquire(crd.GVR) // released by close
@@ -83,14 +83,14 @@ func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 	return p, nil
 }
 
-// close ends what the page follows.
+// close stops the informers and reviews of the page.
 func (p *page) close() {
 	p.handler.Close()
 	p.rights.close()
 	p.definitions.Release()
 }
 
-// userOf is who sends a request.
+// userOf returns the user of a request.
 func userOf(r *http.Request) string {
 	user, ok := apirequest.UserFrom(r.Context())
 	if !ok {
@@ -99,10 +99,9 @@ func userOf(r *http.Request) string {
 	return user.GetName()
 }
 
-// namespacesKey is of what a context has for a page of namespaces.
+// namespacesKey is the context key of the namespaces of a page.
 type namespacesKey struct{}
 
-// ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == openPath {
 		p.open(w, r)
@@ -115,14 +114,14 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(context.WithValue(r.Context(), namespacesKey{}, namespaces))
 	if isStream(r.URL.Path) {
-		ctx, cancel := p.watches.context(r.Context(), p.watches.random())
+		ctx, cancel := p.watches.context(r.Context(), p.watches.randomDuration())
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
 	http.StripPrefix(prefix, p.handler).ServeHTTP(w, r)
 }
 
-// open leads a browser to the page of the namespaces that it names.
+// open redirects a browser to the page of the given namespaces.
 func (p *page) open(w http.ResponseWriter, r *http.Request) {
 	var namespaces []string
 	for _, names := range r.URL.Query()["namespace"] {
@@ -134,7 +133,7 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	below := "./" // relative: a proxy may have a path before it
+	below := "./" // relative, because a proxy may add a prefix
 	if len(namespaces) > 0 {
 		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
 	}
@@ -148,7 +147,7 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 
 func checkNamespaces(names []string) error {
 	if len(names) > maxNamespaces {
-		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are named, and the page shows %d at once",
+		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are given, and the page shows at most %d",
 			len(names), maxNamespaces))
 	}
 	for _, name := range names {
@@ -160,24 +159,24 @@ func checkNamespaces(names []string) error {
 	return nil
 }
 
-// indexesOf are those of a type that is kept.
+// indexesOf returns the indexes of a cached type.
 func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
-	if k, ok := c.get(gvr); ok {
+	if k, ok := c.cachedType(gvr); ok {
 		return k.Indexes
 	}
 	return nil
 }
 
-// referencesOf are what the objects of a type that is kept refer to.
+// referencesOf returns the references of a cached type.
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
-	if k, ok := c.get(gvr); ok {
+	if k, ok := c.cachedType(gvr); ok {
 		return c.selection.indexes.ReferencesOf(k.GVR, k.GVK.Kind)
 	}
 	return nil
 }
 
-// get returns what keeps a type in a version; false where nothing does.
-func (c *cache) get(gvr schema.GroupVersionResource) (live.KeptType, bool) {
-	k, ok := c.keeper.Type(gvr.GroupResource())
+// cachedType returns a cached type, if it is cached in that version.
+func (c *cache) cachedType(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+	k, ok := c.reconciler.Type(gvr.GroupResource())
 	return k, ok && k.GVR == gvr
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-var errNoUser = errors.New("the request was not authenticated")
+var errNoUser = errors.New("the request is not authenticated")
 
-// visible returns what the user of a request may list of types. It asks the authorizer of all requests; see
-// web.Options.
+// visible returns which objects of the types the user of a request may list. It uses the authorizer of
+// requests: see web.Options.
 func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]web.Scope, error) {
 	u, ok := apirequest.UserFrom(r.Context())
 	if !ok {
@@ -34,7 +34,7 @@ func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]
 			if failed != nil {
 				return false
 			}
-			may, err := mayList(r.Context(), p.authorizer, u, listRight{gvr, namespace})
+			may, err := canList(r.Context(), p.authorizer, u, listRight{gvr, namespace})
 			failed = err
 			return may
 		})
@@ -45,17 +45,17 @@ func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]
 	return scopes, nil
 }
 
-// firstLook is how long the first answer to a user waits for rights.
-const firstLook = 300 * time.Millisecond
+// firstReviewTimeout is how long the first response waits for access reviews.
+const firstReviewTimeout = 300 * time.Millisecond
 
-// known returns what is known of the same without waiting for the API server; see web.Options.
+// known returns the known part of the same without waiting for the API server: see web.Options.
 func (p *page) known(r *http.Request, types []schema.GroupVersionResource) []web.Scope {
 	u, ok := apirequest.UserFrom(r.Context())
 	scopes := make([]web.Scope, len(types))
 	if !ok {
-		return scopes // in which nothing is seen
+		return scopes // which show nothing
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), firstLook)
+	ctx, cancel := context.WithTimeout(r.Context(), firstReviewTimeout)
 	defer cancel()
 	for {
 		unknown := false
@@ -76,16 +76,16 @@ func (p *page) known(r *http.Request, types []schema.GroupVersionResource) []web
 	}
 }
 
-// knownScope is the scope of a type by the rights of a user that are known.
+// knownScope returns the scope of a type from the known rights of a user.
 func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *userRights) web.Scope {
-	all, missing := of.may(listRight{gvr, ""})
+	all, missing := of.canList(listRight{gvr, ""})
 	var scope web.Scope
 	if missing == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
 				return all
 			}
-			may, err := of.may(listRight{gvr, namespace})
+			may, err := of.canList(listRight{gvr, namespace})
 			missing = cmp.Or(missing, err)
 			return may
 		})
@@ -100,22 +100,22 @@ func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *
 	return scope
 }
 
-// scope returns what a user may list of a type, in all namespaces ("") or in those that the request names.
+// scope returns the scope of a type for a user, in all namespaces ("") or in those of the request.
 func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 	may func(namespace string) bool) web.Scope {
 	if may("") {
 		return web.Scope{All: true}
 	}
 	named, _ := r.Context().Value(namespacesKey{}).([]string)
-	k, kept := p.cache.get(gvr)
+	k, kept := p.cache.cachedType(gvr)
 	switch {
 	case !kept || k.Scope != discovery.Namespaced:
-		return web.Scope{Reason: "you may not list it"}
+		return web.Scope{Reason: "you are not allowed to list it"}
 	case len(named) == 0:
-		return web.Scope{Reason: "you may not list it in all namespaces; " + openPath +
-			"?namespace=NAME shows what you may list in one"}
+		return web.Scope{Reason: "you are not allowed to list it in all namespaces; " + openPath +
+			"?namespace=NAME shows the objects of one"}
 	}
-	scope := web.Scope{Reason: "you may not list it in all namespaces, nor in " + strings.Join(named, ", ")}
+	scope := web.Scope{Reason: "you are not allowed to list it in all namespaces, or in " + strings.Join(named, ", ")}
 	for _, namespace := range named {
 		if may(namespace) {
 			scope.Namespaces = append(scope.Namespaces, namespace)
@@ -124,8 +124,8 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 	return scope
 }
 
-// mayList asks an authorizer for a right of a user.
-func mayList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
+// canList asks an authorizer whether a user may list objects.
+func canList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
 	right listRight) (bool, error) {
 	gvr := right.gvr
 	decision, _, err := from.Authorize(ctx, authorizer.AttributesRecord{
@@ -136,7 +136,7 @@ func mayList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u use
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking for the right to list %s: %w", gvr.GroupResource(), err)
+		return false, fmt.Errorf("check the right to list %s: %w", gvr.GroupResource(), err)
 	}
 	return false, nil
 }

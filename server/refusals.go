@@ -19,26 +19,27 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// ReasonNotCached is the reason in the Status of requests for a type that crdcached does not cache. The code
-// is 421 rather than 404, which controllers take for a deleted object.
+// ReasonNotCached is the Status reason of requests for a type that crdcached does not cache. The code is
+// 421, because controllers treat a 404 as a deleted object.
 const ReasonNotCached metav1.StatusReason = "NotCached"
 
-// errNotCached returns the error for a type without a cache. It is 503 as long as the type may still belong
-// to the config.
+// errNotCached returns the error for a type that is not cached. It is a 503 while the type may still turn
+// out to be in the config.
 func (c *cache) errNotCached(gr schema.GroupResource) error {
-	if !c.knows(gr) {
-		return errUnavailable("crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
+	if !c.isDiscovered(gr) {
+		return errUnavailable(
+			"crdcached has not discovered yet whether it caches %s: retry, or use the API server", gr)
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusMisdirectedRequest, Reason: ReasonNotCached,
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource},
-		Message: fmt.Sprintf("crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
+		Message: fmt.Sprintf("crdcached does not cache %s: use the API server, or add the type to the config of crdcached", gr),
 	}}
 }
 
-// knows reports whether the types of the config are known as far as they can be in the group of a type.
-func (c *cache) knows(gr schema.GroupResource) bool {
-	if !c.keeper.Reconciled() {
+// isDiscovered reports whether the discovery of the config's types is complete for the group of a type.
+func (c *cache) isDiscovered(gr schema.GroupResource) bool {
+	if !c.reconciler.Reconciled() {
 		return false
 	}
 	for _, unknown := range c.tracker.Snapshot().Catalog().Unknown() {
@@ -49,7 +50,7 @@ func (c *cache) knows(gr schema.GroupResource) bool {
 	return true
 }
 
-// errReadOnly returns the error for a verb or subresource that does more than reading.
+// errReadOnly returns the error for a verb or subresource that writes.
 func errReadOnly(gr schema.GroupResource, verb string) error {
 	err := apierrors.NewMethodNotSupported(gr, verb)
 	err.ErrStatus.Message += ": crdcached only reads; send the request to the API server"
@@ -63,17 +64,17 @@ func errUnavailable(format string, args ...any) error {
 	return err
 }
 
-// refusal is the cause why the generic server refuses a request.
+// refusal records why the generic server rejects a request.
 type refusal struct {
-	// unauthenticated is set if the credentials were refused.
+	// unauthenticated is set if the credentials were rejected.
 	unauthenticated atomic.Bool
-	// unanswered is set if the API server did not answer who the user is, or which rights the user has.
+	// unanswered is set if the API server did not answer a TokenReview or SubjectAccessReview.
 	unanswered atomic.Bool
 }
 
 type refusalKey struct{}
 
-// refusalOf returns the refusal of a request, which may be one of no request.
+// refusalOf returns the refusal in ctx, or an unused one.
 func refusalOf(ctx context.Context) *refusal {
 	if of, ok := ctx.Value(refusalKey{}).(*refusal); ok {
 		return of
@@ -81,10 +82,9 @@ func refusalOf(ctx context.Context) *refusal {
 	return &refusal{}
 }
 
-// reportingAuthenticator records refusals.
+// reportingAuthenticator records rejections
 type reportingAuthenticator struct{ authenticator.Request }
 
-// AuthenticateRequest implements authenticator.Request.
 func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := a.Request.AuthenticateRequest(r)
 	if !ok || err != nil {
@@ -95,7 +95,7 @@ func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authentic
 	return response, ok, err
 }
 
-// isUnanswered reports whether a TokenReview failed. Other errors are those of the credentials.
+// isUnanswered reports whether a TokenReview failed. Other errors are about the credentials.
 func isUnanswered(err error) bool {
 	var many utilerrors.Aggregate
 	if errors.As(err, &many) {
@@ -110,7 +110,7 @@ func isUnanswered(err error) bool {
 	if errors.As(err, &status) {
 		switch code := status.Status().Code; code {
 		case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-			return true // crdcached may not ask, or not now
+			return true // crdcached is not allowed to ask, or is throttled
 		default:
 			return code >= http.StatusInternalServerError
 		}
@@ -119,10 +119,9 @@ func isUnanswered(err error) bool {
 	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reportingAuthorizer records refusals.
+// reportingAuthorizer records rejections
 type reportingAuthorizer struct{ authorizer.Authorizer }
 
-// Authorize implements authorizer.Authorizer.
 func (a reportingAuthorizer) Authorize(ctx context.Context,
 	of authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(ctx, of)
@@ -132,8 +131,8 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 	return decision, reason, err
 }
 
-// explainRefusals replaces the answers of the generic server to requests whose user or rights are not known:
-// 503 if the API server did not answer, and otherwise a 401 that names crdcached.
+// explainRefusals replaces the generic server's answers to requests of unknown users or with unknown
+// rights. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
 func explainRefusals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := &refusal{}
@@ -143,7 +142,7 @@ func explainRefusals(next http.Handler) http.Handler {
 	})
 }
 
-// explainingWriter writes another error than the one that the handler writes.
+// explainingWriter replaces an error of the handler.
 type explainingWriter struct {
 	http.ResponseWriter
 	request  *http.Request
@@ -154,15 +153,16 @@ type explainingWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *explainingWriter) WriteHeader(code int) {
 	var err error
 	switch {
 	case w.of.unanswered.Load() && (code == http.StatusUnauthorized ||
 		code == http.StatusInternalServerError):
-		err = errUnavailable("crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
+		err = errUnavailable(
+			"crdcached cannot check the user and the access rights: the API server does not answer; retry")
 	case w.of.unauthenticated.Load() && code == http.StatusUnauthorized:
-		err = apierrors.NewUnauthorized("crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
+		err = apierrors.NewUnauthorized(
+			"crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences in the config of crdcached")
 	default:
 		w.ResponseWriter.WriteHeader(code)
 		return
@@ -172,7 +172,6 @@ func (w *explainingWriter) WriteHeader(code int) {
 	readapi.WriteError(w.ResponseWriter, w.request, err)
 }
 
-// Write implements http.ResponseWriter.
 func (w *explainingWriter) Write(data []byte) (int, error) {
 	if w.replaced {
 		return len(data), nil

@@ -13,7 +13,7 @@ import (
 
 const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
 
-// TestTypesWithoutCache: an object of a type that is not cached is never reported as absent.
+// TestTypesWithoutCache: an object of a type that is not cached is never reported as not found.
 func TestTypesWithoutCache(t *testing.T) {
 	a := newAPIServer(t)
 	a.held = make(chan struct{})
@@ -33,12 +33,12 @@ func TestTypesWithoutCache(t *testing.T) {
 	}
 	got := d.ask("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
 	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached ||
-		!strings.Contains(s.Message, "ask the API server") {
+		!strings.Contains(s.Message, "use the API server") {
 		t.Errorf("the other type is %d, %s", got.code, got.body)
 	}
 }
 
-// TestRefusalsNameCrdcached: a refusal says that it is crdcached's, and how to go on.
+// TestRefusalsNameCrdcached: errors name crdcached and the remedy.
 func TestRefusalsNameCrdcached(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -59,8 +59,7 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoRefusal: without an API server that knows users and rights the answer is 503, and not 401 or
-// 500.
+// TestOutageIsNoRefusal: if the API server does not answer reviews, the response is 503, not 401 or 500.
 func TestOutageIsNoRefusal(t *testing.T) {
 	a := newAPIServer(t)
 	d := start(t, a, cached("workloads.demo.crdcache.dev"))
@@ -82,11 +81,11 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	}
 	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
-		t.Errorf("what the user has read before is %d, %s", got.code, got.body)
+		t.Errorf("a cached review gives %d, %s", got.code, got.body)
 	}
 }
 
-// TestReviews: clients learn who they are, and what they may do here.
+// TestReviews: clients can query their identity and their rights.
 func TestReviews(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -130,7 +129,7 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// TestTokenAudiences: tokens have to be for the audiences of the config.
+// TestTokenAudiences sends the audiences of the config in TokenReviews.
 func TestTokenAudiences(t *testing.T) {
 	a := newAPIServer(t)
 	config := cached("workloads.demo.crdcache.dev")
@@ -146,7 +145,7 @@ func TestTokenAudiences(t *testing.T) {
 	}
 }
 
-// TestPageHosts: a page is opened only under the hosts of the config.
+// TestPageHosts serves the page only for the hosts of the config.
 func TestPageHosts(t *testing.T) {
 	config := cached("workloads.demo.crdcache.dev")
 	config.Page = PageConfig{Enabled: true, Hosts: []string{"crdcached.example"}}

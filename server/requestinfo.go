@@ -11,43 +11,42 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// queryPrefix is what stands before the path of a type in requests that query it.
+// queryPrefix precedes the path of a type in requests that query it.
 const queryPrefix = "/query"
 
-// queryResolver tells what a request is authorized as. A query is a list, or a watch, of the type that it is
-// on.
+// queryResolver resolves a query as a list or watch of its type.
 type queryResolver struct{ apirequest.RequestInfoResolver }
 
-// NewRequestInfo implements RequestInfoResolver.
 func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
-	inner, ok := queried(r)
+	inner, ok := innerRequest(r)
 	if !ok {
 		inner = r
 	}
 	info, err := q.RequestInfoResolver.NewRequestInfo(inner)
 	if info != nil {
 		info.Path = r.URL.Path
-		info.LabelSelector, info.FieldSelector = reviewed(info.LabelSelector), reviewed(info.FieldSelector)
+		info.LabelSelector, info.FieldSelector = selectorForReview(info.LabelSelector),
+			selectorForReview(info.FieldSelector)
 	}
 	return info, err
 }
 
-// maxReviewedSelector is the length of the longest selector that is a part of reviews. Reviews with selectors
-// are remembered by these, in thousands.
+// maxReviewedSelector limits the length of selectors in access reviews, because thousands of reviews are
+// cached by their selectors.
 const maxReviewedSelector = 1 << 10
 
-// reviewed returns the selector that a request is authorized with. Without one, it takes the right to all
+// selectorForReview returns the selector to authorize. Without a selector, the user needs access to all
 // objects.
-func reviewed(selector string) string {
+func selectorForReview(selector string) string {
 	if len(selector) > maxReviewedSelector {
 		return ""
 	}
 	return selector
 }
 
-// queried returns the list or watch that a query is on. It has no field selector: one by name would have the
-// right to one object suffice, and a query does not heed it.
-func queried(r *http.Request) (*http.Request, bool) {
+// innerRequest returns the list or watch of a query, without its field selector. A selector by name would
+// need access to one object only, and queries ignore it.
+func innerRequest(r *http.Request) (*http.Request, bool) {
 	path, ok := strings.CutPrefix(r.URL.Path, queryPrefix+"/")
 	if !ok {
 		return nil, false
@@ -60,28 +59,28 @@ func queried(r *http.Request) (*http.Request, bool) {
 	return inner, true
 }
 
-// asked returns what the cache takes a request for, as far as it is about a type.
-func asked(r *http.Request) (readapi.Request, bool) {
-	if inner, ok := queried(r); ok {
+// parsedRequest returns the request as the cache parses it, if it is for a type.
+func parsedRequest(r *http.Request) (readapi.Request, bool) {
+	if inner, ok := innerRequest(r); ok {
 		r = inner
 	}
 	return readapi.ParseRequest(r)
 }
 
-// agrees reports whether the cache answers what has been authorized. Both read the address by code of their
-// own, and a difference would be a hole.
-func agrees(info *apirequest.RequestInfo, asked readapi.Request) bool {
+// matchesAuthorized reports whether the cache and the authorization parse a request alike. They use different
+// code, and a difference would be a security hole.
+func matchesAuthorized(info *apirequest.RequestInfo, asked readapi.Request) bool {
 	verb := asked.Verb
 	if verb == "watch-list" {
 		verb = "watch"
 	}
 	namespace := info.Namespace
 	if info.Resource == "namespaces" && asked.Name != "" && namespace == asked.Name {
-		namespace = "" // a namespace is authorized in itself, and is in none
+		namespace = "" // a namespace is authorized by its own name, and the cache reads it as cluster-scoped
 	}
 	name := info.Name
 	if asked.Name == "" && (verb == "list" || verb == "watch") {
-		name = "" // of a field selector, which both read with the same code
+		name = "" // from a field selector, which both parse with the same code
 	}
 	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion,
 		Resource: info.Resource}

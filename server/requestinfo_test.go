@@ -11,12 +11,11 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// resolver is that of a server.
+// resolver is the resolver of a server.
 var resolver = queryResolver{&apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api")}}
 
-// TestQueriesAreLists: a query needs the right to list or watch all that it is on, whatever its parameters
-// say.
+// TestQueriesAreLists: a query needs the right to list or watch its type, whatever its parameters.
 func TestQueriesAreLists(t *testing.T) {
 	for path, want := range map[string]string{
 		"/query/apis/g.x/v1/widgets":                                              "list g.x widgets  ",
@@ -46,7 +45,7 @@ func TestQueriesAreLists(t *testing.T) {
 	}
 }
 
-// TestAgrees: what the cache takes a request for is what has been authorized, or it is refused.
+// TestAgrees: requests that the cache and the authorization parse differently are rejected.
 func TestAgrees(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/apis/g.x/v1/widgets":                                   true,
@@ -87,12 +86,11 @@ func agreed(t *testing.T, target string) bool {
 	if err != nil || !info.IsResourceRequest {
 		return false
 	}
-	asked, ok := asked(r)
-	return ok && agrees(info, asked)
+	asked, ok := parsedRequest(r)
+	return ok && matchesAuthorized(info, asked)
 }
 
-// FuzzAgrees: whatever the address, what is served is no more than what was authorized: the same type, verb
-// and namespace, and the object by name.
+// FuzzAgrees: a served request has the type, verb, namespace and name that were authorized.
 func FuzzAgrees(f *testing.F) {
 	for _, seed := range []string{
 		"/apis/g.x/v1/namespaces/n/widgets/a?watch=1", "/query/api/v1/pods?fieldSelector=metadata.name=a",
@@ -109,8 +107,8 @@ func FuzzAgrees(f *testing.F) {
 		if err != nil || !info.IsResourceRequest {
 			return
 		}
-		served, ok := asked(r)
-		if !ok || !agrees(info, served) {
+		served, ok := parsedRequest(r)
+		if !ok || !matchesAuthorized(info, served) {
 			return
 		}
 		inNamespace := served.Namespace == info.Namespace || served.GVR.Resource == "namespaces" &&
@@ -119,7 +117,7 @@ func FuzzAgrees(f *testing.F) {
 			served.Subresource != info.Subresource {
 			t.Errorf("%s?%s is authorized as %+v and served as %+v", path, query, info, served)
 		}
-		if _, queries := queried(r); info.Name != served.Name &&
+		if _, queries := innerRequest(r); info.Name != served.Name &&
 			(queries || served.Name != "" || served.Verb == "get") {
 			t.Errorf("%s?%s is authorized for %q and served for %q", path, query, info.Name, served.Name)
 		}

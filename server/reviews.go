@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// The paths of reviews, which clients create to learn who they are and what they may do. Nothing is stored.
+// The paths of reviews, which clients create to query their identity and rights. Nothing is stored.
 const (
 	accessReviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	userReviewPath   = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -42,7 +42,6 @@ type reviews struct {
 	codecs     serializer.CodecFactory
 }
 
-// ServeHTTP implements http.Handler.
 func (v *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, gv, err := v.answer(r)
 	if err != nil {
@@ -68,7 +67,7 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	}
 	who, ok := apirequest.UserFrom(r.Context())
 	if !ok {
-		return nil, gv, apierrors.NewInternalError(fmt.Errorf("the request was not authenticated"))
+		return nil, gv, apierrors.NewInternalError(fmt.Errorf("the request is not authenticated"))
 	}
 	switch review := sent.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
@@ -81,8 +80,8 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	return sent, kind.GroupVersion(), err
 }
 
-// accessOf returns whether a user may do something here: crdcached serves it, and the cluster gives the
-// right. Selectors of the review are not considered: the answer is about all objects.
+// accessOf returns whether crdcached serves a request and the user has the right to it. It ignores the
+// selectors of the review: the answer is about all objects.
 func (v *reviews) accessOf(ctx context.Context, who user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (
 	status authorizationv1.SubjectAccessReviewStatus, err error) {
@@ -97,14 +96,14 @@ func (v *reviews) accessOf(ctx context.Context, who user.Info,
 			APIVersion: of.Version,
 			Resource:   of.Resource, Subresource: of.Subresource, Name: of.Name,
 		}
-		if _, cached := v.cache.keeps(gr); !cached {
-			status.Reason = fmt.Sprintf("crdcached does not cache %s: ask the API server", gr)
+		if _, cached := v.cache.cachedVersion(gr); !cached {
+			status.Reason = fmt.Sprintf("crdcached does not cache %s: use the API server", gr)
 		}
 	default:
 		attributes.Path, attributes.Verb = path.Path, path.Verb
 	}
 	if !slices.Contains([]string{"get", "list", "watch"}, attributes.Verb) {
-		status.Reason = "crdcached only reads: ask the API server"
+		status.Reason = "crdcached only reads: use the API server"
 	}
 	if status.Reason != "" {
 		return status, nil
@@ -117,7 +116,7 @@ func (v *reviews) accessOf(ctx context.Context, who user.Info,
 	return status, nil
 }
 
-// userInfo returns a user in the form of a review.
+// userInfo converts a user for a review.
 func userInfo(who user.Info) authenticationv1.UserInfo {
 	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
 	for name, values := range who.GetExtra() {

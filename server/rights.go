@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// reviewsPerSecond bounds the reviews of all users together, and reviewBurst those at once. Users take
-	// turns: each has reviewsOfUser under way at most.
+	// reviewsPerSecond and reviewBurst limit the access reviews of all users together, reviewsOfUser the
+	// concurrent ones of a user.
 	reviewsPerSecond = 100
 	reviewBurst      = 200
 	reviewsOfUser    = 4
-	// reviewRound is how many rights of a user are chosen at once.
+	// reviewRound is the number of rights of a user that are reviewed before the order is computed again.
 	reviewRound = 64
-	// allowedAge and deniedAge are the ages at which an answer is asked for again, and maxAllowedAge the one
-	// at which a right counts as unknown. A refusal counts until there is another answer.
+	// allowedAge and deniedAge are the ages at which an answer is refreshed. A positive answer expires at
+	// maxAllowedAge; a negative one is valid until the next answer.
 	allowedAge    = 30 * time.Second
 	deniedAge     = time.Minute
 	maxAllowedAge = 5 * time.Minute
-	// unusedAge is how long rights are remembered that no page looks at.
+	// unusedAge is how long unused rights are remembered.
 	unusedAge = time.Minute
-	// retryAge is how long a review that failed rests.
+	// retryAge is the delay before a failed review is retried.
 	retryAge = 5 * time.Second
 )
 
-// rights remembers what users may list. It has one set of answers for each user, which all their pages share,
-// and asks for missing and old ones in the background. It is safe for concurrent use.
+// rights caches which types users may list. All pages of a user share the answers. Missing and old ones are
+// requested in the background. It is safe for concurrent use.
 type rights struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	limiter    *rate.Limiter
@@ -50,26 +50,26 @@ type rights struct {
 	}
 }
 
-// listRight is the right to list a type in a namespace, or in all ("").
+// listRight is the right to list a type in one namespace, or in all ("").
 type listRight struct {
 	gvr       schema.GroupVersionResource
 	namespace string
 }
 
-// userRights are the answers for one user. They are guarded by the lock of the rights.
+// userRights are the answers for one user, guarded by the lock of rights.
 type userRights struct {
-	user    user.Info
-	answers map[listRight]*answer
-	asking  bool
-	changed chan struct{} // closed when there are new answers
-	now     time.Time     // of the present look
+	user      user.Info
+	answers   map[listRight]*accessAnswer
+	reviewing bool
+	changed   chan struct{} // closed when there are new answers
+	now       time.Time     // time of the current look
 }
 
-// answer is that of the authorizer.
-type answer struct {
+// accessAnswer is the result of an access review.
+type accessAnswer struct {
 	allowed bool
-	at      time.Time // zero: there was none yet
-	tried   time.Time // the last try that failed, with err
+	at      time.Time // zero if there is none yet
+	tried   time.Time // time of the last failure, with err
 	err     error
 	used    time.Time
 }
@@ -81,14 +81,14 @@ func newRights(from authorizer.UnconditionalAuthorizer) *rights {
 	return r
 }
 
-// close ends all reviews. No look may follow.
+// close stops all reviews. look must not be called afterwards.
 func (r *rights) close() {
 	r.end()
 	r.asking.Wait()
 }
 
-// look calls a function that reads the rights of a user, which must not block, and has those asked for that
-// are missing or old. It returns a channel that is closed when there are new answers.
+// look calls read with the rights of a user; read must not block. It requests missing and old rights. The
+// returned channel is closed when there are new answers.
 func (r *rights) look(u user.Info, read func(*userRights)) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,24 +97,24 @@ func (r *rights) look(u user.Info, read func(*userRights)) <-chan struct{} {
 	of := r.mu.users[id]
 	if of == nil {
 		for old, other := range r.mu.users {
-			if other.forget(now); len(other.answers) == 0 && !other.asking {
+			if other.forgetUnused(now); len(other.answers) == 0 && !other.reviewing {
 				delete(r.mu.users, old)
 			}
 		}
-		of = &userRights{user: u, answers: map[listRight]*answer{}, changed: make(chan struct{})}
+		of = &userRights{user: u, answers: map[listRight]*accessAnswer{}, changed: make(chan struct{})}
 		r.mu.users[id] = of
 	}
 	of.now = now
 	read(of)
-	if !of.asking && len(of.due(now)) > 0 {
-		of.asking = true
+	if !of.reviewing && len(of.dueReviews(now)) > 0 {
+		of.reviewing = true
 		r.asking.Add(1)
-		go r.ask(of) // ended by close, or when nothing is due
+		go r.reviewDue(of) // ended by close, or when nothing is due
 	}
 	return of.changed
 }
 
-// userID is equal for users who have the same rights.
+// userID returns the same string for users with the same rights.
 func userID(u user.Info) string {
 	id, _ := json.Marshal([]any{u.GetName(), u.GetUID(), u.GetGroups(), u.GetExtra()}) // never fails
 	return string(id)
@@ -122,11 +122,11 @@ func userID(u user.Info) string {
 
 var errUnasked = errors.New("not asked yet")
 
-// may returns whether the user has a right. The error says why that is not known.
-func (of *userRights) may(right listRight) (bool, error) {
+// canList returns whether the user has a right. The error says why the right is unknown.
+func (of *userRights) canList(right listRight) (bool, error) {
 	a := of.answers[right]
 	if a == nil {
-		a = &answer{}
+		a = &accessAnswer{}
 		of.answers[right] = a
 	}
 	a.used = of.now
@@ -139,7 +139,7 @@ func (of *userRights) may(right listRight) (bool, error) {
 	return false, errUnasked
 }
 
-func (of *userRights) forget(now time.Time) {
+func (of *userRights) forgetUnused(now time.Time) {
 	for right, a := range of.answers {
 		if now.Sub(a.used) > unusedAge {
 			delete(of.answers, right)
@@ -147,10 +147,9 @@ func (of *userRights) forget(now time.Time) {
 	}
 }
 
-// due returns the rights to ask for next: those granted before, then those never answered, then those refused
-// before.
-func (of *userRights) due(now time.Time) []listRight {
-	of.forget(now)
+// dueReviews returns the rights to review next: first granted ones, then unknown ones, then denied ones.
+func (of *userRights) dueReviews(now time.Time) []listRight {
+	of.forgetUnused(now)
 	var all []listRight
 	for right, a := range of.answers {
 		age := deniedAge
@@ -161,7 +160,7 @@ func (of *userRights) due(now time.Time) []listRight {
 			all = append(all, right)
 		}
 	}
-	turn := func(a *answer) int {
+	turn := func(a *accessAnswer) int {
 		switch {
 		case a.allowed:
 			return 0
@@ -178,14 +177,14 @@ func (of *userRights) due(now time.Time) []listRight {
 	return all[:min(len(all), reviewRound)]
 }
 
-// ask asks for the rights of a user that are due, until none is.
-func (r *rights) ask(of *userRights) {
+// reviewDue reviews the due rights of a user until there are none.
+func (r *rights) reviewDue(of *userRights) {
 	defer r.asking.Done()
 	for {
 		r.mu.Lock()
-		due := of.due(time.Now())
-		of.asking = len(due) > 0 && r.ctx.Err() == nil
-		going := of.asking
+		due := of.dueReviews(time.Now())
+		of.reviewing = len(due) > 0 && r.ctx.Err() == nil
+		going := of.reviewing
 		r.mu.Unlock()
 		if !going {
 			return
@@ -207,7 +206,7 @@ func (r *rights) review(of *userRights, right listRight) {
 	if r.limiter.Wait(r.ctx) != nil {
 		return
 	}
-	allowed, err := mayList(r.ctx, r.authorizer, of.user, right)
+	allowed, err := canList(r.ctx, r.authorizer, of.user, right)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := of.answers[right]

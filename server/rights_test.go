@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewer answers reviews after 5 ms: a user may list the resources that have their name.
+// reviewer answers reviews after 5 ms: a user may list the resources named like the user.
 type reviewer struct {
 	mu      sync.Mutex
 	asked   int
-	under   int // way, and the most of that
+	under   int // concurrent reviews, and their maximum
 	most    int
 	refuses bool
 }
@@ -50,8 +50,7 @@ func (v *reviewer) count() int {
 	return v.asked
 }
 
-// TestStreamsShareReviews has one user open three streams for a minute: the API server is asked for each
-// right twice, rather than by each stream every two seconds.
+// TestStreamsShareReviews: three streams of a user, open for a minute, cause two reviews of each right.
 func TestStreamsShareReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -76,32 +75,32 @@ func TestStreamsShareReviews(t *testing.T) {
 					&user.DefaultInfo{Name: "customresourcedefinitions"})))
 				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) ||
 					strings.Contains(text, "Checking") {
-					t.Errorf("the events do not show what the user may list: %s", text)
+					t.Errorf("the events lack the listed objects: %s", text)
 				}
 			})
 		}
 		streams.Wait()
 		if n := asked.count(); n != 2 {
-			t.Errorf("the API server was asked %d times for one right", n)
+			t.Errorf("%d reviews of one right", n)
 		}
 	})
 }
 
-// TestReviewsAreBounded has a user look at many types in many namespaces. Types appear as rights become
-// known, another user gets theirs meanwhile, and the API server is not asked more often than it is meant to
-// be.
+// TestReviewsAreBounded: a user opens many types in many namespaces. Types appear as reviews are answered,
+// another user is not delayed, and the number of reviews stays within its limits.
 func TestReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := &reviewer{}
 		r := newRights(asked)
 		defer r.close()
-		// look returns how many types are known in all namespaces, and how many rights the user has.
+		// look returns the number of types known in all namespaces, and the user's granted and unknown
+		// rights.
 		look := func(name string, namespaces int) (known, granted, unknown int) {
 			r.look(&user.DefaultInfo{Name: name}, func(of *userRights) {
 				for i := range 258 {
 					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
 						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
-					all, err := of.may(listRight{gvr, ""})
+					all, err := of.canList(listRight{gvr, ""})
 					if err != nil {
 						unknown++
 						continue
@@ -112,7 +111,7 @@ func TestReviewsAreBounded(t *testing.T) {
 						continue
 					}
 					for n := range namespaces {
-						if _, err := of.may(listRight{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
+						if _, err := of.canList(listRight{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
 							unknown++
 						}
 					}
@@ -132,7 +131,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		look("a", 0)
 		pass(5 * time.Second)
 		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
-			t.Errorf("beside a user with many rights, another knows %d types after 5 s, and has %d",
+			t.Errorf("next to a user with many rights, another knows %d types after 5 s, and has %d",
 				known, granted)
 		}
 		for range 60 {
@@ -156,12 +155,12 @@ func TestReviewsAreBounded(t *testing.T) {
 			look("a", 0)
 		}
 		if _, granted, _ := look("a", 0); granted > 0 {
-			t.Errorf("%d rights that were taken still count after 45 s", granted)
+			t.Errorf("%d revoked rights are still granted after 45 s", granted)
 		}
 		pass(2 * unusedAge)
 		look("b", 0)
 		if ids := slices.Collect(keysOf(r)); len(ids) != 1 {
-			t.Errorf("users that are remembered: %v", ids)
+			t.Errorf("remembered users: %v", ids)
 		}
 	})
 }

@@ -15,18 +15,17 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// component is what metrics call the server.
+// component is the server's name in metrics.
 const component = "crdcached"
 
-// maxURI is how long the address of a request may be. The longest that is of use has two selectors, of 64 KB
-// each.
+// maxURI is the maximum length of a request's URL: two selectors of 64 KB each.
 const maxURI = 128 << 10
 
-// refuseLong answers requests whose address is too long, before anything is made of it.
+// refuseLong rejects requests with a longer URL before they are parsed.
 func refuseLong(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURI {
-			http.Error(w, fmt.Sprintf("the address has %d bytes, and more than %d are not served",
+			http.Error(w, fmt.Sprintf("the URL has %d bytes; the limit is %d",
 				len(r.RequestURI), maxURI), http.StatusRequestURITooLong)
 			return
 		}
@@ -34,22 +33,21 @@ func refuseLong(next http.Handler) http.Handler {
 	})
 }
 
-// router serves what has been authorized.
+// router serves authorized requests
 type router struct {
 	cache   *cache
 	reviews *reviews
 	limits  *limits
 	watches *watchTimes
-	page    http.Handler // nil for none
+	page    http.Handler // nil if disabled
 	generic http.Handler // health, metrics, and 404
 }
 
-// ServeHTTP implements http.Handler.
 func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	user, known := apirequest.UserFrom(r.Context())
 	if !ok || !known {
-		readapi.WriteError(w, r, apierrors.NewInternalError(fmt.Errorf("the request was not authorized")))
+		readapi.WriteError(w, r, apierrors.NewInternalError(fmt.Errorf("the request is not authorized")))
 		return
 	}
 	path := r.URL.Path
@@ -59,7 +57,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case info.IsResourceRequest:
 		h.serveType(w, r, info, user.GetName())
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed) // as a kube-apiserver says it
+		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed) // the text of kube-apiserver
 	case isDiscovery(path) || strings.HasPrefix(path, queryPrefix+"/"):
 		h.limits.serve(w, r, user.GetName(), false, h.cache.live)
 	case h.page != nil && isPage(path):
@@ -71,7 +69,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isDiscovery reports whether a path is one by which clients learn what the cluster serves.
+// isDiscovery reports whether a path belongs to discovery.
 func isDiscovery(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch parts[0] {
@@ -87,10 +85,9 @@ func isDiscovery(path string) bool {
 	return false
 }
 
-// serveType serves a request for objects.
 func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	info *apirequest.RequestInfo, user string) {
-	asked, ok := asked(r)
+	asked, ok := parsedRequest(r)
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -99,21 +96,21 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	case !ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, info.Subresource):
 		readapi.WriteError(w, r, errReadOnly(gr, info.Subresource))
 		return
-	case !ok || !agrees(info, asked):
+	case !ok || !matchesAuthorized(info, asked):
 		readapi.WriteError(w, r,
 			apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
 		return
 	}
-	kept, ok := h.cache.keeps(gr)
+	kept, ok := h.cache.cachedVersion(gr)
 	if !ok {
 		readapi.WriteError(w, r, h.cache.errNotCached(gr))
 		return
 	}
-	measured := measuredAs(info, kept)
+	measured := metricsInfo(info, kept)
 	long := info.Verb == "watch"
 	served := http.Handler(h.cache.live)
 	if long {
-		served = h.watches.bound(served)
+		served = h.watches.limit(served)
 	}
 	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
 		gr.Resource, measured.Subresource,
@@ -127,12 +124,12 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	metrics.RecordLongRunning(r, measured, component, func() { instrumented(w, r) })
 }
 
-// other is what metrics call versions and subresources that users may have invented.
+// other replaces versions and subresources of clients in metrics.
 const other = "other"
 
-// measuredAs returns what metrics take a request for. Each version and subresource that they tell apart takes
-// memory for ever, and whoever may read a type may name any version of it.
-func measuredAs(info *apirequest.RequestInfo, kept discovery.Resource) *apirequest.RequestInfo {
+// metricsInfo returns the request info for metrics. Each version and subresource is a label value that is
+// never freed, and clients can make them up.
+func metricsInfo(info *apirequest.RequestInfo, kept discovery.Resource) *apirequest.RequestInfo {
 	measured := *info
 	if info.APIVersion != kept.GVR.Version {
 		measured.APIVersion = other
@@ -143,14 +140,13 @@ func measuredAs(info *apirequest.RequestInfo, kept discovery.Resource) *apireque
 	return &measured
 }
 
-// isLong reports whether a request is one that goes on: a watch, or the stream of the page.
-func isLong(r *http.Request, info *apirequest.RequestInfo) bool {
+// isLongRunning reports whether a request is long-running: a watch, or the stream of the page.
+func isLongRunning(r *http.Request, info *apirequest.RequestInfo) bool {
 	return info.Verb == "watch" && info.IsResourceRequest || !info.IsResourceRequest && isStream(info.Path)
 }
 
-// bodyless removes the parts of a request that reading does not need: the body, except of reviews, and a
-// protocol upgrade.
-func bodyless(next http.Handler) http.Handler {
+// dropBody removes the body, except of reviews, and protocol upgrades from requests.
+func dropBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := r.Body
 		r = r.Clone(r.Context())

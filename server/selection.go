@@ -11,10 +11,10 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// secrets is the type that is only served on request.
+// secrets is the type that is cached only if the config permits it.
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// selection says which types of a cluster are kept, with which indexes.
+// selection is the set of cached types, with their indexes.
 type selection struct {
 	names   []string
 	indexes *indexers.Config
@@ -36,14 +36,14 @@ func newSelection(config *Config) (*selection, error) {
 	for _, r := range s.indexes.Resources {
 		name := nameOf(r.Match)
 		if _, err := discovery.ParseName(name); err != nil {
-			return nil, fmt.Errorf("the resource %q of an index config cannot be looked up: %w", r.Name, err)
+			return nil, fmt.Errorf("resolve resource %q of an index config: %w", r.Name, err)
 		}
 		s.names = append(s.names, name)
 	}
 	return s, nil
 }
 
-// nameOf is a match as a name that discovery knows.
+// nameOf returns a match as a name for discovery.
 func nameOf(m indexers.Match) string {
 	name := m.Resource
 	if name == "" {
@@ -58,10 +58,10 @@ func nameOf(m indexers.Match) string {
 	return name
 }
 
-// excludes returns why a type is not kept that is named or fits a pattern; nil where it is.
+// excludes returns an error for a selected type that must not be cached.
 func (s *selection) excludes(r discovery.Resource) error {
 	if r.GVR.GroupResource() == secrets && !s.secrets {
-		return errors.New("secrets are kept only where the config says secrets: true")
+		return errors.New("secrets are cached only if the config sets secrets: true")
 	}
 	return nil
 }

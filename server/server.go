@@ -21,18 +21,18 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 )
 
-// Server serves a cache of a cluster. It is made by New.
+// Server serves the cache of a cluster. Create it with New.
 type Server struct {
 	cache   *cache
 	generic *genericserver.GenericAPIServer
 	config  *genericserver.Config
-	page    *page // nil for none
-	// endWatches ends those that are served.
+	page    *page // nil if disabled
+	// endWatches ends the served watches.
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens, and answers once it is run. The error says what of the options is wrong,
-// or cannot be had: the kubeconfig, the certificates, the client authorities of the cluster.
+// New returns a server that listens, and answers once Run is called. It returns an error if the options are
+// invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
 func New(options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func New(options *Options) (*Server, error) {
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
-		return refuseLong(explainRefusals(bodyless(genericserver.DefaultBuildHandlerChain(router, config))))
+		return refuseLong(explainRefusals(dropBody(genericserver.DefaultBuildHandlerChain(router, config))))
 	}
-	s.config.LongRunningFunc = isLong
+	s.config.LongRunningFunc = isLongRunning
 	s.config.AddReadyzChecks(s.cache.readiness())
 	if s.generic, err = s.config.Complete(nil).New("crdcached",
 		genericserver.NewEmptyDelegate()); err != nil {
@@ -86,10 +86,10 @@ func New(options *Options) (*Server, error) {
 	return s, s.generic.AddPreShutdownHook("end-watches", func() error { end(); return nil })
 }
 
-// Address is where the server listens.
+// Address returns the address that the server listens on.
 func (s *Server) Address() net.Addr { return s.config.SecureServing.Listener.Addr() }
 
-// Run serves until ctx ends, and then until what is under way has been answered. It may be called once.
+// Run serves until ctx ends, and then finishes running requests. It can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.endWatches()
 	caching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -103,7 +103,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, <-cached)
 }
 
-// genericConfig is that of the generic server, as far as the options say it.
+// genericConfig returns the config of the generic server.
 func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
@@ -120,12 +120,12 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	}
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
 		[]net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	if err := o.SecureServing.ApplyToConfig(config); err != nil {
-		return nil, fmt.Errorf("serving with %s: %w", o.certificates(), err)
+		return nil, fmt.Errorf("serve with %s: %w", o.certificates(), err)
 	}
-	config.SecureServing.Listener = boundConnections(config.SecureServing.Listener, o.Config.Limits,
+	config.SecureServing.Listener = limitConnections(config.SecureServing.Listener, o.Config.Limits,
 		limits.refused.WithLabelValues("connectionsPerAddress"))
 	if err := o.authenticate(config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
@@ -140,7 +140,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	return config, nil
 }
 
-// reviewAuthorizer returns an authorizer with a client of its own and without a memory.
+// reviewAuthorizer returns an authorizer with its own client and without a cache.
 func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 	options, info := *o.Authorization, genericserver.AuthorizationInfo{}
 	options.AllowCacheTTL, options.DenyCacheTTL = 0, 0
@@ -150,7 +150,7 @@ func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 	return info.Authorizer, nil
 }
 
-// authenticate says who is believed to be whom.
+// authenticate configures authentication
 func (o *Options) authenticate(config *genericserver.Config) error {
 	options := *o.Authentication
 	users, err := userAuthorities(&options)
@@ -162,12 +162,12 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 	}
 	config.Authentication.Authenticator = reportingAuthenticator{config.Authentication.Authenticator}
 	config.Authentication.APIAudiences = o.Config.TokenAudiences
-	config.SecureServing.ClientCA = users.whole(config.SecureServing.ClientCA)
+	config.SecureServing.ClientCA = users.deferred(config.SecureServing.ClientCA)
 	config.AddReadyzChecks(users.readiness())
 	return nil
 }
 
-// certificates names the files that the server is to show.
+// certificates returns the certificate flags for error messages.
 func (o *Options) certificates() string {
 	var files []string
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" {
@@ -177,10 +177,10 @@ func (o *Options) certificates() string {
 	for _, pair := range o.SecureServing.SNICertKeys {
 		files = append(files, fmt.Sprintf("--tls-sni-cert-key %s,%s", pair.CertFile, pair.KeyFile))
 	}
-	return cmp.Or(strings.Join(files, ", "), "a certificate of its own")
+	return cmp.Or(strings.Join(files, ", "), "a self-signed certificate")
 }
 
-// listen takes a free port where none is named. The log says which.
+// listen chooses a free port if none is set. The log shows it.
 func (o *Options) listen() (err error) {
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
 		o.SecureServing.Listener, err = net.Listen("tcp",
@@ -189,7 +189,7 @@ func (o *Options) listen() (err error) {
 	return err
 }
 
-// delegate has the cluster that is kept be asked for users and rights, where no other is named.
+// delegate sets the cached cluster as the default for authentication and authorization.
 func (o *Options) delegate() {
 	if o.Authentication.RemoteKubeConfigFile == "" {
 		o.Authentication.RemoteKubeConfigFile = o.Kubeconfig

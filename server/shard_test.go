@@ -9,8 +9,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// FuzzShardSelector compares selectors with what API servers take them for: what is read here means the same
-// there.
+// FuzzShardSelector compares the parser of selectors with that of API servers.
 func FuzzShardSelector(f *testing.F) {
 	for _, text := range []string{
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
@@ -26,11 +25,11 @@ func FuzzShardSelector(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := readapi.ParseShardSelector(text)
 		if err != nil {
-			return // of what they read some is not read here: parentheses, and other strings of CEL
+			return // not supported here: parentheses, and other CEL strings
 		}
 		want, err := sharding.Parse(text)
 		if err != nil {
-			t.Fatalf("%q is read, and API servers say %v", text, err)
+			t.Fatalf("parsed %q, API servers return %v", text, err)
 		}
 		if diff := cmp.Diff(want.Requirements(), got.Requirements()); diff != "" ||
 			got.String() != want.String() {

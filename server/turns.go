@@ -11,16 +11,16 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// turns share the processors among the users whose selectors and queries are evaluated. A free processor goes
-// to the waiting user with the fewest turns, and among these to the one that was served least recently. One
-// user never has all processors if there are several, because other work of the server needs some, too.
+// turns share the processors among users whose selectors and queries are evaluated. The next turn goes to
+// the waiting user with the fewest running turns; ties go to the user served least recently. If there are
+// several processors, a user gets at most half of them, because other work needs some, too.
 type turns struct {
 	total, perUser int
 
 	mu struct {
 		sync.Mutex
 		running int
-		users   map[string]*turnsOfUser // that have turns or wait
+		users   map[string]*turnsOfUser // users with running or waiting turns
 		waiting *list.List              // of *turnsOfUser; the front was served least recently
 	}
 }
@@ -29,7 +29,7 @@ type turns struct {
 type turnsOfUser struct {
 	name    string
 	running int
-	queue   *list.List // of chan struct{}, which is closed when the turn begins
+	queue   *list.List // of chan struct{}, closed when the turn begins
 }
 
 var _ readapi.Turns = (*turns)(nil)
@@ -41,7 +41,6 @@ func newTurns() *turns {
 	return t
 }
 
-// Begin implements readapi.Turns.
 func (t *turns) Begin(ctx context.Context) (end func(), err error) {
 	name := ""
 	if user, ok := apirequest.UserFrom(ctx); ok {
@@ -63,7 +62,8 @@ func (t *turns) Begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// enqueue returns the user, a channel that is closed when the turn begins, and the place in the user's queue.
+// enqueue returns the user, a channel that is closed when the turn begins, and the element in the user's
+// queue.
 func (t *turns) enqueue(name string) (u *turnsOfUser, begins chan struct{}, place *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *turns) enqueue(name string) (u *turnsOfUser, begins chan struct{}, plac
 	return u, begins, place
 }
 
-// grantLocked begins turns as long as there are processors.
+// grantLocked begins turns while processors are free.
 func (t *turns) grantLocked() {
 	for t.mu.running < t.total {
 		var next *list.Element
@@ -90,7 +90,7 @@ func (t *turns) grantLocked() {
 				next = e
 			}
 			if running == 0 {
-				break // none has fewer
+				break // no user has fewer
 			}
 		}
 		if next == nil {
@@ -108,7 +108,6 @@ func (t *turns) grantLocked() {
 	}
 }
 
-// end ends a turn.
 func (t *turns) end(u *turnsOfUser) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +121,7 @@ func (t *turns) endLocked(u *turnsOfUser) {
 	t.forgetLocked(u)
 }
 
-// cancel gives up a place in the queue, or a turn that has begun meanwhile.
+// cancel removes a waiting turn, or ends it if it has begun.
 func (t *turns) cancel(u *turnsOfUser, begins chan struct{}, place *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,14 +144,13 @@ func (t *turns) cancel(u *turnsOfUser, begins chan struct{}, place *list.Element
 	t.forgetLocked(u)
 }
 
-// forgetLocked removes a user without turns.
 func (t *turns) forgetLocked(u *turnsOfUser) {
 	if u.running == 0 && u.queue.Len() == 0 {
 		delete(t.mu.users, u.name)
 	}
 }
 
-// counts returns the numbers of turns that have begun, and that wait, of a user.
+// counts returns the numbers of running and waiting turns of a user.
 func (t *turns) counts(user string) (running, waiting int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// asUser returns a context of a user's requests.
+// asUser returns a context with a user.
 func asUser(ctx context.Context, name string) context.Context {
 	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
 }
 
-// TestTurnsAreShared: users with many requests and users with few have turns alternately.
+// TestTurnsAreShared: users with many requests and users with few get turns alternately.
 func TestTurnsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newTurns()
@@ -54,16 +54,16 @@ func TestTurnsAreShared(t *testing.T) {
 			synctest.Wait()
 		}
 		if want := []string{"a", "b", "c", "a", "b", "a", "a"}; !slices.Equal(order, want) {
-			t.Errorf("the turns are of %v, want %v", order, want)
+			t.Errorf("order of turns: %v, want %v", order, want)
 		}
 		ends[1]()
 		if len(shared.mu.users) > 0 || shared.mu.running > 0 || shared.mu.waiting.Len() > 0 {
-			t.Errorf("without requests there are %+v", shared.mu.users)
+			t.Errorf("users left: %+v", shared.mu.users)
 		}
 	})
 }
 
-// TestTurnsOfOneUser: a user has no more turns than may be, and others have the rest. Who gives up leaves
+// TestTurnsOfOneUser: a user gets at most perUser turns, and others get the rest. Cancelled requests leave
 // nothing behind.
 func TestTurnsOfOneUser(t *testing.T) {
 	shared := newTurns()
@@ -85,12 +85,12 @@ func TestTurnsOfOneUser(t *testing.T) {
 	endA()
 	endB()
 	if len(shared.mu.users) > 0 || shared.mu.waiting.Len() > 0 {
-		t.Errorf("without requests there are %v", shared.mu.users)
+		t.Errorf("users left: %v", shared.mu.users)
 	}
 }
 
-// TestHugeSelectors: one user has as many evaluations under way as may be. Its further requests wait, and
-// those of another user are answered meanwhile.
+// TestHugeSelectors: further requests of a user with the maximum of turns wait, and requests of others are
+// answered meanwhile.
 func TestHugeSelectors(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -123,7 +123,7 @@ func TestHugeSelectors(t *testing.T) {
 				t.Fatalf("%s does not wait: %d", path, early.code)
 			default:
 			}
-			d.ask("", http.MethodGet, "/readyz", "") // one round trip between two looks
+			d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
 		}
 	}
 	for _, path := range paths {
@@ -132,7 +132,7 @@ func TestHugeSelectors(t *testing.T) {
 		}
 	}
 	if running, waiting := shared.counts("greedy"); running != shared.perUser || waiting != len(paths) {
-		t.Errorf("%d requests are under way, and %d wait", running, waiting)
+		t.Errorf("%d requests running, %d waiting", running, waiting)
 	}
 	for _, end := range ends {
 		end()
@@ -144,8 +144,7 @@ func TestHugeSelectors(t *testing.T) {
 	}
 }
 
-// TestLongSelectorsAreNotReviewed: a long selector is no part of what is authorized, so that reviews stay
-// small.
+// TestLongSelectorsAreNotReviewed: long selectors are not part of access reviews, which keeps these small.
 func TestLongSelectorsAreNotReviewed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		selector string
@@ -162,7 +161,7 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 			}
 			info, err := resolver.NewRequestInfo(r)
 			if err != nil || info.LabelSelector != tt.want || info.FieldSelector != tt.want {
-				t.Errorf("authorized are %q and %q, %v", info.LabelSelector, info.FieldSelector, err)
+				t.Errorf("authorized selectors are %q and %q, %v", info.LabelSelector, info.FieldSelector, err)
 			}
 		})
 	}

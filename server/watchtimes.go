@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// watchTimes bounds how long watches last, so that a user who has lost rights soon has none of what they
-// gave.
+// watchTimes limits the duration of watches, so that revoked access takes effect soon.
 type watchTimes struct {
 	min, max time.Duration
-	// serving ends before the server does: its watches end first.
+	// serving ends before the server, so that watches end first.
 	serving context.Context
 }
 
-// lateness is how much longer than it was told a watch may take to end before it is cut.
-const lateness = 10 * time.Second
+// watchGrace is the delay after which a watch that has not ended by itself is cut.
+const watchGrace = 10 * time.Second
 
-// bound has watches end after a random time, or earlier where the client asks for that. They end as those of
-// an API server do: clients go on from where they are.
-func (t *watchTimes) bound(next http.Handler) http.Handler {
+// limit ends watches after a random time, or earlier if the client asks for it. They end like those of an
+// API server, so clients resume them.
+func (t *watchTimes) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		lasts := t.random()
+		lasts := t.randomDuration()
 		params := r.URL.Query()
 		text := params.Get("timeoutSeconds")
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case text != "" && err != nil:
-			// The answer is what is wrong with it.
+			// next answers with the error.
 		case seconds > 0 && seconds <= int64(lasts/time.Second):
 			lasts = time.Duration(seconds) * time.Second
 		default:
@@ -37,22 +36,22 @@ func (t *watchTimes) bound(next http.Handler) http.Handler {
 			params.Set("timeoutSeconds", strconv.FormatInt(max(1, int64(lasts/time.Second)), 10))
 			r.URL.RawQuery = params.Encode()
 		}
-		ctx, cancel := t.context(r.Context(), lasts+lateness)
+		ctx, cancel := t.context(r.Context(), lasts+watchGrace)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// lastBookmark is the time that a watch has for its last bookmark when the server ends.
-const lastBookmark = time.Second
+// bookmarkTime is the time for the last bookmark of a watch when the server ends.
+const bookmarkTime = time.Second
 
-// random is how long a watch lasts.
-func (t *watchTimes) random() time.Duration { return t.min + rand.N(t.max-t.min+1) }
+// randomDuration returns the duration of a watch.
+func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
-// context ends with another one, after a time, or with the server.
+// context returns a context that ends with its parent, after a time, or with the server.
 func (t *watchTimes) context(parent context.Context,
 	lasts time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, lasts)
-	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(lastBookmark, cancel) })
+	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(bookmarkTime, cancel) })
 	return ctx, func() { unlink(); cancel() }
 }

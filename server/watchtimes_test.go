@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// TestWatchesAreBounded: none lasts longer than it may, whatever its client asks for.
+// TestWatchesAreBounded: watches end after the maximum time, whatever their clients request.
 func TestWatchesAreBounded(t *testing.T) {
 	serving, end := context.WithCancel(t.Context())
 	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, serving: serving}
 	var seconds string
 	var deadline time.Time
 	var ctx context.Context
-	handler := times.bound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := times.limit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		ctx = r.Context()
 		seconds = r.URL.Query().Get("timeoutSeconds")
 		deadline, _ = ctx.Deadline()
@@ -38,14 +38,14 @@ func TestWatchesAreBounded(t *testing.T) {
 			if n, err := strconv.Atoi(seconds); err != nil || n < between[0] || n > between[1] {
 				t.Errorf("%q lasts %s s, want %v", query, seconds, between)
 			}
-			if longest := time.Now().Add(20*time.Second + lateness); deadline.After(longest) {
+			if longest := time.Now().Add(20*time.Second + watchGrace); deadline.After(longest) {
 				t.Errorf("%q may last until %v", query, deadline)
 			}
 		}
 	}
 	ask("&timeoutSeconds=soon")
 	if seconds != "soon" {
-		t.Errorf("what is wrong has become %q", seconds)
+		t.Errorf("an invalid timeout was changed to %q", seconds)
 	}
 	end()
 	ask("") // ends at once

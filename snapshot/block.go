@@ -8,21 +8,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// blockSize is how much is compressed together: what follows gains little from more, and reading one object
-// costs this.
+// blockSize is the size of a block before compression. Larger blocks would hardly compress better, and
+// reading one object decompresses a block.
 const blockSize = 256 << 10
 
-// maxObjects is how many objects a block has at most, so that a small file cannot have a large number of
-// empty ones.
+// maxObjects limits the objects of a block, so that a small file cannot claim a large number of empty ones.
 const maxObjects = 8 << 10
 
-// minObject is the size of the smallest object in a block: three lengths, a key, and JSON with a name.
+// minObject is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// minSlack lets a small block have a few smaller ones.
+// minSlack allows a small block to have a few smaller objects.
 const minSlack = 256
 
-// builder gathers the records of a block.
+// builder collects the records of a block.
 type builder struct {
 	lengths []byte
 	keys    []byte
@@ -47,7 +46,6 @@ func (b *builder) add(key string, r Record) {
 
 func (b *builder) size() int { return len(b.lengths) + len(b.keys) + len(b.bodies) }
 
-// appendTo appends the content of the block.
 func (b *builder) appendTo(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(b.objects))
 	return append(append(append(dst, b.lengths...), b.keys...), b.bodies...)
@@ -58,25 +56,25 @@ func (b *builder) reset() {
 	b.objects = 0
 }
 
-// parseBlock returns the records of a block, which refer to its content. Content, keys and records together
-// take parsedCost times the size of the content at most.
+// parseBlock returns the records of a block, which alias its content. Content, keys and records together
+// use at most parsedCost times the size of the content.
 func parseBlock(content []byte) ([]Record, error) {
 	count, at := binary.Uvarint(content)
 	if at <= 0 || count > maxObjects || count*uint64(minObject) > uint64(len(content)+minSlack) {
-		return nil, fmt.Errorf("a block claims to have %d objects in %d bytes", count, len(content))
+		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
 	var total uint64
 	lengths := at
 	for range 3 * count {
 		n, used := binary.Uvarint(content[at:])
 		if used <= 0 || n > uint64(len(content)) {
-			return nil, fmt.Errorf("the lengths in a block are damaged")
+			return nil, fmt.Errorf("invalid lengths in a block")
 		}
 		at += used
 		total += n
 	}
 	if total != uint64(len(content)-at) {
-		return nil, fmt.Errorf("the objects of a block have %d bytes, and it has %d for them", total,
+		return nil, fmt.Errorf("invalid block: the objects have %d bytes, the block has %d", total,
 			len(content)-at)
 	}
 	next := func() int {
@@ -91,7 +89,7 @@ func parseBlock(content []byte) ([]Record, error) {
 		next()
 	}
 	lengths = begin
-	texts := string(content[at : at+keys]) // one piece of memory for all keys
+	texts := string(content[at : at+keys]) // one allocation for all keys
 	rest := content[at+keys:]
 	cut := func(n int) []byte {
 		part := rest[:n:n]
@@ -110,7 +108,7 @@ func parseBlock(content []byte) ([]Record, error) {
 	return records, nil
 }
 
-// encoders and decoders are used again: each takes memory of the size of several blocks.
+// encoders and the decoder are reused: each has buffers of several block sizes.
 var (
 	encoders = sync.Pool{New: func() any {
 		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
@@ -129,7 +127,7 @@ var (
 	})
 )
 
-// appendContent appends content in a frame, compressed where that helps. The frame of the answer says how.
+// appendContent appends a frame with content, compressed if that makes it smaller.
 func appendContent(dst []byte, kind byte, content []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
@@ -141,8 +139,8 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	return appendFrame(dst, f, small)
 }
 
-// contentCost is how many bytes of memory content takes at most, and allowedCost how many it may take by its
-// size in the file.
+// contentCost is the maximum memory in bytes of parsed content, allowedCost the limit for its size in the
+// file.
 func contentCost(kind byte, content []byte) uint64 {
 	cost := uint64(len(content)) * parsedCost
 	if kind == kindIndex {
@@ -159,26 +157,26 @@ func allowedCost(kind byte, stored int) uint64 {
 	return allowed
 }
 
-// plainContent returns the content of a frame, which may be that of the text.
+// plainContent returns the uncompressed content of a frame. It may alias text.
 func plainContent(text []byte, kind byte, offset int64) ([]byte, error) {
 	f, content, err := parseFrame(text, offset)
 	switch {
 	case err != nil:
 		return nil, err
 	case f.kind != kind:
-		return nil, damaged(offset, "there is a block of kind %q in the place of one of kind %q",
+		return nil, damaged(offset, "a block has kind %q, want %q",
 			f.kind, kind)
 	case f.coding == codingPlain && f.raw == f.stored:
 		return content, nil
 	case f.coding != codingZstd:
-		return nil, damaged(offset, "a block is written in a way (%d) that is not known", f.coding)
+		return nil, damaged(offset, "a block has the unknown coding %d", f.coding)
 	}
 	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.raw))
 	if err == nil && len(plain) != int(f.raw) {
-		err = fmt.Errorf("it has %d bytes in place of %d", len(plain), f.raw)
+		err = fmt.Errorf("got %d bytes, want %d", len(plain), f.raw)
 	}
 	if err != nil {
-		return nil, damaged(offset, "decompressing a block: %v", err)
+		return nil, damaged(offset, "decompress a block: %v", err)
 	}
 	return plain, nil
 }

@@ -7,17 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ageDescription is how API servers describe a column that shows how long ago an object was created.
+// ageDescription is the description of age columns in tables of API servers.
 var ageDescription = metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]
 
-// since is a cell that shows how long ago a moment was. The text of the server would be true for a moment
-// only.
+// since is a cell with an age, stored as the time from which it counts.
 type since struct {
 	Since *time.Time `json:"since"`
 }
 
-// Cells makes the row of a server's table, whose cells are those of an object in JSON, fit for keeping: an
-// age becomes the moment that it counts from. Without cells there is no row.
+// Cells converts the cells of a server's table row for storage: it replaces an age by the time from which
+// it counts. It returns nil if there are no cells.
 func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage,
 	created time.Time) ([]byte, error) {
 	if len(cells) == 0 {
@@ -34,7 +33,7 @@ func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage,
 	return json.Marshal(row)
 }
 
-// showsAge reports whether a cell is a text that is no time by itself.
+// showsAge reports whether a cell is a string that is not a time.
 func showsAge(cell json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(cell, &text) != nil {
@@ -44,7 +43,7 @@ func showsAge(cell json.RawMessage) bool {
 	return err != nil
 }
 
-// CellSince returns the moment that a decoded cell counts from, if it shows an age.
+// CellSince returns the time from which the age in a decoded cell counts. It returns false for other cells.
 func CellSince(cell any) (time.Time, bool) {
 	object, ok := cell.(map[string]any)
 	if !ok {

@@ -9,48 +9,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// About is what a file says of where it comes from. All of it is optional.
+// About describes the origin of a file. All fields are optional.
 type About struct {
-	// Created is when saving began; zero in a snapshot of manifests. A Writer sets it by default.
+	// Created is the time at which saving began, or zero in a snapshot of manifests. A Writer sets it by
+	// default.
 	Created time.Time `json:"created,omitzero"`
-	// Tool is the program that wrote the file, with its version.
-	Tool string `json:"tool,omitempty"`
-	// Server is the cluster.
+	// Tool is the name and version of the program that wrote the file.
+	Tool   string `json:"tool,omitempty"`
 	Server Server `json:"server,omitzero"`
-	// Namespace is the only one whose objects were read; empty for all. Types without namespaces are whole.
+	// Namespace is the only namespace that was read; empty for all. Cluster-scoped types are complete in
+	// either case.
 	Namespace string `json:"namespace,omitempty"`
-	// Redacted says what was left out of objects.
+	// Redacted lists the fields that were removed from objects.
 	Redacted []Redaction `json:"redacted,omitempty"`
 }
 
-// Redaction is what was left out of the objects of some types.
+// Redaction lists the fields that were removed from the objects of some types.
 type Redaction struct {
-	// Type is how the types were named.
+	// Type is the user's name of the types.
 	Type string `json:"type"`
 	// Resources are the types, as "plural.group".
 	Resources []string `json:"resources"`
-	// Paths are the fields, as dynamicinformer.Prune has them.
+	// Paths are the removed fields, in the syntax of dynamicinformer.Prune.
 	Paths []string `json:"paths"`
 }
 
-// String is for people.
+// String formats a redaction for users.
 func (r Redaction) String() string { return r.Type + ": " + strings.Join(r.Paths, ", ") }
 
-// Server is a cluster.
+// Server describes a cluster.
 type Server struct {
-	// Host is the address that was asked.
+	// Host is the address of the API server.
 	Host string `json:"host,omitempty"`
-	// Version is the answer to /version.
+	// Version is the response of /version.
 	Version json.RawMessage `json:"version,omitempty"`
-	// UID is that of the namespace kube-system, which tells clusters apart.
+	// UID is the UID of the namespace kube-system, which identifies the cluster.
 	UID string `json:"uid,omitempty"`
-	// Documents are the discovery documents by path ("/api", "/apis"), in the aggregated form.
+	// Documents are the aggregated discovery documents by path ("/api", "/apis").
 	Documents map[string]json.RawMessage `json:"documents,omitempty"`
 }
 
-// Type is a type of objects.
+// Type describes a type of objects.
 type Type struct {
-	// Group is empty for the core group. Version is the one that objects are in.
+	// Group is empty for the core group. Version is the version of the objects.
 	Group    string `json:"group,omitempty"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
@@ -60,50 +61,50 @@ type Type struct {
 	ShortNames []string `json:"shortNames,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Namespaced bool     `json:"namespaced,omitempty"`
-	// Versions are all that the server has of the type. Objects are in Version alone.
+	// Versions are all versions that the server has.
 	Versions []string `json:"versions,omitempty"`
-	// Columns are those of the tables that the server printed, for types whose records have cells.
+	// Columns are the columns of the server's table, if the records have cells.
 	Columns []metav1.TableColumnDefinition `json:"columns,omitempty"`
 }
 
-// GVR names the type.
+// GVR returns the group, version and resource of the type.
 func (t Type) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Resource}
 }
 
-// GroupVersion is that of the objects.
+// GroupVersion returns the group and version of the objects.
 func (t Type) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: t.Group, Version: t.Version}
 }
 
-// Saved is a type in a file.
+// Saved describes a type in a file.
 type Saved struct {
 	Type
-	// ResourceVersion is the one at which all objects of the type are.
+	// ResourceVersion is the resource version of all objects of the type.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Objects is how many there are, Bytes how many bytes of JSON, and Stored how many in the file.
+	// Objects is the number of objects, Bytes the size of their JSON, Stored their size in the file.
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 	Stored  int64 `json:"stored"`
-	// Missing is set where the file does not have the objects, and is what readers are answered.
+	// Missing is set if the file does not have the objects. It is the response to readers.
 	Missing *metav1.Status `json:"missing,omitempty"`
-	// Unasked says that the type is missing because nobody asked for it. Otherwise it could not be read.
+	// Unasked: the type was not requested. Otherwise it could not be read.
 	Unasked bool `json:"unasked,omitempty"`
 }
 
-// Contents is what a file says it has.
+// Contents describes the contents of a file.
 type Contents struct {
 	About
-	// Types are in the order of group and resource.
+	// Types are sorted by group and resource.
 	Types []Saved
-	// Size is that of the file.
+	// Size of the file in bytes.
 	Size int64
 }
 
 // index is the last block of a file.
 type index struct {
 	About
-	// Requires names what a reader has to know beyond the version of the format.
+	// Requires lists features that readers need, in addition to the version of the format.
 	Requires []string `json:"requires,omitempty"`
 	Types    []entry  `json:"types"`
 }
@@ -111,15 +112,15 @@ type index struct {
 // entry is a type in the index.
 type entry struct {
 	Saved
-	// Unsorted says that the objects are not in the order of their keys.
+	// Unsorted: the objects are not sorted by key.
 	Unsorted bool    `json:"unsorted,omitempty"`
 	Blocks   []place `json:"blocks,omitempty"`
 }
 
-// place is where a block is, and what is in it.
+// place is the position and the content of a block.
 type place struct {
 	At      int64  `json:"at"`
-	Stored  uint32 `json:"stored"` // with the frame
+	Stored  uint32 `json:"stored"` // including the frame
 	Raw     uint32 `json:"raw"`
 	Objects int    `json:"objects"`
 	First   string `json:"first"`

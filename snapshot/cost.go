@@ -1,27 +1,27 @@
 package snapshot
 
-// What the index takes in memory, at most, by its text. Each number covers the lists that grow while the
-// index is decoded.
+// The maximum memory of a decoded index by its text, including slices and maps that grow while it is
+// decoded.
 const (
-	// indexTypeCost is for a type, indexObjectCost for another object, such as the place of a block, and
-	// indexValueCost for any other value.
+	// indexTypeCost is the cost of a type, indexObjectCost that of another object, such as a block, and
+	// indexValueCost that of any other value.
 	indexTypeCost   = 8 << 10
 	indexObjectCost = 1 << 10
 	indexValueCost  = 256
-	// indexTextCost is for a byte of text.
+	// indexTextCost is the cost of a byte of text.
 	indexTextCost = 4
-	// indexBase is what each index may take, however small the file is: enough for 4,000 types.
+	// indexBase is the memory that every index may use: enough for 4,000 types.
 	indexBase = 32 << 20
 )
 
-// The depths of the JSON of an index.
+// Depths in the JSON of an index.
 const (
 	depthTypes     = 3 // the elements of "types"
-	depthDocuments = 3 // what is in "server" and deeper is not decoded, but the names of the documents
+	depthDocuments = 3 // only the names of the documents in "server" are decoded, not their content
 )
 
-// indexCost returns how many bytes of memory decoding an index takes at most, in one pass that allocates
-// nothing. The text need not be JSON.
+// indexCost returns the maximum memory in bytes for decoding an index. It does not allocate, and accepts
+// invalid JSON.
 func indexCost(text []byte) uint64 {
 	cost := uint64(len(text)) * indexTextCost
 	depth, server := 0, false
@@ -31,7 +31,7 @@ func indexCost(text []byte) uint64 {
 		case '"':
 			end := stringEnd(text, i+1)
 			if depth == 1 {
-				server = string(text[i:end]) == `"server"` // a key, or a text before the next key
+				server = string(text[i:end]) == `"server"` // a key, or a string before the next key
 			}
 			i = end - 1
 		case '{', '[':
@@ -56,7 +56,7 @@ func indexCost(text []byte) uint64 {
 	return cost
 }
 
-// stringEnd returns the index behind a string whose text begins at i.
+// stringEnd returns the index after the string that contains i.
 func stringEnd(text []byte, i int) int {
 	for ; i < len(text); i++ {
 		switch text[i] {

@@ -1,9 +1,9 @@
-// Package snapshot keeps a moment of a cluster in one file: objects, the types they are of, and what the
-// server printed of them, compressed and with checksums.
+// Package snapshot stores the state of a cluster in one file: objects, their types, and the server's table
+// rows, compressed and with checksums.
 //
 // # Usage
 //
-// A Writer makes a file, type by type; nothing is at the path before Commit:
+// A Writer writes a file, type by type. The path does not change before Commit:
 //
 //	w, err := snapshot.Create("cluster.snapshot", snapshot.About{Tool: "my-operator"})
 //	defer w.Abort() // without effect after Commit
@@ -12,7 +12,7 @@
 //	err = section.AddCache(informer.Snapshot())
 //	err = w.Commit()
 //
-// A File reads one type, or one object, without the rest:
+// A File reads single types or objects:
 //
 //	f, err := snapshot.Open("cluster.snapshot")
 //	defer f.Close()
@@ -20,28 +20,28 @@
 //		fmt.Println(record.Key)
 //	}
 //
-// The command writes such files with 'crdcache snapshot save', and reads them wherever it takes --from.
+// 'crdcache snapshot save' writes such files, and every command with --from reads them.
 //
 // # Consistency
 //
-// The objects of one type are as they were at one resource version, which the file has. Types are read one
-// after another, so that those of one may be some seconds older than those of another. A type that could not
-// be read is in the file with the reason, and is never taken for one without objects.
+// The objects of a type are consistent at one resource version, which the file contains. Types are read one
+// after another, so their times may differ by seconds. A type that could not be read is stored with the
+// reason, and is not confused with an empty one.
 //
 // # Damage
 //
-// Every byte that is read is covered by a checksum. A file that is cut, changed or not a snapshot is a
-// *FormatError, which says where; one that a newer version has written in a way that this one does not
-// understand says so. What reading costs is bounded by the size of the file, whatever is in it.
+// Every byte is covered by a checksum. Reading a file that is truncated, modified or not a snapshot returns a
+// *FormatError with the position. So does reading a newer file with unsupported features. The cost of reading
+// is limited by the size of the file, whatever its content.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, but for a Section of a Writer, which one goroutine fills; several
-// may be filled at the same time.
+// Everything is safe for concurrent use, except a Section of a Writer, which one goroutine fills. Several
+// Sections can be filled at the same time.
 //
 // # Memory
 //
-// Writing takes a block of each type that is being written, about 256 KB, and an entry for each block.
-// Reading takes a block, too. A type whose objects did not come in the order of their keys is read whole:
-// those of custom resources do.
+// A Writer buffers one block for each open Section, about 256 KB, and stores an index entry for each block.
+// Reading needs one block, too. A type whose objects were not added in the order of their keys is read
+// completely; lists of custom resources have that order.
 package snapshot

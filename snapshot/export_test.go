@@ -8,18 +8,18 @@ import (
 	"math/rand/v2"
 )
 
-// SealHeader writes the checksum of a header that was changed.
+// SealHeader updates the checksum of a changed header.
 func SealHeader(text []byte) {
 	binary.LittleEndian.PutUint32(text[headerSize-4:], crc32.Checksum(text[:headerSize-4], castagnoli))
 }
 
-// Frame is content in a frame, as it is.
+// Frame returns a frame with uncompressed content.
 func Frame(kind byte, content []byte) []byte {
 	size := uint32(len(content))
 	return appendFrame(nil, frame{kind: kind, coding: codingPlain, raw: size, stored: size}, content)
 }
 
-// Bomb is a frame of so many zeros, compressed as well as that goes.
+// Bomb returns a frame of size zeros, compressed.
 func Bomb(size int) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
@@ -28,7 +28,7 @@ func Bomb(size int) []byte {
 		stored: uint32(len(small))}, small)
 }
 
-// Assemble is a file of one frame, or of what stands in its place, and an index.
+// Assemble returns a file with a frame and an index.
 func Assemble(frame, index []byte) []byte {
 	text := append(header(), frame...)
 	at := len(text)
@@ -36,8 +36,7 @@ func Assemble(frame, index []byte) []byte {
 	return append(append(text, last...), trailer(int64(at), len(last))...)
 }
 
-// Squeeze is a file of an index alone, an object, which is compressed. Noise in it keeps the ratio below the
-// bound.
+// Squeeze returns a file with a compressed index. Noise in it keeps the compression ratio below the limit.
 func Squeeze(index []byte) []byte {
 	noise := make([]byte, len(index)/200)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
@@ -51,7 +50,7 @@ func Squeeze(index []byte) []byte {
 	return append(append(text, last...), trailer(int64(len(text)), len(last))...)
 }
 
-// Raw are cells.
+// Raw returns texts as cells.
 func Raw(texts ...string) []json.RawMessage {
 	cells := make([]json.RawMessage, len(texts))
 	for i, text := range texts {

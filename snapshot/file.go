@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// File is a snapshot that is read. It is safe for concurrent use.
+// File is an open snapshot. It is safe for concurrent use.
 type File struct {
 	from     io.ReaderAt
 	close    func() error
@@ -22,8 +22,8 @@ type File struct {
 	types    []*Objects
 }
 
-// Open opens the file at a path. The error is a *FormatError, with the path before it, for a file that cannot
-// be read, and wraps ErrNoSnapshot for one that is something else.
+// Open opens a snapshot file. The error wraps a *FormatError if the file is damaged, and ErrNoSnapshot if
+// it is not a snapshot.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 	return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 }
 
-// NewFile reads a snapshot of a size. It must stay as it is while the File is used.
+// NewFile opens a snapshot with a size in bytes. from must not change while the File is used.
 func NewFile(from io.ReaderAt, size int64) (*File, error) {
 	f := &File{from: from, close: func() error { return nil }}
 	head := make([]byte, min(size, int64(headerSize)))
@@ -51,7 +51,7 @@ func NewFile(from io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	if size < int64(headerSize+trailerSize) {
-		return nil, damaged(size, "the file has no end: it was cut, or saving it was interrupted")
+		return nil, damaged(size, "the file is truncated, or saving was interrupted")
 	}
 	tail := make([]byte, trailerSize)
 	if err := f.read(tail, size-int64(trailerSize)); err != nil {
@@ -64,13 +64,13 @@ func NewFile(from io.ReaderAt, size int64) (*File, error) {
 	return f, f.readIndex(at, length, size)
 }
 
-// Close closes what Open opened.
+// Close closes the file if Open opened it.
 func (f *File) Close() error { return f.close() }
 
-// Contents is what the file says it has.
+// Contents returns the description of the contents.
 func (f *File) Contents() Contents { return f.contents }
 
-// Objects returns the objects of a type; nil for one that is not in the file.
+// Objects returns the objects of a type, or nil if the file does not have the type.
 func (f *File) Objects(of schema.GroupResource) *Objects {
 	i := slices.IndexFunc(f.types, func(o *Objects) bool { return o.entry.GVR().GroupResource() == of })
 	if i < 0 {
@@ -79,7 +79,7 @@ func (f *File) Objects(of schema.GroupResource) *Objects {
 	return f.types[i]
 }
 
-// Verify reads all of the file, and returns the first damage.
+// Verify reads the whole file. It returns the first error.
 func (f *File) Verify(ctx context.Context) error {
 	for _, o := range f.types {
 		for _, err := range o.All {
@@ -96,14 +96,13 @@ func (f *File) Verify(ctx context.Context) error {
 
 func (f *File) read(into []byte, at int64) error {
 	if _, err := f.from.ReadAt(into, at); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading at byte %d: %w", at, err)
+		return fmt.Errorf("read at byte %d: %w", at, err)
 	} else if err != nil {
-		return damaged(at, "the file ends early")
+		return damaged(at, "unexpected end of file")
 	}
 	return nil
 }
 
-// content reads the content of a frame.
 func (f *File) content(kind byte, at int64, length int) ([]byte, error) {
 	text := make([]byte, length)
 	if err := f.read(text, at); err != nil {
@@ -112,22 +111,21 @@ func (f *File) content(kind byte, at int64, length int) ([]byte, error) {
 	return plainContent(text, kind, at)
 }
 
-// readIndex reads the index.
 func (f *File) readIndex(at int64, length int, size int64) error {
 	text, err := f.content(kindIndex, at, length)
 	if err != nil {
 		return err
 	}
 	if cost := contentCost(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
-		return damaged(at, "the index has %d bytes in the file, and would take %d in memory", length, cost)
+		return damaged(at, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var read index
 	if err := json.Unmarshal(text, &read); err != nil {
-		return damaged(at, "the index is not understood: %v", err)
+		return damaged(at, "decode the index: %v", err)
 	}
 	if len(read.Requires) > 0 {
 		return &FormatError{at,
-			fmt.Sprintf("it takes %s to read the file, which this program does not know: use a newer one",
+			fmt.Sprintf("the file requires %s: use a newer version of this program",
 				strings.Join(read.Requires, ", "))}
 	}
 	f.contents = Contents{About: read.About, Size: size}
@@ -143,35 +141,35 @@ func (f *File) readIndex(at int64, length int, size int64) error {
 	return checkPlaces(blocks, at)
 }
 
-// check refuses an entry that contradicts itself.
+// check returns an error if an entry is inconsistent.
 func (e entry) check(at int64) error {
 	objects := 0
 	for _, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxObjects {
-			return damaged(at, "the index has a block of %d objects", b.Objects)
+			return damaged(at, "invalid block of %d objects in the index", b.Objects)
 		}
 		objects += b.Objects
 	}
 	switch {
 	case e.Resource == "" || e.Version == "" || e.Kind == "":
-		return damaged(at, "the index has a type without a name, version or kind")
+		return damaged(at, "a type in the index lacks a name, version or kind")
 	case objects != e.Objects:
-		return damaged(at, "%s has %d objects by the index, and %d in its blocks", e.Resource,
+		return damaged(at, "%s has %d objects in the index and %d in its blocks", e.Resource,
 			e.Objects, objects)
 	case e.Missing != nil && objects > 0:
-		return damaged(at, "%s is missing, and has objects", e.Resource)
+		return damaged(at, "%s is marked as missing, but has objects", e.Resource)
 	}
 	return nil
 }
 
-// checkPlaces refuses blocks that are not in the file before the index, or share bytes: then the file would
-// have more content than its size justifies.
+// checkPlaces returns an error if blocks overlap or are not before the index. Otherwise the file could have
+// more content than its size allows.
 func checkPlaces(blocks []place, end int64) error {
 	slices.SortFunc(blocks, func(a, b place) int { return cmp.Compare(a.At, b.At) })
 	from := int64(headerSize)
 	for _, b := range blocks {
 		if b.At < from || b.At > end-int64(b.Stored) || b.Stored < frameSize {
-			return damaged(end, "the index has a block at byte %d, where none can be", b.At)
+			return damaged(end, "the index has a block at the invalid position %d", b.At)
 		}
 		from = b.At + int64(b.Stored)
 	}

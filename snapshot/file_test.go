@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// TestRoundTrip: what was written is read, over several blocks, as a whole and by key.
+// TestRoundTrip reads a file of several blocks, completely and by key.
 func TestRoundTrip(t *testing.T) {
 	const n = 3000
 	f, err := open(written(t, n))
@@ -62,14 +62,14 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
-		t.Error("there are pods")
+		t.Error("the file has pods")
 	}
 	if err := f.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestUnordered: objects in the order of a server are read in that of their keys, and know their place.
+// TestUnordered: objects in any order are read sorted by key, with their positions.
 func TestUnordered(t *testing.T) {
 	var out bytes.Buffer
 	w := snapshot.NewWriter(&out, snapshot.About{})
@@ -100,7 +100,7 @@ func TestUnordered(t *testing.T) {
 	}
 }
 
-// TestObjects: what an object must have, and how its apiVersion is left out and its kind is added.
+// TestObjects checks required fields, the removed apiVersion and the added kind.
 func TestObjects(t *testing.T) {
 	tests := map[string]struct{ object, want, fails string }{
 		"first": {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`,
@@ -117,14 +117,14 @@ func TestObjects(t *testing.T) {
 		"no name":        {`{"kind":"Gizmo","metadata":{}}`, "", "no metadata.name"},
 		"no metadata":    {`{"kind":"Gizmo"}`, "", "no metadata.name"},
 		"name is a list": {`{"metadata":{"name":[]}}`, "", "no metadata.name"},
-		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "twice"},
-		"no object":      {`[]`, "", "no JSON object"},
-		"nothing":        {``, "", "no JSON object"},
-		"cut":            {`{"metadata":{"name":"a"}`, "", "no JSON object"},
-		"comma too many": {`{"metadata":{"name":"a"},}`, "", "no JSON object"},
-		"comma too few":  {`{"metadata":{"name":"a"} "x":1}`, "", "no JSON object"},
-		"something more": {`{"metadata":{"name":"a"}}{}`, "", "no JSON object"},
-		"wrong inside":   {`{"metadata":{"name":"a"},"x":{"y":tru}}`, "", "no JSON object"},
+		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "duplicate"},
+		"no object":      {`[]`, "", "not a JSON object"},
+		"nothing":        {``, "", "not a JSON object"},
+		"cut":            {`{"metadata":{"name":"a"}`, "", "not a JSON object"},
+		"comma too many": {`{"metadata":{"name":"a"},}`, "", "not a JSON object"},
+		"comma too few":  {`{"metadata":{"name":"a"} "x":1}`, "", "not a JSON object"},
+		"something more": {`{"metadata":{"name":"a"}}{}`, "", "not a JSON object"},
+		"wrong inside":   {`{"metadata":{"name":"a"},"x":{"y":tru}}`, "", "not a JSON object"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestCut: a file that is cut anywhere is damaged, and says so.
+// TestCut: reading a file truncated anywhere returns a FormatError.
 func TestCut(t *testing.T) {
 	text := written(t, 20)
 	for n := range text {
@@ -164,12 +164,12 @@ func TestCut(t *testing.T) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
 		if n >= 16 && errors.Is(err, snapshot.ErrNoSnapshot) {
-			t.Fatalf("cut to %d bytes it is no snapshot", n)
+			t.Fatalf("cut to %d bytes it is not recognized as a snapshot", n)
 		}
 	}
 }
 
-// TestFlipped: a file of which one bit is another one is either damaged or reads as before.
+// TestFlipped: a file with one flipped bit is rejected, or reads as before.
 func TestFlipped(t *testing.T) {
 	text := written(t, 20)
 	f, err := open(text)
@@ -193,24 +193,24 @@ func TestFlipped(t *testing.T) {
 				t.Fatalf("bit %d of byte %d: %v", bit, i, got)
 			}
 			if err == nil {
-				t.Fatalf("bit %d of byte %d is covered by no checksum", bit, i)
+				t.Fatalf("no checksum covers bit %d of byte %d", bit, i)
 			}
 		}
 	}
 }
 
-// TestNewer: a file of another version is refused with what to do.
+// TestNewer: a file of another version is rejected with the remedy.
 func TestNewer(t *testing.T) {
 	text := written(t, 1)
 	binary.LittleEndian.PutUint16(text[8:], 2)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
-		!strings.Contains(err.Error(), "version 2, and this program reads version 1: use a newer one") {
+		!strings.Contains(err.Error(), "version 2, this program reads version 1: use a newer version") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestIndex: an index that lies costs no more than what it says, and is refused.
+// TestIndex: an invalid index is rejected.
 func TestIndex(t *testing.T) {
 	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
 	size := fmt.Sprint(len(frame))
@@ -220,21 +220,21 @@ func TestIndex(t *testing.T) {
 		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
 		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
 			block + `]}]}`, ""},
-		"requires more": {`{"requires":["ropes"]}`, "it takes ropes to read the file"},
-		"no JSON":       {`{`, "is not understood"},
-		"no name":       {`{"types":[{"version":"v1"}]}`, "without a name"},
+		"requires more": {`{"requires":["ropes"]}`, "the file requires ropes"},
+		"no JSON":       {`{`, "decode the index"},
+		"no name":       {`{"types":[{"version":"v1"}]}`, "lacks a name"},
 		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
-			"where none can be"},
+			"invalid position"},
 		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
-			`,"objects":1}]}]}`, "where none can be"},
+			`,"objects":1}]}]}`, "invalid position"},
 		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
-			`,"objects":1}]}]}`, "where none can be"},
+			`,"objects":1}]}]}`, "invalid position"},
 		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
-			"has 5 objects by the index, and 1"},
+			"has 5 objects in the index and 1"},
 		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
-			`,"objects":9999999}]}]}`, "a block of 9999999 objects"},
+			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
 		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
-			"is missing, and has objects"},
+			"is marked as missing, but has objects"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -256,14 +256,14 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestBlocks: blocks that lie are refused before they cost anything.
+// TestBlocks: invalid blocks are rejected before they are decoded.
 func TestBlocks(t *testing.T) {
 	tests := map[string]struct {
 		frame []byte
 		want  string
 	}{
-		"bomb":       {snapshot.Bomb(60 << 20), "claims to have 62914560 bytes"},
-		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block of kind 'X'"},
+		"bomb":       {snapshot.Bomb(60 << 20), "invalid block: 62914560 bytes"},
+		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block has kind 'X'"},
 		"other key": {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")),
 			"does not have the objects that the index says"},
 		"two": {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")),
@@ -290,7 +290,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestAbort: what is not committed leaves nothing, and what was there stays.
+// TestAbort leaves no file, and does not change an existing one.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.snapshot")
@@ -307,10 +307,10 @@ func TestAbort(t *testing.T) {
 	}
 	w.Abort()
 	if err := section.Close("1"); err == nil {
-		t.Error("a section is closed behind the end")
+		t.Error("a section was closed after the end")
 	}
 	if err := w.Commit(); err == nil {
-		t.Error("what is aborted is committed")
+		t.Error("an aborted file was committed")
 	}
 	entries, err := os.ReadDir(dir)
 	text, _ := os.ReadFile(path)
@@ -319,7 +319,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestCommit: the file takes the place of an earlier one, for its owner alone.
+// TestCommit replaces an existing file. Only its owner can read it.
 func TestCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.snapshot")
 	for i := range 2 {
@@ -343,7 +343,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// fullDisk has room for some bytes.
+// fullDisk is a writer that fails after room bytes.
 type fullDisk struct{ room int }
 
 var errFull = errors.New("no space left on device")
@@ -355,7 +355,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk: the first error of writing is told, whether it comes at the end or before.
+// TestFullDisk returns the first write error, early or late.
 func TestFullDisk(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
@@ -376,7 +376,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCells: an age is kept as the moment that it counts from, and nothing else is changed.
+// TestCells: ages are replaced by times, other cells are unchanged.
 func TestCells(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	docs := metav1.ObjectMeta{}.SwaggerDoc()
@@ -386,7 +386,7 @@ func TestCells(t *testing.T) {
 	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
 		t.Errorf("%s, %v", row, err)
 	}
-	// The definitions of types show when they were created in a column that is described as an age.
+	// CRDs have a creation time in a column with the description of an age.
 	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),
 		created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
 		t.Errorf("%s, %v", row, err)
@@ -400,7 +400,7 @@ func TestCells(t *testing.T) {
 	}
 	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
 		if _, ok := snapshot.CellSince(cell); ok {
-			t.Errorf("%v is an age", cell)
+			t.Errorf("%v is treated as an age", cell)
 		}
 	}
 }

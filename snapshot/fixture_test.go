@@ -13,13 +13,12 @@ import (
 var gizmos = snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
 	Namespaced: true}
 
-// gizmo is an object as API servers send it.
+// gizmo returns an object as API servers send it.
 func gizmo(namespace, name, text string) []byte {
-	return fmt.Appendf(
-		nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
+	return fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
 }
 
-// written is a snapshot of so many gizmos, with a type that is missing.
+// written returns a snapshot of n gizmos, and a missing type.
 func written(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -49,7 +48,7 @@ func open(text []byte) (*snapshot.File, error) {
 	return snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 }
 
-// readAll reads all that is in a file.
+// readAll reads all objects of a file.
 func readAll(f *snapshot.File) (map[string]string, error) {
 	all := map[string]string{}
 	for _, saved := range f.Contents().Types {

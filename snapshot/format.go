@@ -8,16 +8,16 @@ import (
 	"math"
 )
 
-// magic begins every file. Its first byte is no UTF-8, so that no manifest begins with it.
+// magic begins every file. Its first byte is not valid UTF-8, so no manifest begins with it.
 const magic = "\x93CRDSNAP"
 
-// Magic is what every snapshot begins with.
+// Magic returns the first bytes of every snapshot.
 func Magic() []byte { return []byte(magic) }
 
 const (
-	// major is the version of the format. Who knows another one only must not read on.
+	// major is the version of the format. Readers reject other major versions.
 	major = 1
-	// minor counts additions, which readers may pass over.
+	// minor counts extensions that readers can ignore.
 	minor = 0
 
 	headerSize  = len(magic) + 2 + 2 + 4
@@ -31,30 +31,30 @@ const (
 	kindIndex   = 'I'
 )
 
-// How the content of a frame is written.
+// Codings of the content of a frame.
 const (
 	codingPlain = 0
 	codingZstd  = 1
 )
 
 const (
-	// maxRaw is the size of the largest content of a frame.
+	// maxRaw is the maximum size of content in bytes.
 	maxRaw = 64 << 20
-	// maxCost is how many bytes of memory a byte of the file may take. A writer leaves content uncompressed
-	// that would take more.
+	// maxCost is the maximum memory per byte of the file. A Writer stores content uncompressed if it would
+	// need more.
 	maxCost = 1024
-	// parsedCost is how many bytes a byte of content takes at most when it is parsed: see parseBlock.
+	// parsedCost is the maximum memory per byte of parsed content: see parseBlock.
 	parsedCost = 5
 )
 
-// ErrNoSnapshot is the error for what does not begin as a snapshot does.
-var ErrNoSnapshot = errors.New("this is no snapshot")
+// ErrNoSnapshot is the error for files that do not begin with Magic.
+var ErrNoSnapshot = errors.New("not a snapshot file")
 
-// FormatError says that a file is damaged, or written by a newer version.
+// FormatError reports a damaged file, or one of a newer version.
 type FormatError struct {
-	// Offset is where in the file.
+	// Offset is the position in the file.
 	Offset int64
-	// Problem says what is wrong, and what to do where something helps.
+	// Problem describes the problem, and the remedy if there is one.
 	Problem string
 }
 
@@ -69,7 +69,6 @@ func damaged(offset int64, format string, args ...any) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is the first bytes of a file.
 func header() []byte {
 	text := []byte(magic)
 	text = binary.LittleEndian.AppendUint16(text, major)
@@ -82,23 +81,22 @@ func checkHeader(text []byte) error {
 		return ErrNoSnapshot
 	}
 	if crc32.Checksum(text[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(text[headerSize-4:]) {
-		return damaged(0, "the header is damaged")
+		return damaged(0, "invalid checksum of the header")
 	}
 	if version := binary.LittleEndian.Uint16(text[len(magic):]); version != major {
 		return &FormatError{int64(len(magic)),
-			fmt.Sprintf("the format has version %d, and this program reads version %d: use a newer one",
+			fmt.Sprintf("the file has format version %d, this program reads version %d: use a newer version of this program",
 				version, major)}
 	}
 	return nil
 }
 
-// frame is what comes before content.
+// frame is the header of content.
 type frame struct {
 	kind, coding byte
 	raw, stored  uint32
 }
 
-// appendFrame appends a frame with its content.
 func appendFrame(dst []byte, f frame, content []byte) []byte {
 	at := len(dst)
 	dst = append(dst, f.kind, f.coding, 0, 0)
@@ -109,7 +107,7 @@ func appendFrame(dst []byte, f frame, content []byte) []byte {
 	return append(dst, content...)
 }
 
-// parseFrame checks a frame, and returns its content as it is stored.
+// parseFrame checks a frame, and returns its stored content.
 func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 	if len(text) < frameSize {
 		return frame{}, nil, damaged(offset, "a block of %d bytes is too short", len(text))
@@ -119,20 +117,20 @@ func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 	content := text[frameSize:]
 	sum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
 	if sum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
-		return f, nil, damaged(offset, "a block is damaged: its checksum is another one")
+		return f, nil, damaged(offset, "invalid checksum of a block")
 	}
 	return f, content, f.check(offset)
 }
 
-// check refuses content that would cost more than the bytes of the file justify.
+// check returns an error if the content is larger than the limits allow.
 func (f frame) check(offset int64) error {
 	if f.raw > maxRaw || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
-		return damaged(offset, "a block claims to have %d bytes, compressed to %d", f.raw, f.stored)
+		return damaged(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
 	}
 	return nil
 }
 
-// trailer is the last bytes of a file: where the index is.
+// trailer returns the last bytes of a file, which locate the index.
 func trailer(offset int64, size int) []byte {
 	text := binary.LittleEndian.AppendUint64(nil, uint64(offset))
 	text = binary.LittleEndian.AppendUint32(text, uint32(size))
@@ -140,19 +138,19 @@ func trailer(offset int64, size int) []byte {
 	return append(text, magic...)
 }
 
-// parseTrailer returns where the index of a file of a size is.
+// parseTrailer returns the position and the length of the index in a file of a size.
 func parseTrailer(text []byte, size int64) (offset int64, length int, err error) {
 	at := size - int64(trailerSize)
 	if string(text[16:]) != magic {
-		return 0, 0, damaged(at, "the file has no end: it was cut, or saving it was interrupted")
+		return 0, 0, damaged(at, "the file is truncated, or saving was interrupted")
 	}
 	if crc32.Checksum(text[:12], castagnoli) != binary.LittleEndian.Uint32(text[12:]) {
-		return 0, 0, damaged(at, "the end of the file is damaged")
+		return 0, 0, damaged(at, "invalid checksum of the trailer")
 	}
 	from, n := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint32(text[8:])
 	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(at) ||
 		uint64(at)-from != uint64(n) {
-		return 0, 0, damaged(at, "the index is not where the end of the file says")
+		return 0, 0, damaged(at, "invalid position of the index")
 	}
 	return int64(from), int(n), nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// bounded reads a file, and fails if that takes more memory than its size justifies.
+// bounded reads a file, and fails if that needs more memory than its size allows.
 func bounded(t *testing.T, text []byte) {
 	t.Helper()
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
@@ -23,13 +23,13 @@ func bounded(t *testing.T, text []byte) {
 		_ = file.Verify(t.Context())
 	}
 	metrics.Read(allocated)
-	const fixed = 128 << 20 // the index of a small file, and the decoder, which is made once and used again
+	const fixed = 128 << 20 // the index of a small file, and the decoder, which is reused
 	if cost := allocated[0].Value.Uint64() - before; cost > fixed+1024*uint64(len(text)) {
 		t.Errorf("a file of %d bytes takes %d", len(text), cost)
 	}
 }
 
-// TestIndexThatGrows has small files whose indexes would take gigabytes, by each of their lists and maps.
+// TestIndexThatGrows: small files with indexes that would need gigabytes are rejected.
 func TestIndexThatGrows(t *testing.T) {
 	const many = 4 << 20
 	names := strings.Builder{}
@@ -59,7 +59,7 @@ func TestIndexThatGrows(t *testing.T) {
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
 }
 
-// FuzzFile reads whatever is in a file: there is an error or an end, and no more than its size justifies.
+// FuzzFile: reading any file needs no more memory than its size allows.
 func FuzzFile(f *testing.F) {
 	f.Add(written(f, 3))
 	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
@@ -69,7 +69,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzIndex is FuzzFile behind the checksums.
+// FuzzIndex is FuzzFile with valid checksums.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x01\x01\x02\x00a{}"),
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
@@ -78,7 +78,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzAdd: what a section takes is read again, as JSON with the same members.
+// FuzzAdd: an added object is read back with the same members.
 func FuzzAdd(f *testing.F) {
 	for _, seed := range []string{`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
 		`{"metadata":{"name":"a"},"apiVersion":"v1"}`, `{"apiVersion":"v1"}`, ` { "kind" : "A" , "apiVersion" : "b" , "metadata" : {"name":"\u0061"} } `} {
@@ -110,7 +110,7 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
-// decoded is an object without what a section may change.
+// decoded returns an object without the members that a section may change.
 func decoded(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var object map[string]any

@@ -7,29 +7,29 @@ import (
 	"sync"
 )
 
-// Objects are those of one type in a file. They are safe for concurrent use.
+// Objects are the objects of one type in a file. It is safe for concurrent use.
 type Objects struct {
 	file  *File
 	entry entry
 
-	// whole has all records in the order of their keys, for a type that is not written in it.
+	// whole has all records sorted by key, for a type whose entry is Unsorted.
 	whole struct {
 		sync.Mutex
 		records []Record
 	}
 }
 
-// Saved is what the file says of the type.
+// Saved returns the description of the type.
 func (o *Objects) Saved() Saved { return o.entry.Saved }
 
 // Ordered reports whether the objects were written in the order of their keys.
 func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
 
-// Blocks is how many blocks the objects are in.
+// Blocks returns the number of blocks.
 func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 
-// Block returns the records of a block in the order in which they were written. They stay good for as long as
-// somebody keeps them, and are in memory for as long.
+// Block returns the records of a block in the order in which they were written. Each record keeps the
+// memory of the whole block alive.
 func (o *Objects) Block(i int) ([]Record, error) {
 	b := o.entry.Blocks[i]
 	content, err := o.file.content(kindObjects, b.At, int(b.Stored))
@@ -57,7 +57,7 @@ func (o *Objects) Block(i int) ([]Record, error) {
 	return records, nil
 }
 
-// Find returns the block that has the object of a key, if any has; only for objects that are Ordered.
+// Find returns the block that may contain a key. The objects must be Ordered.
 func (o *Objects) Find(key string) (block int, ok bool) {
 	i, found := slices.BinarySearchFunc(o.entry.Blocks, key,
 		func(b place, key string) int { return strings.Compare(b.First, key) })
@@ -67,8 +67,8 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// All yields all records in the order of their keys, until the first error. A record is good until the next
-// one comes.
+// All yields all records sorted by key, until the first error. A record is valid until the next one is
+// yielded.
 func (o *Objects) All(yield func(Record, error) bool) {
 	if !o.Ordered() {
 		records, err := o.sorted()
@@ -101,7 +101,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	}
 }
 
-// Get returns the record of a key, and whether there is one.
+// Get returns the record of a key, and whether it exists.
 func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	var records []Record
 	if !o.Ordered() {
@@ -120,7 +120,7 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	return records[i], true, nil
 }
 
-// sorted returns all records of a type that is not written in the order of the keys.
+// sorted returns all records of an Unsorted type, sorted by key.
 func (o *Objects) sorted() ([]Record, error) {
 	o.whole.Lock()
 	defer o.whole.Unlock()
@@ -141,7 +141,7 @@ func (o *Objects) sorted() ([]Record, error) {
 	})
 	for i := 1; i < len(all); i++ {
 		if all[i].Key == all[i-1].Key {
-			return nil, damaged(o.entry.Blocks[0].At, "%s has %s twice", o.entry.Resource, all[i].Key)
+			return nil, damaged(o.entry.Blocks[0].At, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
 		}
 	}
 	o.whole.records = all

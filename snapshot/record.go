@@ -11,19 +11,19 @@ import (
 
 // Record is an object in a file.
 type Record struct {
-	// Key is "namespace/name", or the name alone.
+	// Key is "namespace/name", or the name of a cluster-scoped object.
 	Key string
-	// JSON is the object without its apiVersion, which is that of the type. It is good until the next record
-	// is asked for, and must not be changed.
+	// JSON is the object without its apiVersion, which is that of the type. It is valid until the next
+	// record is read, and must not be changed.
 	JSON []byte
-	// Cells is the row of the server's table in JSON, if there was one, as [Cells] makes it. It is as good as
+	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as
 	// JSON.
 	Cells []byte
-	// Place counts the records of a type in the order in which they were written, from 0.
+	// Place is the position of the record in the order in which the type was written, from 0.
 	Place int
 }
 
-// AppendObject appends the object with an apiVersion.
+// AppendObject appends the object's JSON with an apiVersion.
 func (r Record) AppendObject(dst []byte, apiVersion string) ([]byte, error) {
 	quoted, err := json.Marshal(apiVersion)
 	if err != nil {
@@ -32,30 +32,30 @@ func (r Record) AppendObject(dst []byte, apiVersion string) ([]byte, error) {
 	return r.AppendWith(dst, string(quoted))
 }
 
-// AppendWith is AppendObject for an apiVersion that is written in JSON with its quotes.
+// AppendWith is AppendObject for an apiVersion that is JSON already.
 func (r Record) AppendWith(dst []byte, quoted string) ([]byte, error) {
 	if len(r.JSON) <= len("{}") || r.JSON[0] != '{' {
-		return dst, fmt.Errorf("%s: the file has no object there", r.Key)
+		return dst, fmt.Errorf("%s: the record has no object", r.Key)
 	}
 	dst = append(append(dst, `{"apiVersion":`...), quoted...)
 	return append(append(dst, ','), r.JSON[1:]...), nil
 }
 
 var (
-	errNoObject = errors.New("this is no JSON object")
-	errTwice    = errors.New("the object has its apiVersion twice")
+	errNoObject = errors.New("not a JSON object")
+	errTwice    = errors.New("the object has a duplicate apiVersion")
 	errNoName   = errors.New("the object has no metadata.name")
 )
 
-// identity is what a record needs to know of an object.
+// identity has the parts of an object that a record needs.
 type identity struct {
 	namespace, name string
 	kind            bool
-	// begin and end are where the apiVersion is, with a comma.
+	// begin and end delimit the apiVersion member, with a comma.
 	begin, end int
 }
 
-// identify checks the JSON of an object, without white space around it.
+// identify parses an object's JSON without surrounding white space.
 func identify(object []byte) (identity, error) {
 	var id identity
 	var metadata []byte

@@ -12,27 +12,27 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Section writes the objects of one type. One goroutine fills it.
+// Section writes the objects of one type. It is not safe for concurrent use.
 type Section struct {
 	writer *Writer
 	entry  entry
 	block  builder
-	kind   []byte // the member, with a comma
+	kind   []byte // the JSON member with a comma
 	err    error
 
-	text, content, frame []byte // are used again
+	text, content, frame []byte // buffers
 }
 
-// Begin begins a type. It is no part of the file before Close.
+// Begin begins a type. The file contains it after Section.Close.
 func (w *Writer) Begin(t Type) *Section {
 	kind, err := json.Marshal(t.Kind)
 	return &Section{writer: w, entry: entry{Saved: Saved{Type: t}},
 		kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
-// Add adds an object in JSON, which is not kept, with the row of the server's table if there is one. The
-// object needs a name; its apiVersion is left out, and a kind is added where there is none, as in lists of
-// built-in types. The order in which objects come is kept; that of their keys is the cheapest to read.
+// Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
+// arguments. The object needs a name. Its apiVersion is removed, and a missing kind is added, as in lists
+// of built-in types. Objects keep their order; files sorted by key are read faster.
 func (s *Section) Add(object, cells []byte) error {
 	if s.err != nil {
 		return s.err
@@ -40,10 +40,10 @@ func (s *Section) Add(object, cells []byte) error {
 	object = bytes.TrimSpace(object)
 	id, err := identify(object)
 	if err == nil && len(object)+len(cells) > maxRaw/2 {
-		err = fmt.Errorf("an object of %d bytes is too large", len(object))
+		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {
-		return s.fail(fmt.Errorf("snapshot: adding %s: object %d: %w", s.entry.Resource,
+		return s.fail(fmt.Errorf("snapshot: add %s: object %d: %w", s.entry.Resource,
 			s.entry.Objects+1, err))
 	}
 	key := id.key()
@@ -75,7 +75,6 @@ func (s *Section) fail(err error) error {
 	return err
 }
 
-// flush writes the block.
 func (s *Section) flush() error {
 	s.content = s.block.appendTo(s.content[:0])
 	s.frame = appendContent(s.frame[:0], kindObjects, s.content)
@@ -92,10 +91,10 @@ func (s *Section) flush() error {
 	return nil
 }
 
-// SetColumns says what the columns of the rows are, which a server tells with the first of them.
+// SetColumns sets the columns of the table rows. A server sends them with the first row.
 func (s *Section) SetColumns(columns []metav1.TableColumnDefinition) { s.entry.Columns = columns }
 
-// Close makes the type part of the file, with its objects as they were at a resource version.
+// Close adds the type to the file, with the resource version of its objects.
 func (s *Section) Close(resourceVersion string) error {
 	if s.err != nil {
 		return s.err
@@ -112,7 +111,7 @@ func (s *Section) Close(resourceVersion string) error {
 
 var errSectionClosed = errors.New("snapshot: the section is closed")
 
-// AddCache adds what an informer has cached, as it has it: without what its options leave out, and closes the
+// AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the
 // section.
 func (s *Section) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()

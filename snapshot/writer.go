@@ -16,8 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Writer writes a file. It is safe for concurrent use; what it writes is complete after Commit, and not
-// before.
+// Writer writes a file. It is safe for concurrent use. The file is complete only after Commit.
 type Writer struct {
 	about About
 	file  *os.File // nil for a stream
@@ -28,13 +27,13 @@ type Writer struct {
 		out    *bufio.Writer
 		at     int64
 		types  []entry
-		err    error // the first one
+		err    error // the first error
 		closed bool
 	}
 }
 
-// Create begins a file. It is written beside path, readable for its owner only, and Commit puts it in the
-// place of what is there; until then nothing at path changes.
+// Create begins a file. It writes a temporary file in the folder of path, readable only by its owner, which
+// Commit renames to path.
 func Create(path string, about About) (*Writer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
@@ -45,7 +44,7 @@ func Create(path string, about About) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter begins a snapshot that is written to a stream as it comes.
+// NewWriter begins a snapshot that is written to a stream.
 func NewWriter(out io.Writer, about About) *Writer { return newWriter(out, about) }
 
 func newWriter(out io.Writer, about About) *Writer {
@@ -61,7 +60,7 @@ func newWriter(out io.Writer, about About) *Writer {
 	return w
 }
 
-// writeLocked appends text, and keeps the first error, after which nothing is written.
+// writeLocked appends text. After the first error it does nothing.
 func (w *Writer) writeLocked(text []byte) {
 	if w.mu.err != nil {
 		return
@@ -75,7 +74,7 @@ func (w *Writer) writeLocked(text []byte) {
 
 var errClosed = errors.New("snapshot: the writer is closed")
 
-// append writes a frame, and returns where it is.
+// append writes a frame, and returns its position.
 func (w *Writer) append(frame []byte) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +86,7 @@ func (w *Writer) append(frame []byte) (int64, error) {
 	return at, w.mu.err
 }
 
-// finish makes a type part of the file. A type that is there already is replaced.
+// finish adds a type to the file, or replaces it.
 func (w *Writer) finish(e entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,27 +100,27 @@ func (w *Writer) finish(e entry) error {
 	return w.mu.err
 }
 
-// Miss records that the file does not have the objects of a type, and why: nobody asked for them, or they
-// could not be read. Readers get that as the answer of the server.
+// Miss adds a type without its objects, which were not requested or could not be read. Readers get why as
+// the response.
 func (w *Writer) Miss(t Type, why metav1.Status, unasked bool) error {
 	return w.finish(entry{Saved: Saved{Type: t, Missing: &why, Unasked: unasked}})
 }
 
-// SetAbout changes what the file says of itself.
+// SetAbout changes the description of the origin.
 func (w *Writer) SetAbout(change func(*About)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change(&w.about)
 }
 
-// Err is why nothing can be written any more; nil: it can.
+// Err returns the first write error.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.err
 }
 
-// Contents is what the file has so far.
+// Contents returns the description of the contents so far.
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,8 +138,8 @@ func (w *Writer) sortLocked() {
 	})
 }
 
-// Commit writes the index, and puts the file in its place once all of it is on the disk. After an error there
-// is nothing at the path but what was there before.
+// Commit writes the index, syncs the file, and renames it to its path. After an error the path is
+// unchanged.
 func (w *Writer) Commit() error {
 	err := w.complete()
 	if w.file == nil {
@@ -154,7 +153,7 @@ func (w *Writer) Commit() error {
 		err = os.Rename(w.file.Name(), w.path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("snapshot: writing %s: %w", w.path, err), os.Remove(w.file.Name()))
+		return errors.Join(fmt.Errorf("snapshot: write %s: %w", w.path, err), os.Remove(w.file.Name()))
 	}
 	return nil
 }
@@ -181,8 +180,8 @@ func (w *Writer) complete() error {
 	return w.mu.out.Flush()
 }
 
-// Abort removes what was written. After Commit it does nothing; of a stream it cannot take back what went
-// out, which no reader takes for a snapshot.
+// Abort removes the file. It does nothing after Commit. A stream is left incomplete, so it is not a valid
+// snapshot.
 func (w *Writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +190,7 @@ func (w *Writer) Abort() {
 	}
 	w.mu.closed = true
 	if w.file != nil {
-		_ = w.file.Close()           // nobody reads it
-		_ = os.Remove(w.file.Name()) // as far as that can be done
+		_ = w.file.Close()           // the file is removed anyway
+		_ = os.Remove(w.file.Name()) // best effort
 	}
 }

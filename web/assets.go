@@ -15,7 +15,7 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// assets are the files of the page, by their paths.
+// assets has the files of the page by path.
 var assets = readAssets()
 
 type asset struct {
@@ -44,13 +44,13 @@ func readAssets() assetHandler {
 		})
 	}
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // the files are embedded
 	}
 	files["/"] = files["/index.html"]
 	return files
 }
 
-// kindOf does not ask the machine, whose tables may say anything.
+// kindOf returns the MIME type of a file. It does not use the tables of the machine, which vary.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -65,7 +65,6 @@ func kindOf(name string) string {
 	return mime.FormatMediaType("application/octet-stream", nil)
 }
 
-// ServeHTTP implements http.Handler.
 func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	file, ok := a[r.URL.Path]
 	if !ok {
@@ -73,9 +72,9 @@ func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", file.kind)
-	w.Header().Set("Cache-Control", "no-cache") // ask, and be told that it is the same
+	w.Header().Set("Cache-Control", "no-cache") // revalidate with the ETag
 	w.Header().Set("ETag", file.tag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.content))
 }
 
-var errNoPage = notFound("there is no such page")
+var errNoPage = notFound("page not found")

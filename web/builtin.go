@@ -6,9 +6,9 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// builtIn are the columns of types that have no definition. They show fields as objects have them: what a
-// kube-apiserver computes for its Tables, such as the Ready and Status of a Pod, is of no field and could not
-// be sorted by. The names are those of the fields where they would otherwise promise more.
+// builtIn has the columns of types without a CRD. They show fields of objects: values that a kube-apiserver
+// computes for its Tables, such as the Ready and Status of a Pod, could not be sorted by. Columns are named
+// after their fields.
 var builtIn = map[schema.GroupResource][]crd.Column{
 	{Resource: "events"}: {text("Type", ".type"),
 		text("Reason", ".reason"), text("Object", ".involvedObject.name"), text("Message", ".message")},

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// TestBuiltInColumns shows fields of types that have no definition.
+// TestBuiltInColumns shows fields of types without a CRD.
 func TestBuiltInColumns(t *testing.T) {
 	s := newScene(t, Options{})
 	s.load(map[string]any{
@@ -46,7 +46,7 @@ func TestBuiltInColumns(t *testing.T) {
 	}
 }
 
-// TestBuiltInPaths reads all paths: one that cannot be read would end the columns of its type.
+// TestBuiltInPaths: all paths are valid.
 func TestBuiltInPaths(t *testing.T) {
 	for resource, columns := range builtIn {
 		var declared []printcolumn.Definition

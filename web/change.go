@@ -6,23 +6,23 @@ import (
 	"github.com/crdcache/crdcache/web/internal/feed"
 )
 
-// change is a change of an object, field by field, or of what is known of a type.
+// change is a change of an object, field by field, or a change of a type's status.
 type change struct {
-	// Time is when it was heard of, in milliseconds since 1970.
+	// Time of the notification, in milliseconds since 1970.
 	Time int64  `json:"time"`
 	Type string `json:"type"`
-	// Key is that of the object; empty where the type itself is told of.
+	// Key of the object; empty for a change of the type.
 	Key string `json:"key"`
-	// Op is added, changed, deleted or departed, which has left the shard and exists, and of a type what
-	// feed.State has.
+	// Op is added, changed, deleted or departed (left the shard, but exists). For types it is
+	// feed.State.Op.
 	Op string `json:"op"`
-	// Reason and Message say why a type is as it is.
+	// Reason and Message explain the status of a type.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Fields  []diff.Field `json:"fields,omitempty"`
-	// More is how many fields are left out.
+	// More is the number of omitted fields.
 	More int `json:"more,omitempty"`
-	// ResourceVersion is that of the object after the change, or when it was deleted.
+	// ResourceVersion of the object after the change, or at its deletion.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
@@ -37,7 +37,7 @@ func (h *Handler) changeOf(id string, c feed.Change) change {
 	case c.Before == nil:
 		told.Op = "added"
 	case c.Departed:
-		told.Op, after = "departed", before // nothing has changed in it
+		told.Op, after = "departed", before // the object itself is unchanged
 	case c.After == nil:
 		told.Op = "deleted"
 	}
@@ -50,7 +50,7 @@ func (h *Handler) changeOf(id string, c feed.Change) change {
 	return told
 }
 
-// state is what may be shown of one side of a change; nil where there is none.
+// state returns the visible content of one side of a change, or nil.
 func (h *Handler) state(informer *dynamicinformer.Informer, object any) map[string]any {
 	if object == nil {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"github.com/crdcache/crdcache/web/internal/complete"
 )
 
-// maxProposals is how many completions are given.
+// maxProposals limits the completions
 const maxProposals = 20
 
-// completeAnswer proposes what may come at a place in a query.
+// completeAnswer has the completions at a position in a query.
 type completeAnswer struct {
-	// From and To are what a proposal replaces, in characters as JavaScript counts them.
+	// From and To delimit the text to replace, in UTF-16 code units.
 	From      int        `json:"from"`
 	To        int        `json:"to"`
 	Proposals []proposal `json:"proposals"`
@@ -25,7 +25,7 @@ type completeAnswer struct {
 
 type proposal struct {
 	Text string `json:"text"`
-	// Note says what it is, or of how many objects.
+	// Note describes the proposal, or gives its number of objects.
 	Note string `json:"note,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	return out, err
 }
 
-// terms are what a condition can begin with.
+// terms returns the beginnings of conditions.
 func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
@@ -90,20 +90,20 @@ func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]propo
 	if h.needAll(r) != nil {
 		return out, nil
 	}
-	add("dangling()", "refers to something that is not there")
+	add("dangling()", "has a dangling reference")
 	for _, reference := range k.references {
-		add("dangling("+reference.Name+")", "a reference that leads to nothing")
+		add("dangling("+reference.Name+")", "this reference dangles")
 	}
-	add("refersTo(", "what refers to an object")
-	add("referredBy(", "what an object refers to")
+	add("refersTo(", "objects that refer to an object")
+	add("referredBy(", "objects that an object refers to")
 	return out, nil
 }
 
-// proposedValues are values of an index that have what is written so far, the most frequent first.
+// proposedValues returns the values of an index that contain the typed text, the most frequent first.
 func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
 	counts, err := h.asker(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
-		return []proposal{}, nil // there is no such index, which the answer to the query says
+		return []proposal{}, nil // there is no such index; the query reports it
 	}
 	typed := strings.ToLower(strings.Trim(place.Word, `"'`))
 	counts = slices.DeleteFunc(counts,

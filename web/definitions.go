@@ -11,8 +11,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// definitions gives the CustomResourceDefinitions of types as they are now. Each is decoded once for as long
-// as it stays.
+// definitions returns the current CustomResourceDefinitions of types. It decodes each version once.
 type definitions struct {
 	informer *dynamicinformer.Informer
 	mu       struct {
@@ -21,22 +20,22 @@ type definitions struct {
 	}
 }
 
-// decodedDefinition is a definition, nil for one that cannot be read, with the state of the object that it
-// was read from.
+// decodedDefinition is a decoded CRD, nil if it is malformed, with the UID and resource version of its
+// object.
 type decodedDefinition struct {
 	state [2]string
 	*crd.Definition
 }
 
-// Definitions returns a func for Source.Definition, which gives the CustomResourceDefinitions of types as an
-// informer of these has them now. It is safe for concurrent use.
+// Definitions returns a func for Source.Definition that reads the CustomResourceDefinitions of an informer.
+// It is safe for concurrent use.
 func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionResource) *crd.Definition {
 	d := &definitions{informer: informer}
 	d.mu.decoded = map[schema.GroupResource]decodedDefinition{}
 	return d.of
 }
 
-// of returns the definition of a type, or nil where there is none. It waits for no server.
+// of returns the definition of a type, or nil. It does not block.
 func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
 	gr := gvr.GroupResource()
 	stored, _ := d.informer.Snapshot().Stored(gr.String())
@@ -54,7 +53,7 @@ func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
 	known, ok := d.mu.decoded[gr]
 	if !ok || known.state != state {
 		known = decodedDefinition{state: state}
-		_ = object.View(func(text []byte) (err error) { // a definition that cannot be read is as none
+		_ = object.View(func(text []byte) (err error) { // a malformed definition counts as missing
 			known.Definition, err = crd.Decode(bytes.Clone(text))
 			return err
 		})

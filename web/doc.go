@@ -1,6 +1,6 @@
-// Package web is a page that shows what a factory keeps: its types and how they are, their objects, and what
-// changes. It is for the person in front of the machine, in a browser, and needs nothing but that: all files
-// are embedded, none is built, and nothing is loaded from elsewhere.
+// Package web serves a page that shows the content of a factory: its types and their status, their objects,
+// and changes. It is for one person in a browser. All files are embedded; there is no build step, and nothing
+// is loaded from elsewhere.
 //
 // # Usage
 //
@@ -14,18 +14,18 @@
 //
 // # Security
 //
-// Nothing is served without a cookie, which [Handler.Login] gives to one browser, once, for each link. The
-// Host of a request has to be a loopback address, or one of Options.Hosts, and its Origin, where it has one,
-// the page itself. The page only reads. A strict Content-Security-Policy keeps what objects say from being
-// anything but text. The values of Secrets are replaced by marks before anything else sees them, unless
-// Options.ShowSecrets is set, and no query looks into them. All else that the factory holds is shown: whoever
-// opens the page reads with the rights of the process.
+// Every request needs a cookie, which [Handler.Login] gives to one browser per link. The Host must be a
+// loopback address, or one of Options.Hosts; the Origin, if there is one, must be the page itself. The page
+// is read-only. A strict Content-Security-Policy keeps the content of objects from being interpreted as
+// anything but text. The values of Secrets are replaced by marks, unless Options.ShowSecrets is set, and
+// queries cannot read them. The page shows all else in the factory: its users read with the rights of the
+// process.
 //
-// Requests that cost more than a look run a few at a time, for ten seconds at most; streams are limited in
-// number, each keeps a bounded queue, and one that does not take what it is sent for ten seconds is cut.
+// Expensive requests run a few at a time, for ten seconds at most. The number of streams is limited. Each
+// stream has a bounded queue, and is closed if its browser does not read for ten seconds.
 //
 // # Concurrency
 //
-// A Handler is safe for concurrent use. It has one goroutine, which looks at the figures of the types every
+// A Handler is safe for concurrent use. It has one goroutine, which samples the figures of the types every
 // two seconds until Close.
 package web

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// eventually asks until something holds that has no event to wait for.
+// eventually polls a condition that has no event.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -15,7 +15,7 @@ func eventually(t *testing.T, holds func() bool) {
 		select {
 		case <-ticker.C:
 		case <-end:
-			t.Fatal("it never came to hold")
+			t.Fatal("timed out")
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-// Without the link that Login gives, the page shows nothing.
+// Without the link of Login, the page shows nothing.
 func Example() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
 	if err != nil {

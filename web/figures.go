@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// interval is how often figures are looked at.
+	// interval is the sampling interval.
 	interval = 2 * time.Second
-	// points is how many rates are kept of each type: those of two minutes.
+	// points is the number of stored rates per type: two minutes.
 	points = 60
 )
 
@@ -25,35 +25,35 @@ type row struct {
 	Group    string `json:"group"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
-	// View says which objects of the type these are; empty for all.
+	// View describes the selected objects of the type; empty for all.
 	View    string `json:"view,omitempty"`
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Since and Contact are milliseconds since 1970; 0 stands for never.
+	// Since and Contact are milliseconds since 1970, or 0 for never.
 	Since       int64 `json:"since"`
 	Contact     int64 `json:"contact"`
 	Stale       bool  `json:"stale,omitempty"`
 	Terminating bool  `json:"terminating,omitempty"`
 	Generation  int   `json:"generation"`
-	// Partial says that Objects are those that are seen, of more perhaps, and that nothing is told of size
-	// and changes.
+	// Partial: the user may not see all objects. Objects counts the visible ones, and Bytes and Events are
+	// omitted.
 	Partial bool  `json:"partial,omitempty"`
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 	Relists int   `json:"relists"`
-	// Events counts all changes, Rate those of each second of the last interval.
+	// Events counts all changes, Rate is the changes per second in the last interval.
 	Events int64   `json:"events"`
 	Rate   float64 `json:"rate"`
 }
 
-// sampled is a row with the rates that led to it, the oldest first.
+// sampled is a row with its rates, the oldest first.
 type sampled struct {
 	row
 	Rates []float64 `json:"rates,omitempty"`
 }
 
-// condition is one thing that is true or not of all types.
+// condition is a condition of the factory.
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -62,7 +62,7 @@ type condition struct {
 	Since   int64  `json:"since"`
 }
 
-// figures looks at the figures of all types from time to time.
+// figures samples the figures of all types.
 type figures struct {
 	source Source
 	mu     struct {
@@ -79,7 +79,7 @@ func newFigures(source Source) *figures {
 	return f
 }
 
-// run looks until closed is.
+// run samples until closed is closed.
 func (f *figures) run(closed <-chan struct{}) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -138,15 +138,15 @@ func rowOf(k *kept, status status.Status, m status.Metrics) row {
 	return r
 }
 
-// stateWithheld is the state of types of which nothing is seen, and stateChecking while the rights are not
-// known.
+// stateWithheld is the state of types that the user may not see, stateChecking the state while this is
+// unknown.
 const (
 	stateWithheld = "Withheld"
 	stateChecking = "Checking"
 )
 
-// rowsFor returns the rows as somebody sees them: of types of which not all objects are seen, figures of what
-// is, and none that tell of the others.
+// rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
+// figures of the visible objects only.
 func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]*sampled, error) {
 	if h.visible == nil {
 		return rows, nil
@@ -159,7 +159,7 @@ func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]
 	for _, r := range rows {
 		k := byID[r.ID]
 		if k == nil {
-			continue // it has just gone
+			continue // it has just been removed
 		}
 		seen, err := h.rowFor(ctx, k, r)
 		if err != nil {
@@ -177,7 +177,7 @@ func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, er
 	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
 		Resource: r.Resource, View: r.View}}
 	if k.scope.Unknown {
-		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your rights are being checked")
+		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
 		return seen, nil
 	}
 	if k.scope.empty() {
@@ -199,7 +199,7 @@ func milliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// now returns the rows, ordered by id, and a channel that is closed when there are newer ones. The rows must
+// now returns the rows sorted by id, and a channel that is closed when there are newer ones. The rows must
 // not be changed.
 func (f *figures) now() ([]*sampled, <-chan struct{}) {
 	f.mu.Lock()

@@ -8,19 +8,18 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// graph is who refers to whom. It follows the informers from when somebody first asks, because it costs
-// memory.
+// graph has the references between objects. It is built on first use, because it needs memory.
 type graph struct {
 	mu struct {
 		sync.Mutex
 		graph   *references.Graph
-		own     bool // the graph is not that of a binding
+		own     bool // not the graph of a binding
 		closed  bool
 		members map[*dynamicinformer.Informer]*references.Membership
 	}
 }
 
-// of returns the graph with all informers of now, synced as far as ctx allows.
+// of returns the graph with all current informers, after waiting until they have synced or ctx ends.
 func (g *graph) of(ctx context.Context, source Source) (*references.Graph, error) {
 	found, err := g.update(source)
 	if err != nil {
@@ -50,15 +49,14 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 	now := map[*dynamicinformer.Informer]bool{}
 	for _, k := range source.kept() {
 		if k.target != nil {
-			continue // the graph of a binding has its targets
+			continue // the graph of a binding has its targets already
 		}
 		now[k.informer] = true
 		kind := source.kind(k)
 		if g.mu.members[k.informer] != nil || kind.Kind == "" {
-			continue // without a kind, which an empty type may not tell, no reference could be to it
+			continue // references need a kind, which is unknown while a type is empty
 		}
-		// What of a type is not shown cannot be told apart here, so that nothing dangles that is not all
-		// there.
+		// If the informer selects some objects only, references to the others would seem to dangle.
 		partial := k.informer.Status().View != ""
 		member, err := g.mu.graph.Add(references.Member{Type: kind, References: k.references,
 			Informer: k.informer, Selected: partial})
@@ -76,7 +74,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 	return g.mu.graph, nil
 }
 
-// view returns the graph as the objects of a type see it.
+// view returns the graph for the objects of a type.
 func (g *graph) view(ctx context.Context, source Source, k *kept) (*references.View, error) {
 	found, err := g.of(ctx, source)
 	if err != nil {
@@ -85,7 +83,7 @@ func (g *graph) view(ctx context.Context, source Source, k *kept) (*references.V
 	return found.View(source.kind(k)), nil
 }
 
-// stop takes out what was put in.
+// stop removes all members, and closes the graph unless it belongs to a binding.
 func (g *graph) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

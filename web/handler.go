@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// maxWork is how many requests of a user that cost more than a look run at once, and workTime how long
-	// each may take, with the time that it waits for its turn.
+	// maxWork limits the concurrent expensive requests of a user, workTime the time of each, including its
+	// wait.
 	maxWork  = 4
 	workTime = 10 * time.Second
-	// maxStreams is how many streams a user may have at once.
+	// maxStreams limits the streams of a user.
 	maxStreams = 32
-	// maxAllWork and maxAllStreams are how many of these there may be of all users.
+	// maxAllWork and maxAllStreams are the limits of all users together.
 	maxAllWork    = 64
 	maxAllStreams = 1024
-	// writeTime is how long a browser may take nothing of what it is sent.
+	// writeTime is how long a browser may block a write.
 	writeTime = 10 * time.Second
 )
 
-// Handler serves the page. It is made by NewHandler.
+// Handler serves the page. Create it with NewHandler.
 type Handler struct {
 	source   Source
 	visible  func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
@@ -40,15 +40,15 @@ type Handler struct {
 	figures  *figures
 	tables   *tables
 	graph    graph
-	user     func(*http.Request) string // who sends a request
+	user     func(*http.Request) string // the user of a request
 	work     *shares
 	streams  *shares
 	closed   chan struct{}
 	close    sync.Once
 }
 
-// NewHandler returns a handler for the page of a source, or an error that says what the source lacks. Close
-// ends it.
+// NewHandler returns a handler for the page of a source, or an error if the source is invalid. Call Close
+// when it is no longer used.
 func NewHandler(source Source, options Options) (*Handler, error) {
 	if err := source.check(); err != nil {
 		return nil, err
@@ -75,17 +75,16 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	return h, nil
 }
 
-// Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each
-// call gives another one; the last sixteen that nobody has opened are good. It must not be called with
+// Login returns a path with a one-time token, "/login?token=…", which admits one browser within an hour.
+// Each call returns another token. Only the last sixteen unused ones are valid. It must not be called with
 // Options.Authenticated.
 func (h *Handler) Login() string { return h.gate.Login() }
 
-// Allow reports whether the page answers a request by its Host, method and origin. It answers one that it
-// refuses.
+// Allow reports whether the Host, method and origin of a request are allowed. If not, it writes the
+// response.
 func (h *Handler) Allow(w http.ResponseWriter, r *http.Request) bool { return h.gate.Allow(w, r) }
 
-// Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does
-// nothing.
+// Close ends all streams and stops the graph. The handler must not be used afterwards. Close is idempotent.
 func (h *Handler) Close() {
 	h.close.Do(func() {
 		close(h.closed)
@@ -93,9 +92,8 @@ func (h *Handler) Close() {
 	})
 }
 
-// ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Whoever serves the page need not know of slow readers. A recorder in a test has no deadlines.
+	// The caller need not protect itself from slow readers. A test recorder has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + writeTime))
 	h.gate.ServeHTTP(w, r)
 }
@@ -115,7 +113,7 @@ func (h *Handler) routes() http.Handler {
 	return mux
 }
 
-// problem is an error with the status that goes with it.
+// problem is an error with an HTTP status.
 type problem struct {
 	status int
 	err    error
@@ -129,7 +127,7 @@ func notFound(text string) error { return &problem{http.StatusNotFound, errors.N
 
 func refuse(text string) error { return &problem{http.StatusForbidden, errors.New(text)} }
 
-// answer serves what a func returns as JSON.
+// answer returns a handler that writes the result of get as JSON.
 func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := get(r)
@@ -138,19 +136,19 @@ func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(value) // a browser that has gone needs no answer
+		_ = json.NewEncoder(w).Encode(value) // fails only if the browser has disconnected
 	}
 }
 
-// bounded is answer for what costs more than a look.
+// bounded is answer for expensive requests.
 func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return answer(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout,
-			errors.New("this took too long; ask for less")})
+			errors.New("the request took too long; narrow it down")})
 		defer cancel()
 		release, ok := h.work.take(ctx, h.user(r))
 		if !ok {
-			return nil, &problem{http.StatusServiceUnavailable, errors.New("too much is asked at once")}
+			return nil, &problem{http.StatusServiceUnavailable, errors.New("too many concurrent requests; try again")}
 		}
 		defer release()
 		value, err := get(r.WithContext(ctx))
@@ -169,10 +167,10 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// failure is the answer to a request that failed.
+// failure is the response to a failed request.
 type failure struct {
 	Error string `json:"error"`
-	// Offset and Length say which characters of a query are concerned, counted as JavaScript does.
+	// Offset and Length locate an error in a query, in UTF-16 code units.
 	Offset int `json:"offset,omitempty"`
 	Length int `json:"length,omitempty"`
 }
@@ -182,5 +180,5 @@ func fail(w http.ResponseWriter, status int, err error) {
 	f.place(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(f) // a browser that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(f) // fails only if the browser has disconnected
 }

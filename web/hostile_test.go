@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestPaths asks for what is not there, without a client that would tidy the paths.
+// TestPaths requests paths that do not exist, with a client that does not clean them.
 func TestPaths(t *testing.T) {
 	s := newScene(t, Options{})
 	u, err := url.Parse(s.server.URL)
@@ -67,7 +67,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded opens more streams than a user may have. Another one has places of its own.
+// TestStreamsAreBounded opens more streams than a user may have. Another user can still open one.
 func TestStreamsAreBounded(t *testing.T) {
 	s := newScene(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
 	for range maxStreams {
@@ -75,12 +75,12 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
 		"too many pages") {
-		t.Errorf("the answer is %s", got)
+		t.Errorf("response: %s", got)
 	}
 	await(t, s.listen("user", "b"), "types", anything)
 }
 
-// TestShares: what is bounded for a user, and for all, and that nothing is kept of who has nothing.
+// TestShares: the limits per user and in total apply, and idle users use no memory.
 func TestShares(t *testing.T) {
 	s := newShares(1, 2)
 	now, cancel := context.WithCancel(t.Context())
@@ -89,7 +89,7 @@ func TestShares(t *testing.T) {
 		t.Helper()
 		release, ok := s.take(now, user)
 		if ok != want {
-			t.Errorf("%s has a place: %v", user, ok)
+			t.Errorf("%s has a slot: %v", user, ok)
 		}
 		return release
 	}
@@ -106,11 +106,11 @@ func TestShares(t *testing.T) {
 	b()
 	a()
 	if len(s.mu.users)+len(s.all) != 0 {
-		t.Errorf("%d users have %d places", len(s.mu.users), len(s.all))
+		t.Errorf("%d users have %d slots", len(s.mu.users), len(s.all))
 	}
 }
 
-// TestWorkIsBounded keeps all places taken: a request waits for one for as long as its client does.
+// TestWorkIsBounded: without a free slot, a request waits until its context ends.
 func TestWorkIsBounded(t *testing.T) {
 	s := newScene(t, Options{})
 	var release func()
@@ -126,31 +126,30 @@ func TestWorkIsBounded(t *testing.T) {
 		return w
 	}
 	if got := ask(); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("with all places taken: %d %s", got.Code, got.Body)
+		t.Errorf("without a free slot: %d %s", got.Code, got.Body)
 	}
 	ctx = context.Background()
 	release()
 	if got := ask(); got.Code != http.StatusOK {
-		t.Errorf("with a free place: %d %s", got.Code, got.Body)
+		t.Errorf("with a free slot: %d %s", got.Code, got.Body)
 	}
 }
 
-// TestSlowReadersAreCut has a browser that takes nothing of a stream, and looks whether its writes get a
-// deadline.
+// TestSlowReadersAreCut: writes to a browser that does not read have a deadline.
 func TestSlowReadersAreCut(t *testing.T) {
 	s := newScene(t, Options{})
 	w := &slowWriter{header: http.Header{}}
 	r := httptest.NewRequest("GET", "/api/stream", nil)
-	s.handler.serveStream(w, r) // which ends with the first write that fails
+	s.handler.serveStream(w, r) // ends with the first failed write
 	if w.deadline.IsZero() || w.writes != 1 {
 		t.Errorf("%d writes, with the deadline %v", w.writes, w.deadline)
 	}
 	if len(s.handler.streams.all) != 0 {
-		t.Error("the place of the stream is still taken")
+		t.Error("the slot of the stream is still taken")
 	}
 }
 
-// slowWriter fails like a connection whose deadline has passed.
+// slowWriter fails like a connection after its deadline.
 type slowWriter struct {
 	header   http.Header
 	deadline time.Time

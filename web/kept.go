@@ -15,21 +15,21 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// kept is a type that is shown: an informer, and what a config says about it.
+// kept is a displayed type: an informer, with its declarations in a config.
 type kept struct {
-	// id names it in requests: "certificates.cert-manager.io/v1", and where that is not unique, what tells it
-	// apart.
+	// id identifies the type in requests: "certificates.cert-manager.io/v1", with a suffix if that is not
+	// unique.
 	id       string
 	informer *dynamicinformer.Informer
-	target   *bind.Target // nil for what the binding does not have
-	// indexes and references are what is declared of the objects.
+	target   *bind.Target // nil if the binding does not have the informer
+	// indexes and references are the declarations for its objects.
 	indexes    []*indexers.Index
 	references []*indexers.Reference
-	// scope is what is seen of it by the sender of the request that it was looked up for.
+	// scope is the part that the sender of the request may see.
 	scope Scope
 }
 
-// declare sets the indexes and references of a type that the binding does not have.
+// declare sets the indexes and references of a type without a target.
 func (s Source) declare(k *kept) {
 	if s.Indexes != nil {
 		k.indexes = s.Indexes(k.informer.GVR())
@@ -39,7 +39,7 @@ func (s Source) declare(k *kept) {
 	}
 }
 
-// kept returns what is shown now. Informers that a config names several times are there as often.
+// kept returns the displayed types. An informer that a config names several times occurs several times.
 func (s Source) kept() []*kept {
 	var all []*kept
 	bound := map[*dynamicinformer.Informer]bool{}
@@ -75,12 +75,12 @@ func (s Source) kept() []*kept {
 	return all
 }
 
-// idOf is the id of a type that is kept once.
+// idOf returns the id of a type that occurs once.
 func idOf(gvr schema.GroupVersionResource) string {
 	return gvr.GroupResource().String() + "/" + gvr.Version
 }
 
-// view says which objects of the type these are, where not all of them, or in another form.
+// view describes the selected objects of the type, or their form; empty for all objects.
 func (k *kept) view() string {
 	if k.target != nil {
 		return k.target.Resource.Name
@@ -97,7 +97,7 @@ func (s Source) find(id string) *kept {
 	return nil
 }
 
-// kind describes the type, from its definition or from one of its objects.
+// kind returns the type's kind, from its CRD or from one of its objects.
 func (s Source) kind(k *kept) references.Type {
 	gvr := k.informer.GVR()
 	t := references.Type{Group: gvr.Group, Resource: gvr.Resource}
@@ -117,8 +117,8 @@ func (s Source) kind(k *kept) references.Type {
 	return t
 }
 
-// columns are the printer columns of the version that is followed, and of types without a definition those of
-// builtIn.
+// columns returns the printer columns of the watched version, or the columns in builtIn for types without a
+// CRD.
 func (s Source) columns(k *kept) []crd.Column {
 	gvr := k.informer.GVR()
 	d := s.definition(gvr)
@@ -133,8 +133,7 @@ func (s Source) columns(k *kept) []crd.Column {
 	return v.Columns
 }
 
-// decoded returns an object as it is kept in the form in which it can be read; nil for what is none. It is
-// shared.
+// decoded returns a stored object decoded, or nil if it is not an API object. It is shared.
 func decoded(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
@@ -147,7 +146,7 @@ func decoded(object any) *unstructured.Unstructured {
 	return nil
 }
 
-// content is what may be shown of the object of a key; nil where there is none, or none that is seen.
+// content returns the visible content of an object, or nil if it does not exist or is not visible.
 func (h *Handler) content(k *kept, key string) *unstructured.Unstructured {
 	if !k.scope.sees(key) {
 		return nil
@@ -159,7 +158,7 @@ func (h *Handler) content(k *kept, key string) *unstructured.Unstructured {
 	return h.shown(k.informer, object)
 }
 
-// shown is what may be shown of an object, which is the only way from a cache to an answer.
+// shown returns the visible content of an object. Everything in a response passes it.
 func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
 	o := decoded(object)
 	if o == nil {
@@ -168,11 +167,11 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 	return &unstructured.Unstructured{Object: h.redactor.Object(informer.GVR().GroupResource(), o.Object)}
 }
 
-// hidden reports whether the values of a type's objects are not to be seen.
+// hidden reports whether the values of a type's objects are hidden.
 func (h *Handler) hidden(k *kept) bool { return h.redactor.Hides(k.informer.GVR().GroupResource()) }
 
-// asker answers queries over what is seen of a type. Of one whose values are hidden, nothing but namespaces,
-// labels and owners can be asked.
+// asker returns an evaluator of queries over the visible objects of a type. If values are hidden, only
+// namespaces, labels and owners can be queried.
 func (h *Handler) asker(k *kept) asker { return asker{h.querier(k), k.scope} }
 
 func (h *Handler) querier(k *kept) *query.Querier {
@@ -191,17 +190,15 @@ func (h *Handler) querier(k *kept) *query.Querier {
 	return querier
 }
 
-// byNamespace is a source without any index but that by namespace.
+// byNamespace is a source with only the namespace index.
 type byNamespace struct{ query.Source }
 
 type namespaceSnapshot struct{ query.Snapshot }
 
 const namespaceIndex = "namespace"
 
-// Snapshot implements query.Source.
 func (s byNamespace) Snapshot() query.Snapshot { return namespaceSnapshot{s.Source.Snapshot()} }
 
-// Index implements query.Snapshot.
 func (s namespaceSnapshot) Index(name string) (query.Index, bool) {
 	if name != namespaceIndex {
 		return nil, false
@@ -209,5 +206,4 @@ func (s namespaceSnapshot) Index(name string) (query.Index, bool) {
 	return s.Snapshot.Index(name)
 }
 
-// IndexNames implements query.Snapshot.
 func (s namespaceSnapshot) IndexNames() []string { return []string{namespaceIndex} }

@@ -7,12 +7,12 @@ import (
 	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
-// objectAnswer is an object.
+// objectAnswer is the response with an object.
 type objectAnswer struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
 	Kind string `json:"kind"`
-	// Hidden says that values are replaced by marks.
+	// Hidden: values are replaced by marks.
 	Hidden          bool              `json:"hidden,omitempty"`
 	Created         string            `json:"created"`
 	Deleted         string            `json:"deleted,omitempty"`
@@ -29,7 +29,7 @@ type statusCondition struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Since   string `json:"since,omitempty"`
-	// Tone is good, bad or open: what the status means to people.
+	// Tone is good, bad or open: the meaning of the status.
 	Tone string `json:"tone"`
 }
 
@@ -41,7 +41,7 @@ func (h *Handler) object(r *http.Request) (any, error) {
 	key := r.FormValue("key")
 	object := h.content(k, key)
 	if object == nil {
-		return nil, notFound("there is no object " + key)
+		return nil, notFound("object not found: " + key)
 	}
 	out := objectAnswer{
 		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidden(k),
@@ -55,7 +55,7 @@ func (h *Handler) object(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// nested returns the text at a path, or "".
+// nested returns the string at a path, or "".
 func nested(object map[string]any, path ...string) string {
 	for _, key := range path[:len(path)-1] {
 		object, _ = object[key].(map[string]any)
@@ -82,18 +82,18 @@ func conditionsOf(object map[string]any) []statusCondition {
 	return all
 }
 
-// troubles are what the names of conditions have that are bad when they are true.
+// troubles are parts of the names of conditions that are bad when true.
 var troubles = []string{
 	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy",
 	"denied", "exceeded",
 	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
 }
 
-// neutral are those that tell what goes on, and are neither good nor bad.
+// neutral conditions describe activity, and are neither good nor bad.
 var neutral = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
 	"upgrading", "scaling"}
 
-// tone guesses from the name of a condition what its status means. Most are good when they are true.
+// tone guesses the meaning of a status from the name of its condition. Most conditions are good when true.
 func tone(kind, status string) string {
 	kind = strings.ToLower(kind)
 	has := func(words []string) bool {

@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if scan := ask[tableAnswer](s, "table", "type", workloadsID, "query", "!team"); !scan.Scan {
-		t.Errorf("a query that no index answers is %+v", scan)
+		t.Errorf("a query without an index: %+v", scan)
 	}
 	rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from", "0")
 	if len(rows.Rows) != found.Total || len(rows.Rows[0].Cells) != 15 {
@@ -76,7 +76,7 @@ func TestTable(t *testing.T) {
 	}
 	if rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from",
 		"100000"); len(rows.Rows) != 0 {
-		t.Errorf("rows behind the last are %+v", rows)
+		t.Errorf("rows after the last: %+v", rows)
 	}
 	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"),
 		http.StatusGone)
@@ -99,7 +99,7 @@ func TestQueriesThatAreWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := s.get(address("table", "type", workloadsID, "query", tt.query),
 				tt.status); !strings.Contains(got, tt.want) {
-				t.Errorf("the answer is %s, want %s in it", got, tt.want)
+				t.Errorf("response %s, want %s in it", got, tt.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestValues(t *testing.T) {
 	some := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
 		"namespace=payments")
 	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
-		t.Errorf("namespaces of what is in one: %+v", some)
+		t.Errorf("namespaces of a query for one: %+v", some)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestObject(t *testing.T) {
 		exact = exact || line.Path == ".spec.artifactBytes" && line.Text == "9007199254740993"
 	}
 	if !exact {
-		t.Error("a large number is not what it was")
+		t.Error("a large number has changed")
 	}
 	s.get(address("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
 }
@@ -180,12 +180,12 @@ func TestRelated(t *testing.T) {
 	ledger := ask[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
 	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
 		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
-		t.Errorf("ledger is connected with %+v", ledger)
+		t.Errorf("references of ledger: %+v", ledger)
 	}
 	back := ask[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
 		"production-eu")
 	if !strings.Contains(strings.Join(keysOf(back.Referred), " "), "payments/ledger") {
-		t.Errorf("the environment is connected with %+v", back)
+		t.Errorf("references of the environment: %+v", back)
 	}
 	s.load(map[string]any{
 		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload", "metadata": map[string]any{"name": "lost",
@@ -197,7 +197,7 @@ func TestRelated(t *testing.T) {
 	})
 	if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
 		"dangling(environment) && namespace=payments"); found.Total != 1 {
-		t.Errorf("%d objects refer to nothing", found.Total)
+		t.Errorf("%d objects with dangling references", found.Total)
 	}
 }
 

@@ -7,20 +7,21 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// explained says what a plan did, or to whom does not see all objects, what of them it is about.
+// explained describes a plan. Users who may not see all objects only get the number of visible ones.
 func explained(seen Scope, p *query.Plan) []string {
 	if seen.All {
 		return sentences(p)
 	}
-	return []string{fmt.Sprintf("Of what you may see: %s in %s.", counted(p.Objects, "object"),
+	return []string{fmt.Sprintf("Visible to you: %s in %s.", counted(p.Objects, "object"),
 		strings.Join(seen.Namespaces, ", "))}
 }
 
-// sentences says what a plan did, in words.
+// sentences describes a plan in words.
 func sentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {
-		out = append(out, fmt.Sprintf("This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
+		out = append(out, fmt.Sprintf(
+			"This is a shard (%s): counts and unique indexes cover only its objects.", p.Shard))
 	}
 	switch {
 	case len(p.Start) > 0:
@@ -31,15 +32,15 @@ func sentences(p *query.Plan) []string {
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
 			p.Objects))
 	case p.Scan && p.Query != query.All().String():
-		out = append(out, fmt.Sprintf("No index helps: looks at all %s.", counted(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("No index applies: scans all %s.", counted(p.Objects, "object")))
 	default:
 		out = append(out, fmt.Sprintf("Takes all %s.", counted(p.Objects, "object")))
 	}
 	if len(p.Checks) > 0 {
-		out = append(out, "Of these it keeps what the indexes say fits "+strings.Join(p.Checks, " and ")+".")
+		out = append(out, "Filters them by the indexes: "+strings.Join(p.Checks, " and ")+".")
 	}
 	if len(p.Bodies) > 0 {
-		out = append(out, "Looks into each that is left for "+strings.Join(p.Bodies, " and ")+".")
+		out = append(out, "Reads the rest to check "+strings.Join(p.Bodies, " and ")+".")
 	}
 	if p.Order != "" {
 		order := "In the order of " + p.Order
@@ -48,7 +49,7 @@ func sentences(p *query.Plan) []string {
 		}
 		out = append(out, order+".")
 	}
-	return append(out, fmt.Sprintf("Found %d by %s.", p.Found, counted(p.Examined, "test")))
+	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, counted(p.Examined, "test")))
 }
 
 func counted(n int, what string) string {

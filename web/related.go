@@ -10,33 +10,33 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// maxRelated is how many objects are given on each side of one.
+// maxRelated limits the objects on each side.
 const maxRelated = 200
 
-// relatedAnswer is what an object is connected with.
+// relatedAnswer has the references from and to an object.
 type relatedAnswer struct {
-	// Owners and Refers are what it refers to, Owned and Referred what refers to it.
+	// Owners and Refers are the objects it refers to, Owned and Referred those that refer to it.
 	Owners   []relation `json:"owners"`
 	Refers   []relation `json:"refers"`
 	Owned    []relation `json:"owned"`
 	Referred []relation `json:"referred"`
-	// More is how many are left out.
+	// More is the number of omitted references.
 	More int `json:"more,omitempty"`
 }
 
-// relation is a reference, as seen from one of its ends.
+// relation is a reference as seen from one of its ends.
 type relation struct {
-	// Type is the id of the other object's type; empty for one that is not kept.
+	// Type is the id of the other object's type; empty if it is not cached.
 	Type string `json:"type,omitempty"`
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
-	// Name is that of the reference.
+	// Name of the reference
 	Name string `json:"name"`
 	// State is Resolved, Dangling or Unknown.
 	State string `json:"state"`
 }
 
-// known finds types by group and resource, or group and kind.
+// known finds types by group and resource, or by group and kind.
 type known struct {
 	byResource, byKind map[schema.GroupResource]*kept
 }
@@ -64,7 +64,7 @@ func (i known) of(o references.Object) *kept {
 	return i.byKind[schema.GroupResource{Group: o.Group, Resource: o.Kind}]
 }
 
-// sees reports whether an object is seen, or of a type that nobody sees here.
+// sees reports whether an object is visible, or its type is not cached.
 func (i known) sees(o references.Object) bool {
 	k := i.of(o)
 	return k == nil || k.scope.sees(o.Key())
@@ -83,8 +83,8 @@ func (i known) relation(r references.Reference, other references.Object) relatio
 	return out
 }
 
-// tells reports whether a reference may be told of: what an object with hidden values refers to may be one of
-// these.
+// tells reports whether a reference may be shown. References from objects with hidden values could reveal
+// one.
 func (h *Handler) tells(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
@@ -97,7 +97,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	}
 	object := h.content(k, r.FormValue("key"))
 	if object == nil {
-		return nil, notFound("there is no object " + r.FormValue("key"))
+		return nil, notFound("object not found: " + r.FormValue("key"))
 	}
 	graph, err := h.graph.of(r.Context(), h.source)
 	if err != nil {
@@ -140,11 +140,11 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// danglingAnswer has the references of the objects of a type that lead to nothing.
+// danglingAnswer has the dangling references of a type.
 type danglingAnswer struct {
 	References []danglingReference `json:"references"`
 	More       int                 `json:"more,omitempty"`
-	// Unchecked says of which types it is not known what dangles, and why.
+	// Unchecked names the types whose references could not be checked, with the reasons.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 

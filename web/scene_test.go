@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m)) }
 
-// patience is how long something may take that has to come to pass.
+// patience is the timeout of waits.
 const patience = 30 * time.Second
 
 var (
@@ -39,13 +39,13 @@ var (
 	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// password is what no answer may contain, and encoded what the API makes of it.
+// password must not be in any response; encoded is its encoding in the API.
 const (
 	password = "correct-horse-battery"
 	encoded  = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
 )
 
-// secretConfig declares indexes and references that would give Secrets away.
+// secretConfig declares indexes and references that would reveal Secrets.
 const secretConfig = `apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
 metadata: {name: secrets}
@@ -57,7 +57,7 @@ spec:
     references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, name: .data.password}}]
 `
 
-// scene is a page of a cluster in memory that has what is in testdata, and a Secret.
+// scene is a page of an in-memory cluster with the objects of testdata and a Secret.
 type scene struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
@@ -89,7 +89,7 @@ func newScene(t *testing.T, options Options) *scene {
 	return s
 }
 
-// follow starts a factory with the configs over the types of testdata and Secrets, and the page of it.
+// follow starts a factory with the configs over the types of testdata and Secrets, and its page.
 func (s *scene) follow(ctx context.Context, options Options) {
 	t := s.t
 	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"),
@@ -159,10 +159,10 @@ func (s *scene) serve(source Source, options Options) {
 	}
 	s.handler, s.server = handler, httptest.NewServer(handler)
 	s.t.Cleanup(s.server.Close)
-	s.t.Cleanup(handler.Close) // ends the streams, which Close of the server waits for
+	s.t.Cleanup(handler.Close) // ends the streams, which the server's Close waits for
 }
 
-// browser is let in by a link of its own.
+// browser returns a client with a session of its own.
 func (s *scene) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *scene) load(object map[string]any) {
 	}
 }
 
-// get asks for a path and returns the answer, which has to have a status.
+// get requests a path, expects a status, and returns the body.
 func (s *scene) get(path string, status int) string {
 	s.t.Helper()
 	response, err := s.client.Get(s.server.URL + path)
@@ -202,7 +202,7 @@ func (s *scene) get(path string, status int) string {
 	return string(body)
 }
 
-// ask decodes the answer of an endpoint; arguments are names and values in turn.
+// ask decodes the response of an endpoint; arguments alternates names and values.
 func ask[T any](s *scene, endpoint string, arguments ...string) T {
 	s.t.Helper()
 	var out T
@@ -221,8 +221,8 @@ func address(endpoint string, arguments ...string) string {
 	return "/api/" + endpoint + "?" + values.Encode()
 }
 
-// streamAddress is that of a stream of types, or with "changes", of these and of the changes that the other
-// arguments select.
+// streamAddress returns the path of a stream of types; with arguments, also of the changes that they
+// select.
 func streamAddress(arguments ...string) string {
 	if i := slices.Index(arguments, "changes"); i >= 0 {
 		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
@@ -231,7 +231,7 @@ func streamAddress(arguments ...string) string {
 	return address("stream", arguments...)
 }
 
-// listen opens a stream and returns its events as they come: name and data.
+// listen opens a stream and returns its events: name and data.
 func (s *scene) listen(arguments ...string) <-chan [2]string {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -268,7 +268,7 @@ func (s *scene) listen(arguments ...string) <-chan [2]string {
 	return events
 }
 
-// await returns the data of the next event of a name that holds.
+// await returns the data of the next event with a name for which holds returns true.
 func await(t *testing.T, events <-chan [2]string, name string, holds func(data string) bool) string {
 	t.Helper()
 	end := time.After(patience)
@@ -276,20 +276,20 @@ func await(t *testing.T, events <-chan [2]string, name string, holds func(data s
 		select {
 		case event, ok := <-events:
 			if !ok {
-				t.Fatalf("the stream ended before %s came", name)
+				t.Fatalf("the stream ended before event %s", name)
 			}
 			if event[0] == name && holds(event[1]) {
 				return event[1]
 			}
 		case <-end:
-			t.Fatalf("no %s came", name)
+			t.Fatalf("no event %s", name)
 		}
 	}
 }
 
 func anything(string) bool { return true }
 
-// update writes an object of the cluster, by a merge patch.
+// update patches an object of the cluster with a merge patch.
 func (s *scene) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
 	s.t.Helper()
 	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name,

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// leaks reports whether a text has the password, as it is or as the API encodes it.
+// leaks reports whether a text contains the password, plain or encoded.
 func leaks(text string) bool {
 	return strings.Contains(text, password) || strings.Contains(text, encoded)
 }
 
-// TestSecretsStayInside asks for a Secret in every way there is.
+// TestSecretsStayInside requests a Secret in every possible way.
 func TestSecretsStayInside(t *testing.T) {
 	s := newScene(t, Options{})
 	const vault = "default/vault"
@@ -48,7 +48,7 @@ func TestSecretsStayInside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := s.get(tt.path, tt.status); leaks(strings.ReplaceAll(got, `password='`+encoded, "")) &&
 				tt.status == 200 {
-				t.Errorf("the answer is %s", got)
+				t.Errorf("response: %s", got)
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	if got := s.get(address("related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
 		200); strings.Contains(got, "vault") {
-		t.Errorf("what a Secret refers to shows in %s", got)
+		t.Errorf("a reference of a Secret is in %s", got)
 	}
 
 	events := s.listen("changes", "1")
@@ -72,8 +72,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 }
 
-// TestSecretsOnRequest shows that what is asked for is there, so that the test above looks where something
-// is.
+// TestSecretsOnRequest: with ShowSecrets, the values are in the same responses.
 func TestSecretsOnRequest(t *testing.T) {
 	s := newScene(t, Options{ShowSecrets: true})
 	for name, path := range map[string]string{
@@ -86,6 +85,6 @@ func TestSecretsOnRequest(t *testing.T) {
 	}
 	if found := ask[tableAnswer](s, "table", "type", "secrets/v1", "query",
 		"password="+encoded); found.Total != 1 {
-		t.Errorf("%d objects are found", found.Total)
+		t.Errorf("%d objects found", found.Total)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestDepartures follows an object that leaves the shard: it is not deleted. The plan of a query says that
-// its numbers are those of a shard.
+// TestDepartures: an object that leaves the shard is not shown as deleted. The plan of a query mentions the
+// shard.
 func TestDepartures(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -51,11 +51,11 @@ func TestDepartures(t *testing.T) {
 	data := await(t, events, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
 	if strings.Contains(data, "deleted") || strings.Contains(data, "fields") {
-		t.Errorf("of what has left it tells %s", data)
+		t.Errorf("change of an object that left the shard: %s", data)
 	}
 	plan := strings.Join(ask[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
 	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() +
 		")"; !strings.Contains(plan, want) {
-		t.Errorf("the plan is %q, which lacks %q", plan, want)
+		t.Errorf("the plan %q lacks %q", plan, want)
 	}
 }

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// shares bound what is under way at once: of each user, and of all together.
+// shares limit concurrent work, per user and in total.
 type shares struct {
-	most int           // of a user
-	all  chan struct{} // has room for those of all
+	most int           // per user
+	all  chan struct{} // its capacity is the limit in total
 	mu   struct {
 		sync.Mutex
-		users map[string]*share // of whom something is under way, or waits
+		users map[string]*share // with running or waiting work
 	}
 }
 
-// share is that of a user.
+// share is the share of a user.
 type share struct {
 	slots chan struct{}
-	users int // of the share: under way, or waiting
+	users int // running or waiting
 }
 
 func newShares(most, all int) *shares {
@@ -27,8 +27,8 @@ func newShares(most, all int) *shares {
 	return s
 }
 
-// take waits for a place of a user until ctx ends; with a context that has ended it takes what is free. It is
-// false where there is none, and otherwise release has to be called.
+// take waits for a slot until ctx ends; a context that has ended only gets a free slot. It returns false if
+// there is none. Otherwise the caller must call release.
 func (s *shares) take(ctx context.Context, user string) (release func(), ok bool) {
 	own := s.join(user)
 	if !enter(ctx, own.slots) {
@@ -47,7 +47,7 @@ func (s *shares) take(ctx context.Context, user string) (release func(), ok bool
 	}, true
 }
 
-// enter takes one of some places, as soon as one is free; false where that is not before ctx ends.
+// enter takes a slot; it returns false if none becomes free before ctx ends.
 func enter(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// TestStates follows a type that comes to be kept, and one that may not be read.
+// TestStates shows the changes of a new type, and of one without access.
 func TestStates(t *testing.T) {
 	s := newScene(t, Options{})
 	s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
@@ -39,20 +39,20 @@ func TestStates(t *testing.T) {
 	})
 	if data := await(t, matched, "changes", anything); !strings.Contains(data, `"op":"degraded"`) ||
 		strings.Contains(data, "configmaps") {
-		t.Errorf("what fits is %s", data)
+		t.Errorf("matching changes: %s", data)
 	}
 	data := await(t, only, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"synced"`) })
 	if strings.Contains(data, "services") {
-		t.Errorf("of one type it tells %s", data)
+		t.Errorf("changes of one type: %s", data)
 	}
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	if data := await(t, of, "changes", anything); strings.Contains(data, `"key":""`) {
-		t.Errorf("of one object it tells %s", data)
+		t.Errorf("changes of one object: %s", data)
 	}
 }
 
-// TestTablesAreBounded remembers more rows than fit, of one user and of many.
+// TestTablesAreBounded stores more keys than the limits, of one user and of many.
 func TestTablesAreBounded(t *testing.T) {
 	all, k := newTables(), &kept{id: "a"}
 	number := 0
@@ -65,15 +65,15 @@ func TestTablesAreBounded(t *testing.T) {
 	known := func(table *tableKeys) bool { return all.get(table.user, table.id, k) != nil }
 	first, second := add("u", maxKeys/2), add("u", maxKeys/2)
 	if !known(second) || !known(first) {
-		t.Error("a result that has room is forgotten")
+		t.Error("a result within the limits was dropped")
 	}
 	third := add("u", 1)
 	if known(second) || !known(first) || !known(third) {
-		t.Error("the result that was used longest ago does not make way")
+		t.Error("the least recently used result was not dropped")
 	}
 	large := add("u", maxKeys+1)
 	if !known(large) || known(third) {
-		t.Error("the newest is not the one that stays")
+		t.Error("the newest result was dropped")
 	}
 	var small []*tableKeys
 	for range maxTables {
@@ -84,7 +84,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 	for _, table := range append(small, large) {
 		if !known(table) {
-			t.Fatal("a user takes the room of another")
+			t.Fatal("a user's results displaced another's")
 		}
 	}
 	for n := range 2 * maxAllKeys / maxKeys {
@@ -99,7 +99,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutMemory asks for rows of a result that is not remembered, such as behind another replica.
+// TestRowsWithoutMemory requests rows of a result that is not stored, as on another replica.
 func TestRowsWithoutMemory(t *testing.T) {
 	s := newScene(t, Options{})
 	query := []string{"type", workloadsID, "query", "namespace=payments", "sort", "name", "descending", "1"}

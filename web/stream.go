@@ -21,60 +21,59 @@ import (
 )
 
 const (
-	// beat is how often a stream says that it is alive.
+	// beat is the interval of keep-alive events.
 	beat = 5 * time.Second
-	// pace is the least time between two batches of changes, and batch how many changes each has at most.
+	// pace is the minimum time between batches of changes, batch the maximum number of changes in one.
 	pace  = 250 * time.Millisecond
 	batch = 100
 )
 
-// maxInterests is how many pages may share a stream.
+// maxInterests limits the pages that share a stream.
 const maxInterests = 16
 
-// stream sends server-sent events to one browser: how types are, and the changes in which its pages are
-// interested.
+// stream sends server-sent events to one browser: the status of types, and the changes that its pages show.
 type stream struct {
 	h         *Handler
 	w         http.ResponseWriter
 	r         *http.Request
-	sent      map[string]row // the rows that the browser has
+	sent      map[string]row // the browser's rows
 	ready     chan struct{}  // receives a value when a reader has changes or states
 	interests []*interest
 }
 
-// interest says which changes one page of the browser shows.
+// interest selects the changes that one page of the browser shows.
 type interest struct {
 	only   string   // the type; empty for all
 	match  []string // words that the names of a change contain, in any order
 	reader *feed.Reader
-	// shown are the types of which something is seen, as of the last look at them, by informer and by view.
+	// shown has the visible types at the last update, by informer and by view.
 	shown atomic.Pointer[map[*dynamicinformer.Informer]*kept]
 	views map[view]*kept
-	all   bool // everything is seen
+	all   bool // everything is visible
 }
 
-// view is what the status of an informer names it by.
+// view identifies an informer by its status.
 type view struct {
 	gvr  schema.GroupVersionResource
 	view string
 }
 
-// serveStream serves events until the browser leaves. Each value of "ask" is an interest in changes, encoded
-// like a query: "type" and "key" select one type and one object, and "match" has words that the names
-// contain. An empty interest selects everything. Events of changes name the interest by its number.
+// serveStream serves events until the browser disconnects. Each value of "ask" is an interest, encoded like
+// a query: "type" and "key" select one type and one object, and "match" has words that the names contain.
+// An empty interest selects everything. Change events have the index of the interest.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	now, over := context.WithCancel(r.Context())
-	over() // nobody waits for a page to be closed
+	over() // fail immediately if no slot is free
 	release, ok := h.streams.take(now, h.user(r))
 	if !ok {
-		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open"))
+		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
 		return
 	}
 	defer release()
 	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, ready: make(chan struct{}, 1)}
 	asked := r.URL.Query()["ask"]
 	if len(asked) > maxInterests {
-		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages ask for one stream, which serves %d at most",
+		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages share a stream; the limit is %d",
 			len(asked), maxInterests))
 		return
 	}
@@ -85,12 +84,12 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	if err := s.run(); err != nil {
-		return // the browser has gone, or is too slow
+		return // the browser has disconnected, or is too slow
 	}
 }
 
 func (s *stream) interest(ask string) *interest {
-	values, _ := url.ParseQuery(ask) // what is malformed is missing
+	values, _ := url.ParseQuery(ask) // malformed values are ignored
 	i := &interest{only: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
 	i.shown.Store(&map[*dynamicinformer.Informer]*kept{})
 	key := values.Get("key")
@@ -98,12 +97,12 @@ func (s *stream) interest(ask string) *interest {
 		return (key == "" || k == key) && i.sees(informer, k)
 	})
 	if key == "" {
-		_ = i.reader.Listen(s.h.source.Factory) // a factory that has been shut down sends nothing
+		_ = i.reader.Listen(s.h.source.Factory) // a factory that was shut down sends nothing
 	}
 	return i
 }
 
-// sees reports whether the object of a key is seen, as of the last look at the types.
+// sees reports whether an object was visible at the last update of the types.
 func (i *interest) sees(informer *dynamicinformer.Informer, key string) bool {
 	k := (*i.shown.Load())[informer]
 	return k != nil && k.scope.sees(key)
@@ -135,8 +134,7 @@ func (s *stream) run() error {
 	return err
 }
 
-// typesEvent tells of types: those that differ from what the browser has, and the rates of those that had
-// changes.
+// typesEvent has the types that changed since the last event, and the rates of types with changes.
 type typesEvent struct {
 	Title      string      `json:"title"`
 	Notice     string      `json:"notice,omitempty"`
@@ -147,7 +145,7 @@ type typesEvent struct {
 	Conditions []condition `json:"conditions"`
 }
 
-// types sends what is new about types, and returns what is closed when there is more.
+// types sends changed types. It returns a channel that is closed when there are newer ones.
 func (s *stream) types() (<-chan struct{}, error) {
 	rows, fresh := s.h.figures.now()
 	all, err := s.h.seen(s.r)
@@ -165,7 +163,7 @@ func (s *stream) types() (<-chan struct{}, error) {
 		if old, known := s.sent[r.ID]; !known {
 			event.Rows = append(event.Rows, r)
 		} else if old != r.row {
-			event.Rows = append(event.Rows, &sampled{row: r.row}) // the browser knows the rates before
+			event.Rows = append(event.Rows, &sampled{row: r.row}) // the browser has the earlier rates
 		}
 	}
 	for id := range s.sent {
@@ -180,7 +178,7 @@ func (s *stream) types() (<-chan struct{}, error) {
 	return fresh, s.send("types", event)
 }
 
-// follow subscribes the reader to new informers, except those of which nothing is seen.
+// follow subscribes the reader to new informers with visible objects.
 func (i *interest) follow(all []*kept) {
 	shown := map[*dynamicinformer.Informer]*kept{}
 	i.views, i.all = map[view]*kept{}, true
@@ -194,16 +192,16 @@ func (i *interest) follow(all []*kept) {
 	}
 	i.shown.Store(&shown)
 	for informer := range shown {
-		_ = i.reader.Follow(informer) // one that has stopped sends nothing
+		_ = i.reader.Follow(informer) // fails only if it has stopped
 	}
 }
 
-// changesEvent tells of changes.
+// changesEvent has changes
 type changesEvent struct {
-	// Ask is the number of the interest.
+	// Ask is the index of the interest.
 	Ask     int      `json:"ask"`
 	Changes []change `json:"changes"`
-	// Skipped is how many more there were that came too fast.
+	// Skipped is the number of dropped changes.
 	Skipped int `json:"skipped,omitempty"`
 }
 
@@ -223,7 +221,7 @@ func (s *stream) changes() error {
 	return nil
 }
 
-// addStates adds the changes of types, as many as there may be changes of objects besides.
+// addStates adds changes of types; their limit is separate from that of objects.
 func (i *interest) addStates(event *changesEvent) {
 	taken, skipped := i.reader.TakeStates()
 	if i.all {
@@ -240,14 +238,14 @@ func (i *interest) addStates(event *changesEvent) {
 			continue
 		}
 		if !i.all {
-			state.Message = "" // which may name objects
+			state.Message = "" // it may name objects
 		}
 		event.Changes = append(event.Changes, stateChange(id, state))
 	}
 }
 
-// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and
-// resource. Only users who see everything see such a type.
+// idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
+// only to users who see everything.
 func (i *interest) idOf(state feed.State) (id string, seen bool) {
 	if k := i.views[view{state.GVR, state.View}]; k != nil {
 		return k.id, true
@@ -260,7 +258,7 @@ func (i *interest) addChanges(event *changesEvent, h *Handler) {
 	event.Skipped += skipped
 	added := 0
 	for _, c := range taken {
-		if !i.sees(c.Informer, c.Key) { // any more
+		if !i.sees(c.Informer, c.Key) { // not visible any more
 			continue
 		}
 		id := (*i.shown.Load())[c.Informer].id
@@ -284,16 +282,16 @@ func fits(text string, match []string) bool {
 	return true
 }
 
-// send writes an event, and fails when the browser does not take it in time.
+// send writes an event. It fails if the browser does not read it in time.
 func (s *stream) send(name string, value any) error {
 	var b bytes.Buffer
 	b.WriteString("event: " + name + "\ndata: ")
-	if err := json.NewEncoder(&b).Encode(value); err != nil { // which ends with a newline, and has no other
+	if err := json.NewEncoder(&b).Encode(value); err != nil { // Encode ends with the only newline
 		return err
 	}
 	b.WriteByte('\n')
 	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // a recorder in a test has none
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // a test recorder has none
 	if _, err := s.w.Write(b.Bytes()); err != nil {
 		return err
 	}

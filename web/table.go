@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// maxTables is how many results of a user are remembered, and maxKeys how many keys these have in all,
-	// besides the newest.
+	// maxTables limits the stored results of a user, maxKeys their keys in total; the newest result is
+	// always stored.
 	maxTables = 16
 	maxKeys   = 1 << 19
-	// maxAllKeys is how many keys the results of all users have, besides the newest.
+	// maxAllKeys limits the stored keys of all users.
 	maxAllKeys = 1 << 23
-	// maxRows is how many rows are given at once.
+	// maxRows limits the rows of a response.
 	maxRows = 200
-	// maxQuery is how long a query may be.
+	// maxQuery limits the bytes of a query.
 	maxQuery = 8 << 10
 )
 
-// tables remembers results through which browsers scroll: the keys alone. Rows are read from the cache when a
-// browser asks for them, so that they are current. A result that is not remembered is computed again; its id
-// says whether it is equal, on each replica.
+// tables stores the keys of results while browsers scroll through them. Rows are read from the cache on
+// request, so they are current. A result that was dropped is computed again. Equal results have equal ids,
+// on every replica.
 type tables struct {
 	mu struct {
 		sync.Mutex
-		newest []*tableKeys // the one that was used last comes first
+		newest []*tableKeys // most recently used first
 	}
 }
 
@@ -49,7 +49,7 @@ type tableKeys struct {
 
 func newTables() *tables { return &tables{} }
 
-// newTableKeys returns a result. Its id depends on the type, the scope and the keys, and on nothing else.
+// newTableKeys returns a result. Its id depends only on the type, the scope and the keys.
 func newTableKeys(user string, k *kept, keys []string) *tableKeys {
 	hash := fnv.New128a()
 	for _, text := range []string{k.id, k.scope.id()} {
@@ -62,7 +62,7 @@ func newTableKeys(user string, k *kept, keys []string) *tableKeys {
 	return &tableKeys{user, k.id, k.scope.id(), hex.EncodeToString(hash.Sum(nil)), keys}
 }
 
-// add remembers a result. What was used longest ago makes way.
+// add stores a result, and drops the least recently used ones above the limits.
 func (t *tables) add(table *tableKeys) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *tables) add(table *tableKeys) {
 	t.mu.newest = remembered
 }
 
-// get returns a result of a user who still sees the same of a type; nil if there is none.
+// get returns a result of a user whose scope of the type is unchanged, or nil.
 func (t *tables) get(user, id string, k *kept) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,14 +97,14 @@ func (t *tables) get(user, id string, k *kept) *tableKeys {
 	return nil
 }
 
-// tableAnswer is the result of a query, without its rows.
+// tableAnswer is the result of a query without its rows.
 type tableAnswer struct {
-	// Table identifies the result in requests for its rows.
+	// Table is the id of the result.
 	Table string `json:"table"`
 	Total int    `json:"total"`
-	// Objects is how many objects there are in all.
+	// Objects is the number of all objects.
 	Objects int `json:"objects"`
-	// Plan says in sentences how the result was found, Warnings why it may not be what was meant.
+	// Plan describes the query plan in sentences. Warnings are possible mistakes in the query.
 	Plan            []string `json:"plan"`
 	Scan            bool     `json:"scan,omitempty"`
 	Warnings        []string `json:"warnings,omitempty"`
@@ -131,7 +131,7 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	}, nil
 }
 
-// find runs the query of a request in its order, and remembers the result.
+// find runs the query of a request, and stores the result.
 func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, error) {
 	q, asker, err := h.ask(r, k, r.FormValue("query"))
 	if err != nil {
@@ -143,7 +143,7 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 		options.Descending = false
 	}
 	if h.hidden(k) && !openSort[options.SortBy] {
-		return nil, nil, refuse("the order of hidden values is hidden, too")
+		return nil, nil, refuse("cannot sort by hidden values")
 	}
 	result, err := asker.query(r.Context(), q, options)
 	if err != nil {
@@ -154,16 +154,16 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 	return table, result, nil
 }
 
-// openSort is what objects with hidden values may be sorted by.
+// openSort are the sort keys for objects with hidden values.
 var openSort = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
-// ask reads a query and returns it with what answers it, which waits for references where it asks about
-// these.
+// ask parses a query, and returns it with its evaluator. If it uses references, ask waits until these are
+// complete.
 func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker, error) {
 	asker := h.asker(k)
 	if len(text) > maxQuery {
 		return nil, asker, &problem{http.StatusRequestEntityTooLarge,
-			fmt.Errorf("a query may have %d bytes", maxQuery)}
+			fmt.Errorf("the query has more than %d bytes", maxQuery)}
 	}
 	if strings.TrimSpace(text) == "" {
 		return query.All(), asker, nil
@@ -174,7 +174,7 @@ func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker
 	}
 	follows, _ := query.FollowsReferences(q)
 	if h.hidden(k) && (follows || query.LooksIntoObjects(q)) {
-		return nil, asker, refuse("the values of these objects are hidden, also from queries")
+		return nil, asker, refuse("cannot query hidden values")
 	}
 	if follows {
 		if err := h.needAll(r); err != nil {
@@ -195,8 +195,8 @@ type rowsAnswer struct {
 	Rows []tableRow `json:"rows"`
 }
 
-// tableRow has the cells of an object as text: namespace and name are in the key. Dates are as the object has
-// them. An object that is gone has none.
+// tableRow has the cells of an object as text. The key has namespace and name. Dates are in the format of
+// the object. A deleted object has no cells.
 type tableRow struct {
 	Key   string   `json:"key"`
 	Cells []string `json:"cells,omitempty"`
@@ -215,12 +215,12 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 		}
 		if table.id != r.FormValue("table") {
 			return nil, &problem{http.StatusGone,
-				errors.New("the objects have changed since this result: ask again")}
+				errors.New("the objects have changed since this result: run the query again")}
 		}
 	}
 	from, err := strconv.Atoi(r.FormValue("from"))
 	if err != nil || from < 0 {
-		return nil, errors.New("from is the number of a row")
+		return nil, errors.New("from must be a row number")
 	}
 	columns := printcolumn.New(h.declared(k))
 	from = min(from, len(table.keys))
@@ -246,7 +246,7 @@ func (h *Handler) tableRow(k *kept, key string, columns []printcolumn.Column) ta
 	return tableRow{Key: key, Cells: cells}
 }
 
-// maxCell bounds the bytes of a cell.
+// maxCell limits the bytes of a cell.
 const maxCell = 300
 
 func cellText(value any) string {
@@ -260,7 +260,7 @@ func cellText(value any) string {
 	return text
 }
 
-// place tells where in a query an error is.
+// place adds the position of an error in a query.
 func (f *failure) place(err error) {
 	var at *query.Error
 	if !errors.As(err, &at) || at.Offset > len(at.Text) {

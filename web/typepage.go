@@ -11,30 +11,28 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// typePage is what is said of a type besides its figures.
+// typePage has a type's declarations.
 type typePage struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced"`
-	// Hidden says that the values of objects are not shown.
+	// Hidden: the values of objects are not shown.
 	Hidden     bool     `json:"hidden,omitempty"`
 	Columns    []column `json:"columns"`
 	Indexes    []index  `json:"indexes"`
 	References []string `json:"references,omitempty"`
 }
 
-// column is a column of the table of a type.
 type column struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"` // integer, number, string, boolean or date
 	Description string `json:"description,omitempty"`
-	// Wide columns are shown where there is room, or when asked for.
+	// Wide columns are shown if there is room, or on request.
 	Wide bool `json:"wide,omitempty"`
-	// Sort is what to sort by for the order of this column; empty where there is none.
+	// Sort is the sort key of the column; empty if it cannot be sorted by.
 	Sort string `json:"sort,omitempty"`
 }
 
-// index is an index of a type.
 type index struct {
 	Name   string   `json:"name"`
 	Parts  []string `json:"parts,omitempty"` // the names of the parts of a composite index
@@ -43,17 +41,17 @@ type index struct {
 	Unique bool     `json:"unique,omitempty"`
 }
 
-// named returns the type that a request names. It fails where its sender sees nothing of that.
+// named returns the type of a request. It returns an error if the sender may not see any of its objects.
 func (h *Handler) named(r *http.Request) (*kept, error) {
 	k := h.source.find(r.FormValue("type"))
 	if k == nil {
-		return nil, notFound("this type is not kept")
+		return nil, notFound("this type is not cached")
 	}
 	if err := h.scoped(r, k); err != nil {
 		return nil, err
 	}
 	if k.scope.empty() {
-		return nil, refuse(cmp.Or(k.scope.Reason, "you may not see this type"))
+		return nil, refuse(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
 	}
 	return k, nil
 }
@@ -78,7 +76,7 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 	return page, nil
 }
 
-// indexes are those that can be asked for, the one by namespace first.
+// indexes returns the indexes that can be queried, the namespace index first.
 func (h *Handler) indexes(k *kept) []index {
 	all := []index{{Name: namespaceIndex}}
 	if h.hidden(k) {
@@ -98,8 +96,7 @@ func types(i *indexers.Index) []string {
 	return i.Types()
 }
 
-// declared are the columns of the table behind namespace and name: those of the definition, with the age, as
-// kubectl shows them.
+// declared returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
 func (h *Handler) declared(k *kept) []printcolumn.Definition {
 	var all []printcolumn.Definition
 	aged := false
@@ -121,7 +118,7 @@ func definitionOf(c crd.Column) printcolumn.Definition {
 		Priority: c.Priority, JSONPath: c.JSONPath}
 }
 
-// sortPath is what a query sorts by for the order of a column.
+// sortPath returns the sort key for a column.
 func sortPath(path string) string {
 	if path == ".metadata.creationTimestamp" {
 		return "age"

@@ -10,21 +10,21 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// mostFrequent is how many values of an index are given.
+// mostFrequent limits the values of a response.
 const mostFrequent = 12
 
-// valuesAnswer has the most frequent values of an index among the objects of a query.
+// valuesAnswer has the most frequent values of an index among the results of a query.
 type valuesAnswer struct {
 	Values []valueCount `json:"values"`
-	// More is how many other values there are, Rest how often they occur.
+	// More is the number of other values, Rest the number of their objects.
 	More int `json:"more,omitempty"`
 	Rest int `json:"rest,omitempty"`
 }
 
-// valueCount is a value, with the number of its objects.
+// valueCount is a value with its number of objects.
 type valueCount struct {
 	Text  string `json:"text"`
-	Query string `json:"query"` // the condition that holds for its objects
+	Query string `json:"query"` // the condition that matches its objects
 	Count int    `json:"count"`
 }
 
@@ -66,5 +66,5 @@ func valueText(c query.ValueCount) string {
 	return strings.Join(parts, " / ")
 }
 
-// conditionFor is the condition for a value of an index.
+// conditionFor returns the condition for a value of an index.
 func conditionFor(index string, parts []string) string { return query.Eq(index, parts...).String() }

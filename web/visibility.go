@@ -15,34 +15,34 @@ import (
 
 // Scope is the part of a type that a user may see.
 type Scope struct {
-	// Unknown is set while the rights of the user are not known. Nothing of the type is shown.
+	// Unknown is set while the rights of the user are not known. No objects of the type are shown.
 	Unknown bool
-	// All has objects of all namespaces seen, and those of types that have none.
+	// All: objects of all namespaces and cluster-scoped objects are visible.
 	All bool
-	// Namespaces are those whose objects are seen, where not all are. Without any, the type is named, and
-	// nothing else of it is shown.
+	// Namespaces are the visible namespaces if All is false. If it is empty, only the name of the type is
+	// shown.
 	Namespaces []string
-	// Reason says in words why not all are seen.
+	// Reason says why not all objects are visible.
 	Reason string
 }
 
 func (s Scope) empty() bool { return !s.All && len(s.Namespaces) == 0 }
 
-// sees reports whether the object of a key is seen.
+// sees reports whether the object with a key is visible.
 func (s Scope) sees(key string) bool {
 	namespace, _, namespaced := strings.Cut(key, "/")
 	return s.All || namespaced && slices.Contains(s.Namespaces, namespace)
 }
 
-// id is equal for scopes in which the same is seen of a type.
+// id returns equal strings for equal scopes.
 func (s Scope) id() string {
 	if s.All {
 		return "*"
 	}
-	return strings.Join(s.Namespaces, ",") // of which none has a comma
+	return strings.Join(s.Namespaces, ",") // namespaces have no comma
 }
 
-// scoped sets what the sender of a request sees of types. Before, nothing of them is seen.
+// scoped sets the scopes of types for the sender of a request. Without it, nothing is visible.
 func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 	if h.visible == nil {
 		for _, k := range all {
@@ -52,7 +52,7 @@ func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 	}
 	scopes, err := h.visible(r, gvrs(all))
 	if err != nil {
-		return &problem{http.StatusInternalServerError, fmt.Errorf("asking what you may see: %w", err)}
+		return &problem{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
 	}
 	for i, k := range all {
 		k.scope = scopes[i]
@@ -60,7 +60,7 @@ func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 	return nil
 }
 
-// seen returns all types with the scopes that are known for the sender of a request.
+// seen returns all types with the known scopes of the sender of a request.
 func (h *Handler) seen(r *http.Request) ([]*kept, error) {
 	all := h.source.kept()
 	if h.known == nil {
@@ -81,7 +81,7 @@ func gvrs(all []*kept) []schema.GroupVersionResource {
 }
 
 // needAll returns an error unless the sender of a request sees everything. References are only for such
-// users: that a reference leads nowhere reveals which objects exist.
+// users, because a dangling reference reveals that an object does not exist.
 func (h *Handler) needAll(r *http.Request) error {
 	all, err := h.seen(r)
 	switch {
@@ -93,18 +93,18 @@ func (h *Handler) needAll(r *http.Request) error {
 		return errNotAll
 	}
 	return &problem{http.StatusServiceUnavailable,
-		errors.New("your rights to some types are not known yet: try again in a few seconds")}
+		errors.New("your access rights to some types are not known yet: try again in a few seconds")}
 }
 
 var errNotAll = refuse("references are only for users who may list all types in all namespaces")
 
-// everything reports whether all objects of types are seen.
+// everything reports whether all objects of types are visible.
 func everything(all []*kept) bool {
 	return !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All })
 }
 
-// conditionsFor returns conditions as they are told to who sees types as they are here. Their messages are
-// errors of any type.
+// conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
+// is visible.
 func conditionsFor(all []*kept, conditions []condition) []condition {
 	if !everything(all) {
 		for i := range conditions {
@@ -114,13 +114,13 @@ func conditionsFor(all []*kept, conditions []condition) []condition {
 	return conditions
 }
 
-// asker answers queries about the objects of a type that somebody sees, and about no others.
+// asker evaluates queries about the visible objects of a type.
 type asker struct {
 	querier *query.Querier
 	scope   Scope
 }
 
-// within narrows a query down to what is seen.
+// within restricts a query to the visible objects.
 func (a asker) within(q query.Query) query.Query {
 	if a.scope.All {
 		return q
@@ -128,8 +128,7 @@ func (a asker) within(q query.Query) query.Query {
 	return query.And(q, query.In(namespaceIndex, a.scope.Namespaces...))
 }
 
-// query is as that of query.Querier. Where not all objects are seen it tells nothing of the others: no plan,
-// and no warnings.
+// query is query.Querier.Query. If not all objects are visible, it removes the plan and the warnings.
 func (a asker) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
 	result, err := a.querier.Query(ctx, a.within(q), options)
 	if err != nil || a.scope.All {
@@ -140,12 +139,12 @@ func (a asker) query(ctx context.Context, q query.Query, options query.Options) 
 	return result, err
 }
 
-// values is as that of query.Querier.
+// values is query.Querier.Values
 func (a asker) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
 	return a.querier.Values(ctx, index, a.within(q), query.Options{AllowScan: true})
 }
 
-// count returns how many objects are seen.
+// count returns the number of visible objects.
 func (a asker) count(ctx context.Context) (int, error) {
 	return a.querier.Count(ctx, a.within(query.All()), query.Options{AllowScan: true})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// tenant sees workloads in one namespace, environments, and nothing else.
+// tenant may see workloads in one namespace, environments, and nothing else.
 func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
 	scopes := make([]Scope, len(types))
 	for i, gvr := range types {
@@ -29,8 +29,7 @@ func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, erro
 	return scopes, nil
 }
 
-// TestVisibility asks for what somebody does not see, in every way there is: objects of other namespaces and
-// types, how many there are, and what refers to them.
+// TestVisibility requests invisible data in every possible way: objects, types, counts, and references.
 func TestVisibility(t *testing.T) {
 	s := newScene(t, Options{Visible: tenant})
 	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
@@ -38,7 +37,7 @@ func TestVisibility(t *testing.T) {
 		"object", "related"} {
 		if got := s.get(address(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"),
 			http.StatusForbidden); !strings.Contains(got, "ask for it") {
-			t.Errorf("%s of a type of which nothing is seen: %s", endpoint, got)
+			t.Errorf("%s of an invisible type: %s", endpoint, got)
 		}
 	}
 	s.get(address("object", "type", own, "key", "payments/ledger"), http.StatusOK)
@@ -75,7 +74,7 @@ func TestVisibility(t *testing.T) {
 	}
 	if got := ask[danglingAnswer](s, "dangling", "type", own); len(got.References) > 0 ||
 		len(got.Unchecked) != 1 {
-		t.Errorf("what dangles is %v", got)
+		t.Errorf("dangling references: %v", got)
 	}
 	if got := ask[typePage](s, "type", "type", own); len(got.References) > 0 || got.Kind != "Workload" {
 		t.Errorf("the type is %+v", got)
@@ -83,15 +82,15 @@ func TestVisibility(t *testing.T) {
 	related := ask[relatedAnswer](s, "related", "type", envs, "key", "production-eu")
 	for _, r := range append(related.Owned, related.Referred...) {
 		if !strings.HasPrefix(r.Key, "payments/") || r.Type != own {
-			t.Errorf("what refers to an environment is %+v", r)
+			t.Errorf("reference to an environment: %+v", r)
 		}
 	}
 	if len(related.Referred) == 0 {
-		t.Error("nothing refers to an environment")
+		t.Error("no reference to an environment")
 	}
 }
 
-// TestVisibilityOfStreams: figures and changes are of what is seen.
+// TestVisibilityOfStreams: figures and changes cover only visible objects.
 func TestVisibilityOfStreams(t *testing.T) {
 	s := newScene(t, Options{Visible: tenant})
 	events := s.listen("changes", "1")
@@ -104,15 +103,15 @@ func TestVisibilityOfStreams(t *testing.T) {
 	})
 	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" ||
 		got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
-		t.Errorf("a type of which nothing is seen is told of as %+v", got)
+		t.Errorf("row of an invisible type: %+v", got)
 	}
 	if got := rows["workloads"].row; got.State != "Synced" || got.Objects != 5 || !got.Partial ||
 		got.Bytes != 0 || got.Events != 0 {
-		t.Errorf("a type of which some is seen is told of as %+v", got)
+		t.Errorf("row of a partly visible type: %+v", got)
 	}
 	if got := rows["environments"].row; got.State != "Synced" || got.Objects < 2 || got.Partial ||
 		got.Bytes == 0 {
-		t.Errorf("a type of which all is seen is told of as %+v", got)
+		t.Errorf("row of a visible type: %+v", got)
 	}
 	s.update(workloads, "edge", "dns", `{"spec":{"replicas":7}}`)
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
@@ -124,8 +123,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 	})
 }
 
-// TestConditionsOfOthers: what the API server says of types that somebody does not see is for others. That
-// something is the matter is not.
+// TestConditionsOfOthers: users without full access see failed conditions, but not their messages.
 func TestConditionsOfOthers(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenant}} {
 		s := newScene(t, options)
@@ -143,7 +141,7 @@ func TestConditionsOfOthers(t *testing.T) {
 			for _, c := range typesOf(t, data).Conditions {
 				if c.Status == "False" {
 					if told != (name == "all") {
-						t.Errorf("who sees %s is told %s", name, data)
+						t.Errorf("a user with %s receives %s", name, data)
 					}
 					return true
 				}
@@ -153,7 +151,7 @@ func TestConditionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestTablesOfOthers: what somebody has found is not for those who see other objects.
+// TestTablesOfOthers: stored results are not shared with users who see other objects.
 func TestTablesOfOthers(t *testing.T) {
 	s := newScene(t, Options{Visible: func(r *http.Request,
 		types []schema.GroupVersionResource) ([]Scope, error) {
@@ -183,7 +181,7 @@ func TestTablesOfOthers(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != want {
-			t.Errorf("with %s the answer is %s", header, response.Status)
+			t.Errorf("with %s: %s", header, response.Status)
 		}
 	}
 }

@@ -4,8 +4,8 @@
 //	  -f ../../testdata/crds/environments.yaml -f ../../testdata/crds/releases.yaml
 //	go run . -leader-election-namespace default
 //
-// With -sharded, any number of replicas share the Workloads, and none leads; the namespace has to be given
-// then. Routes may be installed while it runs.
+// With -sharded, the replicas share the Workloads and elect no leader; -leader-election-namespace is then
+// required. Routes can be installed while it runs.
 package main
 
 import (
@@ -22,11 +22,11 @@ import (
 
 func main() {
 	namespace := flag.String("leader-election-namespace", "",
-		"the `namespace` of the leases; default: that of the pod")
+		"the `namespace` of the Leases; default: the namespace of the pod")
 	sharded := flag.Bool("sharded", false,
-		"share the Workloads with the other replicas, rather than elect a leader")
+		"share the Workloads with the other replicas instead of electing a leader")
 	metricsAddress := flag.String("metrics-address", ":8080",
-		"where to serve metrics, with those of the cache; 0: nowhere")
+		"the `address` to serve metrics on; 0 disables them")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
 	start := run
@@ -34,12 +34,11 @@ func main() {
 		start = runSharded
 	}
 	if err := start(*namespace, *metricsAddress); err != nil {
-		klog.Background().Error(err, "The operator ended")
+		klog.Background().Error(err, "Failed to run the operator")
 		os.Exit(1)
 	}
 }
 
-// run runs the operator until a signal.
 func run(namespace, metricsAddress string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -49,8 +48,7 @@ func run(namespace, metricsAddress string) error {
 		LeaderElection:          true,
 		LeaderElectionID:        "delivery.demo.crdcache.dev",
 		LeaderElectionNamespace: namespace,
-		// Nothing is left to do when the manager has ended, so another replica need not wait for the lease to
-		// expire.
+		// The program exits after the manager, so another replica need not wait for the Lease to expire.
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: metricsAddress},
 	})
@@ -60,7 +58,6 @@ func run(namespace, metricsAddress string) error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// runSharded runs a replica that shares the Workloads with others, until a signal.
 func runSharded(namespace, metricsAddress string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {

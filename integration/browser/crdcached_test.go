@@ -69,13 +69,13 @@ func testTenant(t *testing.T, s *running.Server) {
 	b := visit(t, s, user, "/page/open?namespace=payments")
 	b.has(".connection", "Live")
 	b.has(".grid-row", "⊘ Withheld")
-	b.has("#withheld", "you may not list it")
+	b.has("#withheld", "you are not allowed to list it")
 	b.await("[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
 	b.picture("types")
 	b.goTo("#/type?id=" + workloadsID)
 	b.has(".grid-row", "ledger")
 	b.has("details.plan", "5 of 5 objects")
-	b.has(".side", "1 types were not checked")
+	b.has(".side", "1 types could not be checked")
 	if text := b.text("body"); strings.Contains(text, "storefront") || strings.Contains(text, "dns") {
 		t.Errorf("the page shows other namespaces: %s", text)
 	}

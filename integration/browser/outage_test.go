@@ -37,7 +37,7 @@ func TestConnectionLost(t *testing.T) {
 	page.become(gone)
 	server.CloseClientConnections()
 	b.has(".connection", "Connection lost")
-	b.has("#banner", "crdcache does not answer. What you see is from")
+	b.has("#banner", "crdcache does not answer. The page shows the state at")
 	b.has(".grid-row", "workloads")
 	b.picture("lost")
 	page.become(s.handler)

@@ -83,7 +83,7 @@ func TestTour(t *testing.T) {
 
 	b.run(chromedp.Evaluate("document.activeElement.blur(); true", nil))
 	b.key("g", "e")
-	b.has(".log", "Waiting for something to happen")
+	b.has(".log", "No events yet")
 	// The page does not show when the stream of all changes has started, so objects change until a change
 	// appears.
 	for tick := 0; !strings.Contains(b.text(".log"), "payments/ledger"); tick++ {

@@ -91,6 +91,6 @@ func TestTabsShareAStream(t *testing.T) {
 	}
 	awaitStreams(0)
 	show(tabs[2], true)
-	tabs[2].has(".changes", "are missing: this page was not connected")
+	tabs[2].has(".changes", "are missing, because this page was not connected")
 	change(tabs[2])
 }

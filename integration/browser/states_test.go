@@ -21,7 +21,7 @@ func TestStates(t *testing.T) {
 	s := serve(t, cluster.Config(), platform(t))
 	b := open(t, s.link()+"#/events", 1000, 700)
 	b.has(".connection", "Live")
-	b.has(".log", "Waiting for something to happen")
+	b.has(".log", "No events yet")
 	for _, resource := range []string{"configmaps", "services"} {
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 			Resource: resource}); err != nil {

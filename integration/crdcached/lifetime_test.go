@@ -279,7 +279,7 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 		t.Errorf("the list is %d, %v", got.Code, got.Header)
 	}
 	harness.Eventually(t, func(context.Context) error {
-		for path, want := range map[string]string{"/readyz/types": ": Synced; not kept for the next start: ",
+		for path, want := range map[string]string{"/readyz/types": ": Synced; cannot persist its objects: ",
 			"/metrics": `persisted_informers\{[^}]*state="Failing"[^}]*\} 1`} {
 			if got := ask(t, admin, http.MethodGet, path); !regexp.MustCompile(want).MatchString(got.Body) {
 				return fmt.Errorf("%s does not have %q: %.2000s", path, want, got.Body)

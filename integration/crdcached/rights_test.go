@@ -236,7 +236,7 @@ func TestSecretsAreNotServed(t *testing.T) {
 		}
 	}
 	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
-	if !strings.Contains(got.Body, "[-]secrets secrets are kept only where the config says secrets: true") ||
+	if !strings.Contains(got.Body, "[-]secrets secrets are cached only if the config sets secrets: true") ||
 		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
 		t.Errorf("the types: %d, %s", got.Code, got.Body)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// blocked is what a view holds: the bodies of blocks by their heads, and changes.
+// blocked is the content of a view: the bodies of blocks by their heads, and changes.
 type blocked struct {
 	Blocks  map[string]string
 	Changes []string
@@ -67,8 +67,8 @@ func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts
 	}
 }
 
-// TestBlocks saves blocks, and changes beside them, until the next whole content takes their place. Bodies
-// can be had when the store is closed.
+// TestBlocks saves blocks and changes, until the next complete content replaces them. Bodies stay readable
+// after the store is closed.
 func TestBlocks(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := claim(t, s, "widgets")
@@ -109,12 +109,12 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := bodies(); err != nil || string(text) != blocks["b head"] {
-		t.Errorf("later, the bodies are %.20s: %v", text, err)
+		t.Errorf("bodies after Close: %.20s, %v", text, err)
 	}
 }
 
-// TestFull: changes that come to a share of the blocks, or of little, make a view full, in the next process,
-// too.
+// TestFull: changes above a share of the blocks, or above a minimum, make a view full, also in the next
+// process.
 func TestFull(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
@@ -134,7 +134,7 @@ func TestFull(t *testing.T) {
 	rounds := 0
 	for ; !blocksOf(v).Full(); rounds++ {
 		if rounds > 1000 {
-			t.Fatal("it is never full")
+			t.Fatal("the view is never full")
 		}
 		change(rounds)
 	}
@@ -148,11 +148,11 @@ func TestFull(t *testing.T) {
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
 	if blocksOf(v).Full() {
-		t.Error("it is full right after a whole content")
+		t.Error("the view is full after saving a complete content")
 	}
 }
 
-// TestBlocksComeFirst: what comes out of order is refused.
+// TestBlocksComeFirst rejects blocks after objects and among changes.
 func TestBlocksComeFirst(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)
@@ -171,7 +171,7 @@ func TestBlocksComeFirst(t *testing.T) {
 	}
 }
 
-// TestTexts saves and loads objects one by one, as who knows of no blocks does.
+// TestTexts saves and loads single objects, without blocks.
 func TestTexts(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)

@@ -9,8 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestCloseDuringUse closes a Store while others load and save: Close waits for them, and what comes later is
-// told.
+// TestCloseDuringUse: Close waits for running loads and saves. Later calls return an error.
 func TestCloseDuringUse(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
@@ -40,7 +39,7 @@ func TestCloseDuringUse(t *testing.T) {
 	}
 	begun.Wait()
 	if err := s.Close(); err != nil {
-		t.Errorf("it closes with %v", err)
+		t.Errorf("Close: %v", err)
 	}
 	using.Wait()
 }

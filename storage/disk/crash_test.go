@@ -19,9 +19,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not
-// synced, and looks at what the next process loads: the last content that was saved, or the one that was
-// being saved.
+// TestPowerLoss saves a random history on a file system that loses unsynced data at a random time. The next
+// process loads the last saved content, or the one that was being saved.
 func TestPowerLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 12 {
@@ -29,7 +28,7 @@ func TestPowerLoss(t *testing.T) {
 		s := newStore(t, fs)
 		v := claim(t, s, "widgets")
 		states := []content{nil}
-		var saved atomic.Int64 // the number of the state that was saved last
+		var saved atomic.Int64 // number of the last saved state
 		crashed := make(chan *vfs.MemFS)
 		after := random.IntN(4000)
 		percent := []int{0, 30, 70, 100}[random.IntN(4)]
@@ -82,7 +81,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// image is a file system with what a closed, or a killed, process has left.
+// image returns a file system after a closed, or a killed, process.
 func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -101,8 +100,8 @@ func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	return fs.CrashClone(vfs.CrashCloneCfg{}), after.texts()
 }
 
-// TestDamage flips bits at, and cuts files off after, offsets of every part of every file. What is loaded is
-// a content that was saved, or nothing; and what is saved next is there.
+// TestDamage flips bits and truncates files at offsets in every part of every file. It loads a saved
+// content or nothing, and the next save succeeds.
 func TestDamage(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		whole, want := image(t, closed)
@@ -123,7 +122,7 @@ func TestDamage(t *testing.T) {
 					}
 					version, texts, err := load(v)
 					switch {
-					case err != nil: // and so nothing is shown
+					case err != nil: // nothing is loaded
 					case version == "" && texts == nil, version == "1" &&
 						slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
 					default:
@@ -180,8 +179,8 @@ func write(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the
-// process lives. Once there is room again, what is saved is there.
+// TestFullDisk lets every write fail after some writes. Saving returns an error and the process survives.
+// When there is space again, saving succeeds.
 func TestFullDisk(t *testing.T) {
 	for after := range int64(40) {
 		mem := vfs.NewMem()
@@ -217,7 +216,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// recovers saves until the disk has been tried again.
+// recovers saves until the disk is retried.
 func recovers(t *testing.T, v persistence.View) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -231,7 +230,7 @@ func recovers(t *testing.T, v persistence.View) {
 	}
 }
 
-// hangingFS is a file system that does not answer, when it is told to hang, to what is to be synced.
+// hangingFS is a file system whose syncs can block.
 type hangingFS struct {
 	vfs.FS
 	hangs   *atomic.Bool
@@ -266,7 +265,7 @@ func (f hangingFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// TestHangingDisk: Close does not wait for a disk that does not answer, and leaves the folder to nobody else.
+// TestHangingDisk: Close does not wait for a blocked disk, and keeps the folder locked.
 func TestHangingDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
@@ -279,7 +278,7 @@ func TestHangingDisk(t *testing.T) {
 	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ended by free
 	<-fs.waiting
 	if err := s.Close(); !errors.Is(err, ErrBusy) {
-		t.Errorf("it is closed: %v", err)
+		t.Errorf("Close: %v", err)
 	}
 	if _, err := newStore(t, mem).View(context.Background(), "widgets"); err == nil {
 		t.Error("another store can use the folder")
@@ -291,12 +290,12 @@ func TestHangingDisk(t *testing.T) {
 	}
 }
 
-// TestNearlyFullDisk saves nothing where it might not fit.
+// TestNearlyFullDisk saves nothing if the free space is low.
 func TestNearlyFullDisk(t *testing.T) {
 	s := newStore(t, smallFS{vfs.NewMem()})
 	v := claim(t, s, "widgets")
 	if err := saveAll(v, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
-		t.Errorf("it says %v", err)
+		t.Errorf("error: %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// What BenchmarkDelivery delivers in each of its rounds.
+// The load of a round of BenchmarkDelivery.
 const (
 	deliveredObjects = 20_000
 	deliveryRate     = 5_000 // events in a second
@@ -32,10 +32,10 @@ const (
 	readTogether     = 5
 )
 
-// BenchmarkDelivery delivers events to a handler, with persistence and without it, in turn: -benchtime=10x is
-// ten rounds of each. It counts the processor time of the two goroutines that events pass, which have threads
-// of their own: the one that reads the watch and changes the cache, and the one that calls the handler. What
-// the server takes is not counted; what saving takes is counted with what the rest of the process does.
+// BenchmarkDelivery delivers events to a handler with and without persistence, alternately: -benchtime=10x
+// runs ten rounds of each. It measures the CPU time of the two goroutines that process events, each on a
+// thread of its own: one reads the watch and changes the cache, one calls the handler. The server's time is
+// excluded. Saving is part of the rest of the process.
 func BenchmarkDelivery(b *testing.B) {
 	cluster, err := testcluster.New(b.Context(), testcluster.Options{})
 	if err != nil {
@@ -71,8 +71,8 @@ func BenchmarkDelivery(b *testing.B) {
 	b.ReportMetric(medianOf(on, func(d delivered) float64 { return d.latency }), "on-latency-µs")
 }
 
-// delivered are microseconds for an event: of processor time, and the median of the time from the server to
-// the handler. others is what the process takes besides, for saving and collecting.
+// delivered are microseconds per event: CPU time, and the median latency from the server to the handler.
+// others is the CPU time of the rest of the process, for saving and garbage collection.
 type delivered struct{ reading, handling, others, latency float64 }
 
 func (d delivered) path() float64 { return d.reading + d.handling }
@@ -88,7 +88,7 @@ func medianOf(all []delivered, figure func(delivered) float64) float64 {
 	return figures[len(figures)/2]
 }
 
-// deliver is a round. What the informer holds is kept in a folder; empty: nowhere.
+// deliver runs one round. It persists to folder, unless that is empty.
 func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivered {
 	feed := newFeed(deliveredObjects)
 	config := cluster.Config()
@@ -141,7 +141,7 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivere
 	return d
 }
 
-// microseconds is what a duration is for each event.
+// microseconds returns a duration per event.
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 / deliveredEvents }
 
 func processTime(b *testing.B) time.Duration {
@@ -152,7 +152,7 @@ func processTime(b *testing.B) time.Duration {
 	return used
 }
 
-// threadTime is the processor time of the thread.
+// threadTime returns the CPU time of the thread.
 func threadTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {
@@ -161,7 +161,7 @@ func threadTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// deliveryHandler takes the name of what it is told of.
+// deliveryHandler reads the name of each object.
 type deliveryHandler struct {
 	feed  *feed
 	told  int
@@ -189,20 +189,21 @@ func (h *deliveryHandler) OnUpdate(_, next any) {
 	}
 }
 
-// latency is the median.
+// latency returns the median
 func (h *deliveryHandler) latency() float64 {
 	slices.Sort(h.took[:])
 	return float64(h.took[deliveredEvents/2].Nanoseconds()) / 1e3
 }
 
-// feed is an API server's list and watch of objects, of which one after the other changes.
+// feed is an API server's list and watch of objects that change in turn.
 type feed struct {
 	objects    int
 	begin, end chan struct{}
-	// sent is when an event was passed on, and spent what came of it on the goroutine that reads.
+	// sent has the time when each event was sent, spent the CPU time of processing on the reading
+	// goroutine.
 	sent  [deliveredEvents]time.Time
 	spent time.Duration
-	// all is what that goroutine took, with what was passed on.
+	// all is the total CPU time of that goroutine.
 	all time.Duration
 }
 
@@ -210,15 +211,14 @@ func newFeed(objects int) *feed {
 	return &feed{objects: objects, begin: make(chan struct{}), end: make(chan struct{})}
 }
 
-// object is a version of an object, all of which are of one length.
+// object returns a version of an object; all have the same length.
 func (*feed) object(to []byte, n, version int) []byte {
-	return fmt.Appendf(
-		to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
+	return fmt.Appendf(to, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"example.com/owner":"team-%02[2]d@example.com"},"creationTimestamp":"2026-11-20T10:10:00Z","labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%02[2]d"},"name":"settings-%05[1]d","namespace":"tenant-%02[2]d","resourceVersion":"%09[3]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"data":{"hosts":"host-%05[1]d.tenant-%02[2]d.apps.example.com, www.host-%05[1]d.tenant-%02[2]d.apps.example.com","message":"%[4]s","seen":"%09[3]d"}}`,
 		n, n%100, 100_000_000+
 			version, strings.Repeat("Certificate is up to date and has not expired. ", 20))
 }
 
-// feedTransport answers for the feed, and leaves the rest to others.
+// feedTransport answers for the feed, and forwards other requests.
 type feedTransport struct {
 	*feed
 	others http.RoundTripper
@@ -233,14 +233,14 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !strings.HasSuffix(r.URL.Path, "/configmaps"):
 		return t.others.RoundTrip(r)
-	case query.Get("sendInitialEvents") != "": // as servers do that know no watch-lists
+	case query.Get("sendInitialEvents") != "": // as servers without watch-lists
 		answer.StatusCode, answer.Body = http.StatusUnprocessableEntity, http.NoBody
 	case query.Get("watch") != "":
 		answer.Body = &feedBody{feed: t.feed, ended: make(chan struct{})}
 	default:
 		list := []byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100000000"},"items":[`)
 		count := t.objects
-		if query.Get("limit") == "1" { // which asks for the version
+		if query.Get("limit") == "1" { // a request for the resource version
 			count = 1
 		}
 		for n := range count {
@@ -254,14 +254,14 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// feedBody is what a watch reads, on one goroutine.
+// feedBody is the body of a watch, read by one goroutine.
 type feedBody struct {
 	*feed
 	began time.Time
 	next  int // event
-	// text is what is ready to be read, and room where the next text goes.
+	// text is unread text; room is its buffer.
 	text, room []byte
-	// left is threadTime when the last call of Read returned.
+	// left is threadTime at the return of the last Read.
 	left   time.Duration
 	counts bool
 	ending sync.Once
@@ -300,8 +300,8 @@ func (f *feedBody) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// make makes the text of the next events, when they are due: as many each time, however late it is, because
-// events that are read together cost less. It returns false when there are no more.
+// make creates the text of the next events when they are due. The number per call is constant, even if it
+// is late, because batches are cheaper. It returns false after the last event.
 func (f *feedBody) make() bool {
 	if f.next == deliveredEvents {
 		return false

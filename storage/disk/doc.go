@@ -1,32 +1,33 @@
-// Package disk keeps what the informers of a dynamicinformer.Factory hold in the files of a folder, so that
-// the next process goes on from there in place of listing everything again.
+// Package disk persists the content of a dynamicinformer.Factory's informers in a folder, so that the next
+// process resumes from it instead of listing everything.
 //
 // # Usage
 //
-//	kept := disk.New("/var/lib/my-operator/cache", disk.Options{})
-//	defer kept.Close()
-//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: kept})
+//	store := disk.New("/var/lib/my-operator/cache", disk.Options{})
+//	defer store.Close()
+//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: store})
 //
-// Close it after Factory.Shutdown, which saves what is left to save. One process at a time uses a folder.
+// Close it after Factory.Shutdown, which saves remaining changes. Only one process can use a folder at a
+// time.
 //
 // # Consistency
 //
-// What is loaded of a view is one content that was saved, whole, or nothing: whatever happened to the
-// process, the machine or the files. Saves are atomic and synced; every block has a checksum. Files that turn
-// out to be damaged are removed, and everything is listed once more.
+// A view is loaded as it was saved last, completely, or not at all, whatever happened to the process, the
+// machine or the files. Saves are atomic and synced; every block has a checksum. Damaged files are removed,
+// and all objects are listed again.
 //
 // # Failures
 //
-// A folder that cannot be used, a disk that is full or read-only, or a second process on the folder show as
-// Err in Informer.Persistence, and are tried again after a pause that grows. The informers go on as if
-// nothing were kept.
+// An unusable folder, a full or read-only disk, or a second process on the folder is reported as Err in
+// Informer.Persistence. The Store retries after a growing pause. The informers work as if there were no
+// persistence.
 //
 // # Concurrency
 //
 // A Store is safe for concurrent use.
 //
-// # Who can read it
+// # File permissions
 //
-// Files are for their owner alone (0600, in folders of 0700). They are not encrypted, unless Options.Keys has
-// a key: who can read them reads the objects.
+// Only the owner can access the files (0600, in folders with 0700). They are not encrypted, unless
+// Options.Keys has a key.
 package disk

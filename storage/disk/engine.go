@@ -15,16 +15,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// engine is an open pebble store. What pebble cannot go on from ends the process by default; here it ends the
-// engine.
+// engine is an open pebble store. By default, pebble ends the process after some errors. Here it only ends
+// the engine.
 type engine struct {
 	db  *pebble.DB
 	dir string
 	fs  vfs.FS
-	// broken is closed when pebble cannot go on.
+	// broken is closed when pebble fails.
 	broken chan struct{}
-	// using is held by who uses the store, with others, and by who closes it, alone: pebble ends the process
-	// if it is closed under somebody's hands.
+	// using is read-locked by users of db, and locked to close it: pebble ends the process if db is used
+	// after that.
 	using sync.RWMutex
 	ended bool // guarded by using
 
@@ -32,13 +32,13 @@ type engine struct {
 		sync.Mutex
 		once    bool // broken is closed
 		why     error
-		damaged error // what was found to be damaged in the background
-		// changing counts the calls that are changing something on the disk.
+		damaged error // corruption found in the background
+		// changing counts the running calls that write to the disk.
 		changing int
 	}
 }
 
-// What pebble holds in memory, and how it lays out files.
+// Sizes of pebble's memory and files.
 const (
 	memTable  = 1 << 20
 	cacheSize = 1 << 20
@@ -46,17 +46,17 @@ const (
 	openFiles = 100
 )
 
-// folder is a locked folder. Its owner file has a text that no other process writes there, so that the folder
-// can be told from one that was made in its place after it was removed.
+// folder is a locked folder. Its owner file has a random text, which shows whether the folder was removed
+// and created again.
 type folder struct {
 	lock  io.Closer
 	fs    vfs.FS
-	owner string // the path of the file
+	owner string // path of the owner file
 	text  string
 }
 
-// lockFolder makes a folder, if need be, and locks it. Pebble syncs the files in its folder, but not the
-// folder itself.
+// lockFolder creates a folder if necessary, and locks it. It syncs the folder's entry, which pebble does
+// not.
 func lockFolder(dir string, options Options) (*folder, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -84,10 +84,10 @@ func (f *folder) claim() error {
 	return errors.Join(err, file.Close())
 }
 
-// errRemoved is for a folder that is not the one that was locked.
+// errRemoved is the error for a folder that was removed or replaced.
 var errRemoved = errors.New("the folder was removed or replaced while it was in use")
 
-// check returns errRemoved if the folder was removed. An error of the disk says nothing about that.
+// check returns errRemoved if the folder was removed or replaced, or an error of the disk.
 func (f *folder) check() error {
 	file, err := f.fs.Open(f.owner)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,11 +103,10 @@ func (f *folder) check() error {
 	return err
 }
 
-// Close unlocks the folder.
 func (f *folder) Close() error { return f.lock.Close() }
 
-// openEngine opens the store in a folder. One that is damaged is removed. With an error it returns the
-// engine, too.
+// openEngine opens the store in a folder. It removes a damaged store and opens a new one. It returns the
+// engine even with an error.
 func openEngine(dir string, options Options) (*engine, error) {
 	e, err := openOnce(dir, options)
 	if err != nil && !ofMachine(err) {
@@ -119,7 +118,7 @@ func openEngine(dir string, options Options) (*engine, error) {
 	return e, err
 }
 
-// ofMachine reports whether a store cannot be opened for reasons that are not in its files.
+// ofMachine reports whether the error of opening a store has a cause outside its files.
 func ofMachine(err error) bool {
 	var number syscall.Errno
 	return errors.Is(err, errWrite) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) ||
@@ -131,7 +130,7 @@ func openOnce(dir string, options Options) (*engine, error) {
 	return e, e.run(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
 }
 
-// open opens the store, and removes the views that were saved last before a time.
+// open opens the store, and removes the views saved last before a time.
 func (e *engine) open(oldest time.Time) (err error) {
 	if err := e.fs.MkdirAll(e.dir, 0o700); err != nil {
 		return err
@@ -172,16 +171,16 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	}
 	for k := range o.Levels {
 		o.Levels[k].BlockSize = blockSize
-		// records are compressed
+		// records are compressed already
 		o.Levels[k].Compression = func() *block.CompressionProfile { return block.NoCompression }
 	}
 	return o
 }
 
-// errEnded is for an engine that has been closed.
+// errEnded is the error of a closed engine.
 var errEnded = errors.New("the engine is closed")
 
-// do calls f with the store, unless pebble cannot go on, and returns when it does so no more.
+// do calls f with the store. It returns early if pebble fails.
 func (e *engine) do(f func(db *pebble.DB) error) error {
 	return e.run(func() error {
 		e.using.RLock()
@@ -193,7 +192,7 @@ func (e *engine) do(f func(db *pebble.DB) error) error {
 	})
 }
 
-// close closes the store when all calls of do have returned, unless pebble cannot go on. Later ones fail with
+// close closes the store after all calls of do have returned, unless pebble fails. Later calls return
 // errEnded.
 func (e *engine) close() error {
 	return e.run(func() error {
@@ -206,7 +205,7 @@ func (e *engine) close() error {
 
 func (e *engine) run(f func() error) error {
 	done := make(chan error, 1)
-	// Ended by f; where pebble cannot go on, with the process.
+	// Ended by f, or blocked until the process ends if pebble fails.
 	go func() {
 		defer func() {
 			if reason := recover(); reason != nil {
@@ -229,7 +228,7 @@ func (e *engine) run(f func() error) error {
 	}
 }
 
-// fail records that pebble cannot go on.
+// fail marks the engine as failed.
 func (e *engine) fail(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,7 +238,7 @@ func (e *engine) fail(why error) {
 	}
 }
 
-// note records what went wrong in the background.
+// note records corruption found in the background.
 func (e *engine) note(err error) {
 	if errors.Is(err, pebble.ErrCorruption) {
 		e.mu.Lock()
@@ -248,7 +247,7 @@ func (e *engine) note(err error) {
 	}
 }
 
-// damage returns what is damaged, if anything is.
+// damage returns the error if data is corrupted, or corruption found in the background.
 func (e *engine) damage(err error) error {
 	if errors.Is(err, pebble.ErrCorruption) || errors.Is(err, errDamaged) {
 		return err
@@ -258,37 +257,36 @@ func (e *engine) damage(err error) error {
 	return e.mu.damaged
 }
 
-// errDamaged is for what pebble finds in order, but cannot be.
-var errDamaged = errors.New("what is kept is damaged")
+// errDamaged is the error for data that is valid for pebble, but not for this package.
+var errDamaged = errors.New("the persisted data is damaged")
 
-// Infof implements pebble.Logger: what pebble tells of its work interests nobody.
+// Infof implements pebble.Logger. It discards pebble's log.
 func (e *engine) Infof(string, ...any) {}
 
-// Errorf implements pebble.Logger: errors are returned, too.
+// Errorf implements pebble.Logger. It does nothing, because errors are returned, too.
 func (e *engine) Errorf(string, ...any) {}
 
-// failure returns why pebble cannot go on; nil: it can.
+// failure returns the error that ended the engine, or nil.
 func (e *engine) failure() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.why
 }
 
-// Fatalf implements pebble.Logger. It must not return, and must not end the process either.
+// Fatalf implements pebble.Logger. It must neither return nor end the process.
 func (e *engine) Fatalf(format string, args ...any) {
 	e.fail(fmt.Errorf(format, args...))
 	select {}
 }
 
-// leastRoom is how much room there has to be on the disk for anything to be saved: pebble does not take a
-// full disk well.
+// leastRoom is the free space required for saving: pebble does not handle full disks well.
 const leastRoom = 64 << 20
 
-// room fails where there is little.
+// room returns an error if there is less free space.
 func (e *engine) room() error {
 	usage, err := e.fs.GetDiskUsage(e.dir)
 	if err == nil && usage.AvailBytes < leastRoom {
-		return fmt.Errorf("%w: %d MiB are left of at least %d", ErrFull, usage.AvailBytes>>20, leastRoom>>20)
+		return fmt.Errorf("%w: %d MiB free, %d required", ErrFull, usage.AvailBytes>>20, leastRoom>>20)
 	}
-	return nil // some file systems do not tell
+	return nil // some file systems do not report it
 }

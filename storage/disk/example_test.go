@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// The second factory, which would be in another process, goes on from what the first one kept.
+// The second factory, usually in another process, resumes from the state that the first one persisted.
 func Example() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
@@ -43,7 +43,7 @@ func Example() {
 	// default/settings, resumed: true
 }
 
-// run is what a process does.
+// run does the work of one process.
 func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
 	kept := disk.New(dir, disk.Options{})
 	defer kept.Close()
@@ -64,5 +64,5 @@ func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
 	for _, key := range configMaps.GetStore().ListKeys() {
 		fmt.Printf("%s, resumed: %v\n", key, configMaps.Persistence().Resumed)
 	}
-	return factory.Shutdown(ctx) // which saves what has not been saved yet
+	return factory.Shutdown(ctx) // saves unsaved changes
 }

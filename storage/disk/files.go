@@ -11,31 +11,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// privateFS is a file system whose files are for their owner alone.
+// privateFS is a file system whose files only their owner can access.
 type privateFS struct{ vfs.FS }
 
 const private = 0o600
 
-// Create implements vfs.FS.
 func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.Create(name, category)
 	return restricted(f, err, name)
 }
 
-// OpenReadWrite implements vfs.FS.
 func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	options ...vfs.OpenOption) (vfs.File, error) {
 	f, err := p.FS.OpenReadWrite(name, category, options...)
 	return restricted(f, err, name)
 }
 
-// ReuseForWrite implements vfs.FS.
 func (p privateFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.ReuseForWrite(before, name, category)
 	return restricted(f, err, name)
 }
 
-// Lock implements vfs.FS.
 func (p privateFS) Lock(name string) (io.Closer, error) {
 	lock, err := p.FS.Lock(name)
 	if err == nil {
@@ -47,10 +43,10 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 	return nil, err
 }
 
-// Unwrap implements vfs.FS.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// restricted takes the rights of others to a file. They had none before, because of the folder.
+// restricted removes the permissions of others. They could not access the file before either, because of
+// the folder.
 func restricted(f vfs.File, err error, name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err

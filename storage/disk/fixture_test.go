@@ -14,15 +14,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// content is what a view holds.
+// content is the content of a view.
 type content map[string]string
 
-// at returns the checkpoint of a content: its version is what tells contents apart.
+// at returns the checkpoint of a content, which its version identifies.
 func at(version int, c content) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
-// newStore returns a Store on a file system that ends with the test.
+// newStore returns a Store on a file system, closed at the end of the test.
 func newStore(t testing.TB, fs vfs.FS) *Store {
 	t.Helper()
 	s := New("/state", Options{fs: fs})
@@ -46,10 +46,10 @@ func save(t testing.TB, v persistence.View, version int, c content) {
 	}
 }
 
-// blockObjects is how many objects the blocks of saveAll have; what is left over comes by itself.
+// blockObjects is the number of objects per block in saveAll; the remainder is saved without a block.
 const blockObjects = 7
 
-// saveAll saves a content in blocks: heads have the keys, and bodies the texts, each on a line.
+// saveAll saves a content in blocks: heads have the keys, bodies the texts, one per line.
 func saveAll(v persistence.View, version int, c content) error {
 	return v.(persistence.BlockView).SaveBlocks(context.Background(), at(version, c), true,
 		func(w persistence.BlockWriter) error {
@@ -73,7 +73,7 @@ func saveAll(v persistence.View, version int, c content) error {
 		})
 }
 
-// saveChanges saves what has become of one content.
+// saveChanges saves the changes between two contents.
 func saveChanges(v persistence.View, version int, before, c content) error {
 	return v.Save(context.Background(), at(version, c), false, func(w persistence.Writer) error {
 		for key, text := range c {
@@ -94,7 +94,7 @@ func saveChanges(v persistence.View, version int, before, c content) error {
 	})
 }
 
-// load returns what a view holds, by the texts of its objects, and its version; empty for nothing.
+// load returns the version and the texts of a view; empty for nothing.
 func load(v persistence.View) (version string, texts []string, err error) {
 	at, ok, err := v.Checkpoint(context.Background())
 	if err != nil || !ok {
@@ -131,7 +131,7 @@ func load(v persistence.View) (version string, texts []string, err error) {
 
 func (c content) texts() []string { return slices.Sorted(maps.Values(c)) }
 
-// numbered returns a content of some objects.
+// numbered returns a content of n objects.
 func numbered(n, round int) content {
 	c := content{}
 	for k := range n {
@@ -142,7 +142,6 @@ func numbered(n, round int) content {
 	return c
 }
 
-// files returns the paths of all files below a folder.
 func files(t testing.TB, fs vfs.FS, dir string) []string {
 	t.Helper()
 	names, err := fs.List(dir)

@@ -9,10 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errBlocks is for whoever asks for the JSON of each object where there are blocks.
-var errBlocks = errors.New("what is kept is in blocks")
+// errBlocks is the error of Load for a view with blocks.
+var errBlocks = errors.New("the persisted data is in blocks")
 
-// Load implements persistence.View, for what Save has saved.
+// Load implements persistence.View, for data of Save.
 func (v *view) Load(ctx context.Context, object func(json []byte) error) error {
 	last := map[string][]byte{}
 	var order []string
@@ -45,7 +45,7 @@ func (v *view) LoadBlocks(ctx context.Context, changed func(key string, json []b
 	var kept extent
 	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
 		kept = extent{}
-		var memory []byte // for heads, again and again
+		var memory []byte // buffer for heads
 		err := v.each(db, logPrefix, &kept, func(key, record []byte) error {
 			kept.next = binary.BigEndian.Uint64(key) + 1
 			return readChanges(record, changed)
@@ -68,7 +68,8 @@ func (v *view) LoadBlocks(ctx context.Context, changed func(key string, json []b
 	return err
 }
 
-// each calls f for each record of a view's blocks or log, with its number. bytes counts what they take.
+// each calls f for each record of a view's blocks or log, with its number. It adds the records' sizes to
+// bytes.
 func (v *view) each(db *pebble.DB, prefix string, kept *extent, f func(number, record []byte) error,
 	bytes *int) error {
 	start, end := bounds(prefix, v.id)

@@ -15,11 +15,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// failing is a file system on which writes can fail, or hang until release is closed.
+// failing is a file system whose writes can fail, or block until release is closed.
 type failing struct {
 	vfs.FS
 	why     atomic.Pointer[error]
-	room    atomic.Int64 // how many writes succeed before they fail
+	room    atomic.Int64 // number of writes that succeed
 	hang    atomic.Bool
 	release chan struct{}
 }
@@ -41,8 +41,8 @@ func newFailing(fs vfs.FS) *failing {
 	return f
 }
 
-// TestNoRoomAtOpen opens what a killed process has left on a disk on which some writes succeed and later ones
-// fail: the error says why, nothing is removed, and all is there when there is room again.
+// TestNoRoomAtOpen opens the files of a killed process on a disk whose writes fail after some. The error
+// says why, nothing is removed, and everything is loaded when there is space again.
 func TestNoRoomAtOpen(t *testing.T) {
 	for room := range int64(60) {
 		left, want := image(t, false)
@@ -62,7 +62,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 				t.Fatalf("after %d writes the error is %v", room, err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("the disk is full after %d writes, and View does not return", room)
+			t.Fatalf("View does not return after %d writes on a full disk", room)
 		}
 		fs.why.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -86,7 +86,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 	}
 }
 
-// TestDiskHangsAtOpen has a disk that does not answer: View and Close end in time, and the folder is free
+// TestDiskHangsAtOpen: View and Close return in time although the disk is blocked. The folder is unlocked
 // when it answers.
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
@@ -94,7 +94,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	s := New("/state", Options{fs: fs, patience: 20 * time.Millisecond})
 	fs.hang.Store(true)
 	done := make(chan struct{})
-	go func() { // ended by the patience of the Store
+	go func() { // ended by the Store's timeout
 		defer close(done)
 		for range 2 {
 			if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
@@ -133,7 +133,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	}
 }
 
-// takenFS is a file system whose folders another process may have locked.
+// takenFS is a file system with folders that another process may have locked.
 type takenFS struct {
 	vfs.FS
 	taken atomic.Bool
@@ -146,8 +146,8 @@ func (f *takenFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// TestRemovedFolder removes the folder of a Store, and has another process use one in its place: nothing is
-// reported as saved, and the Store does not use the new folder before the other process has ended.
+// TestRemovedFolder replaces the folder of a Store by that of another process. Saves fail, and the Store
+// does not use the new folder before the other process has ended.
 func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()
@@ -166,7 +166,7 @@ func TestRemovedFolder(t *testing.T) {
 			fs.taken.Store(true)
 		}
 		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errRemoved) {
-			t.Errorf("it is saved in a folder that was removed: %v", err)
+			t.Errorf("saved in a removed folder: %v", err)
 		}
 		for end := time.Now().Add(time.Minute); replaced; time.Sleep(time.Millisecond) {
 			if err := saveAll(v, 4, numbered(5, 4)); errors.Is(err, ErrInUse) {

@@ -9,16 +9,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// parkingFS ends its engine when a write fails, and parks the goroutine that wrote. Pebble takes a failed
-// write for the end of the process, and panics where no caller can recover; while it opens a store, it writes
-// again forever. From its end on the engine changes nothing on the disk, so that another one can be opened in
+// parkingFS ends its engine when a write fails, and blocks the writing goroutine. Pebble treats failed
+// writes as fatal and panics where no caller can recover; while opening a store, it retries forever. A
+// failed engine writes nothing more, so another one can be opened in its place.
 // its place.
 type parkingFS struct {
 	vfs.FS
 	engine *engine
 }
 
-// changes calls f, which changes something on the disk, unless the engine has ended.
+// changes calls f, which writes to the disk. If the engine has failed, or f fails, it never returns.
 func (e *engine) changes(f func() error) error {
 	if !e.enter() {
 		select {} // until the process ends
@@ -34,10 +34,10 @@ func (e *engine) changes(f func() error) error {
 	return nil
 }
 
-// errWrite is for writes that have failed.
-var errWrite = errors.New("writing")
+// errWrite is the error of failed writes.
+var errWrite = errors.New("write")
 
-// enter notes that something is being changed. It is false when the engine has ended.
+// enter counts a write. It returns false if the engine has failed.
 func (e *engine) enter() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,7 +53,7 @@ func (e *engine) leave() {
 	e.mu.changing--
 }
 
-// still reports whether an engine that has ended is not changing anything any more: a disk may take its time.
+// still reports whether no write of a failed engine is running: disks may be slow.
 func (e *engine) still() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,23 +71,19 @@ func (p parkingFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
 	return parkingFile{f, p.engine}, nil
 }
 
-// Create implements vfs.FS.
 func (p parkingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return p.file(func() (vfs.File, error) { return p.FS.Create(name, category) })
 }
 
-// OpenReadWrite implements vfs.FS.
 func (p parkingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	options ...vfs.OpenOption) (vfs.File, error) {
 	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
 }
 
-// ReuseForWrite implements vfs.FS.
 func (p parkingFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return p.file(func() (vfs.File, error) { return p.FS.ReuseForWrite(before, name, category) })
 }
 
-// OpenDir implements vfs.FS.
 func (p parkingFS) OpenDir(name string) (vfs.File, error) {
 	f, err := p.FS.OpenDir(name)
 	if err != nil {
@@ -96,34 +92,29 @@ func (p parkingFS) OpenDir(name string) (vfs.File, error) {
 	return parkingFile{f, p.engine}, nil
 }
 
-// Rename implements vfs.FS.
 func (p parkingFS) Rename(before, name string) error {
 	return p.engine.changes(func() error { return p.FS.Rename(before, name) })
 }
 
-// What follows may fail, as ever, but not happen any more when the engine has ended.
+// Pebble tolerates errors of the following operations. A failed engine must not run them either.
 
-// Remove implements vfs.FS.
 func (p parkingFS) Remove(name string) error {
 	return p.engine.tries(func() error { return p.FS.Remove(name) })
 }
 
-// RemoveAll implements vfs.FS.
 func (p parkingFS) RemoveAll(name string) error {
 	return p.engine.tries(func() error { return p.FS.RemoveAll(name) })
 }
 
-// Link implements vfs.FS.
 func (p parkingFS) Link(before, name string) error {
 	return p.engine.tries(func() error { return p.FS.Link(before, name) })
 }
 
-// MkdirAll implements vfs.FS.
 func (p parkingFS) MkdirAll(dir string, mode os.FileMode) error {
 	return p.engine.tries(func() error { return p.FS.MkdirAll(dir, mode) })
 }
 
-// tries is changes for what pebble can take a failure of.
+// tries calls f, whose errors pebble tolerates.
 func (e *engine) tries(f func() error) error {
 	if !e.enter() {
 		select {}
@@ -132,19 +123,17 @@ func (e *engine) tries(f func() error) error {
 	return f()
 }
 
-// Lock implements vfs.FS: the folder is the Store's, whatever becomes of an engine.
+// Lock implements vfs.FS. It does nothing, because the Store locks the folder for all engines.
 func (p parkingFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Unwrap implements vfs.FS.
 func (p parkingFS) Unwrap() vfs.FS { return p.FS }
 
-// parkingFile is a file of a parkingFS that is written to.
+// parkingFile is a file of a parkingFS.
 type parkingFile struct {
 	vfs.File
 	engine *engine
 }
 
-// Write implements vfs.File.
 func (f parkingFile) Write(data []byte) (n int, err error) {
 	err = f.engine.changes(func() (err error) {
 		n, err = f.File.Write(data)
@@ -153,7 +142,6 @@ func (f parkingFile) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt implements vfs.File.
 func (f parkingFile) WriteAt(data []byte, offset int64) (n int, err error) {
 	err = f.engine.changes(func() (err error) {
 		n, err = f.File.WriteAt(data, offset)
@@ -162,13 +150,10 @@ func (f parkingFile) WriteAt(data []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// Sync implements vfs.File.
 func (f parkingFile) Sync() error { return f.engine.changes(f.File.Sync) }
 
-// SyncData implements vfs.File.
 func (f parkingFile) SyncData() error { return f.engine.changes(f.File.SyncData) }
 
-// SyncTo implements vfs.File.
 func (f parkingFile) SyncTo(length int64) (whole bool, err error) {
 	err = f.engine.changes(func() (err error) {
 		whole, err = f.File.SyncTo(length)

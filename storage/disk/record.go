@@ -9,32 +9,33 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a value of the engine: compressed here rather than by pebble, so that blocks can stay
-// compressed in memory, and what is encrypted is compressed before.
+// A record is a value of the engine. It is compressed here, not by pebble, so that blocks stay compressed
+// in memory, and data is compressed before encryption.
 
-// maxRecord is what a record may come to when it is decompressed: far more than any is written with.
+// maxRecord limits decompressed records. Written records are much smaller.
 const maxRecord = 1 << 30
 
-// decoder is for everybody, and for blocks also after their Store has been closed.
+// decoder is shared by all Stores. Blocks use it even after Close.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxRecord),
 		zstd.WithDecoderLowmem(true))
 	if err != nil {
-		panic(err) // the options are wrong
+		panic(err) // the options are constant
 	}
 	return d
 })
 
-// window is how far compression looks back: as far as most blocks are long.
+// window is the window size of the compression: the length of most blocks.
 const window = 128 << 10
 
-// encoder is shared as decoder is.
+// encoder is shared like decoder.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
 		zstd.WithLowerEncoderMem(true),
-		zstd.WithAllLitEntropyCompression(true)) // what repeats nothing may still be hexadecimal, or base64
+		// data without repetitions may still be hexadecimal or base64
+		zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
-		panic(err) // the options are wrong
+		panic(err) // the options are constant
 	}
 	return e
 })
@@ -49,16 +50,15 @@ func decompress(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// appendBlock appends the record of a block. Heads are read at each start, so that they are compressed by
-// what is fast to read.
+// appendBlock appends a block's record. Heads are read at each start, so they use a fast compression.
 func appendBlock(to, head, bodies []byte) []byte {
 	small := s2.EncodeBest(nil, head)
 	to = append(binary.AppendUvarint(to, uint64(len(small))), small...)
 	return append(to, compress(bodies)...)
 }
 
-// readBlock reads the record of a block. The head takes the place of what is in memory, if there is room for
-// it; the bodies have memory of their own, and are still compressed.
+// readBlock parses a block's record. The head reuses memory if it is large enough. The bodies are copied,
+// and still compressed.
 func readBlock(memory, record []byte) (head, bodies []byte, err error) {
 	length, n := binary.Uvarint(record)
 	if n <= 0 || length > uint64(len(record)-n) {
@@ -74,7 +74,7 @@ func readBlock(memory, record []byte) (head, bodies []byte, err error) {
 	return head, append([]byte(nil), record[n+int(length):]...), nil
 }
 
-// appendChange appends a change to the text of a log record: json is nil for what is deleted.
+// appendChange appends a change to the text of a log record; a nil json is a deletion.
 func appendChange(to []byte, key string, json []byte) []byte {
 	to = append(binary.AppendUvarint(to, uint64(len(key))), key...)
 	if json == nil {
@@ -83,7 +83,7 @@ func appendChange(to []byte, key string, json []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(json))+1), json...)
 }
 
-// readChanges calls changed for each change of a log record.
+// readChanges calls changed for each change in a log record.
 func readChanges(record []byte, changed func(key string, json []byte) error) error {
 	text, err := decompress(record)
 	if err != nil {

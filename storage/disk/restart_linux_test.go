@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// BenchmarkRestart measures the processor time until an informer has synced that goes on from what was kept,
-// where nothing has changed, and of one that lists. The little that the server takes to answer is part of it.
+// BenchmarkRestart measures the CPU time until an informer has synced that resumes without changes, and of
+// one that lists. It includes the small cost of the server.
 func BenchmarkRestart(b *testing.B) {
 	const objects = 50_000
 	cluster, err := testcluster.New(b.Context(), testcluster.Options{})

@@ -9,21 +9,21 @@ import (
 	"fmt"
 )
 
-// ErrKey is reported where what is kept was written with a key that Options.Keys does not have, or without
-// one, or with one although there is none: it counts for nothing, and is written over.
-var ErrKey = errors.New("what is kept was written with another key, or without one")
+// ErrKey is reported if persisted data was written with a key that is not in Options.Keys, without a key
+// although there is one, or with a key although there is none. The data is ignored and overwritten.
+var ErrKey = errors.New("the persisted data was written with another key, or without one")
 
-// keyLength is that of AES-256.
+// keyLength is the key length of AES-256 in bytes.
 const keyLength = 32
 
-// Records begin with how they are written.
+// The first byte of a record is its format.
 const (
 	plainRecord  = 'p'
 	sealedRecord = 's'
 	keyIDLength  = 8
 )
 
-// sealing encrypts and decrypts records. Without keys they are left as they are.
+// sealing encrypts and decrypts records. Without keys it does not change them.
 type sealing struct{ keys []sealingKey }
 
 type sealingKey struct {
@@ -31,12 +31,12 @@ type sealingKey struct {
 	aead cipher.AEAD
 }
 
-// newSealing fails for keys that are none.
+// newSealing returns an error for keys of the wrong length.
 func newSealing(keys [][]byte) (*sealing, error) {
 	s := &sealing{}
 	for k, key := range keys {
 		if len(key) != keyLength {
-			return nil, fmt.Errorf("Options.Keys[%d] has %d bytes; keys have %d", k, len(key), keyLength)
+			return nil, fmt.Errorf("Options.Keys[%d] has %d bytes, want %d", k, len(key), keyLength)
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {
@@ -52,8 +52,8 @@ func newSealing(keys [][]byte) (*sealing, error) {
 	return s, nil
 }
 
-// seal returns the value of a record. With keys it is encrypted by the first, with a nonce of its own, and
-// bound to its place.
+// seal returns the value of a record. With keys it encrypts the record with the first key and a random
+// nonce, and authenticates its place.
 func (s *sealing) seal(place, record []byte) []byte {
 	if len(s.keys) == 0 {
 		return append([]byte{plainRecord}, record...)
@@ -63,12 +63,12 @@ func (s *sealing) seal(place, record []byte) []byte {
 	return key.aead.Seal(value, nil, record, place)
 }
 
-// open returns the record of a value, perhaps as a part of it, and whether it is written as seal would do
-// now.
+// open returns the record of a value, which may alias it. asNow reports whether seal would use the same
+// key.
 func (s *sealing) open(place, value []byte) (record []byte, asNow bool, err error) {
 	switch {
 	case len(value) > 0 && value[0] == plainRecord:
-		if len(s.keys) > 0 { // which whoever can write to the files could have written
+		if len(s.keys) > 0 { // anyone who can write the files could have written it
 			return nil, false, fmt.Errorf("%w: it is not encrypted", ErrKey)
 		}
 		return value[1:], true, nil
@@ -83,7 +83,7 @@ func (s *sealing) open(place, value []byte) (record []byte, asNow bool, err erro
 				return record, k == 0, nil
 			}
 		}
-		return nil, false, fmt.Errorf("%w: that of id %x", ErrKey, id)
+		return nil, false, fmt.Errorf("%w: key id %x", ErrKey, id)
 	}
 	return nil, false, errDamaged
 }

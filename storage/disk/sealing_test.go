@@ -60,7 +60,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 		if v.Full() != stale {
-			t.Errorf("%s: to be written anew: %v", what, v.Full())
+			t.Errorf("%s: full: %v", what, v.Full())
 		}
 	}
 	save := func(keys ...[]byte) {
@@ -83,7 +83,7 @@ func TestKeys(t *testing.T) {
 	reads("no key for what is not encrypted", false)
 }
 
-// TestWrongKeys are no keys.
+// TestWrongKeys rejects keys of the wrong length.
 func TestWrongKeys(t *testing.T) {
 	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
 	if _, err := s.View(context.Background(), "widgets"); err == nil ||
@@ -92,8 +92,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// TestSealed: nothing of what is kept can be read in the files, and what was changed or put in another place
-// is damaged.
+// TestSealed: the files contain no readable data. Modified and moved records are damaged.
 func TestSealed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, v := sealed(t, fs, key(1))
@@ -150,7 +149,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestNonces: the same content is another text each time.
+// TestNonces: equal contents are encrypted differently.
 func TestNonces(t *testing.T) {
 	s, err := newSealing([][]byte{key(1)})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestSizeOnDisk saves a content again and again, of which all is new each time and nothing can be compressed
-// away: at rest, no more is on the disk than 1.3 times what the last content comes to.
+// TestSizeOnDisk saves new incompressible contents repeatedly. The files use at most 1.3 times the size of
+// the last one.
 func TestSizeOnDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	random := rand.NewChaCha8([32]byte{})
@@ -22,10 +22,10 @@ func TestSizeOnDisk(t *testing.T) {
 		bytes = 0
 		for k := range 2000 {
 			noise := make([]byte, 1500)
-			_, _ = random.Read(noise) // it cannot fail
+			_, _ = random.Read(noise) // never fails
 			text := fmt.Sprintf(`{"number":%d,"text":%q}`, k, base64.RawStdEncoding.EncodeToString(noise))
 			c[fmt.Sprintf("ns/object-%04d", k)] = text
-			bytes += int64(len(text)) * 3 / 4 // which is what the noise is encoded in
+			bytes += int64(len(text)) * 3 / 4 // the size of the noise before base64
 		}
 		save(t, v, round, c)
 		if err := s.Close(); err != nil {
@@ -41,6 +41,6 @@ func TestSizeOnDisk(t *testing.T) {
 		onDisk += info.Size()
 	}
 	if onDisk > bytes*13/10 {
-		t.Errorf("%d bytes are on the disk for %d", onDisk, bytes)
+		t.Errorf("%d bytes on the disk for %d bytes of data", onDisk, bytes)
 	}
 }

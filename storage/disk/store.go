@@ -15,64 +15,63 @@ import (
 )
 
 var (
-	// ErrInUse is reported where another process uses the folder, or another Store of this one.
+	// ErrInUse is reported if another process, or another Store of this process, uses the folder.
 	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this one: give each its own")
 	// ErrClosed is reported after Close.
 	ErrClosed = errors.New("the store is closed")
-	// ErrViewInUse is reported where two informers that show the same are to be kept in one folder.
-	ErrViewInUse = errors.New("the same view of the type is kept for another informer")
-	// ErrFull is reported where there is too little room on the disk.
+	// ErrViewInUse is reported if two informers with equal options use the same Store.
+	ErrViewInUse = errors.New("another informer with the same options persists the type")
+	// ErrFull is reported if the disk has too little free space.
 	ErrFull = errors.New("the disk is nearly full")
 )
 
 // Options configure a Store. The zero value works.
 type Options struct {
-	// MaxAge is how long a view is kept that no informer asks for. Default: 30 days.
+	// MaxAge is how long a view without an informer is kept. Default: 30 days.
 	MaxAge time.Duration
-	// Keys have everything encrypted by AES-256-GCM, and hold what is written with the first, and read with
-	// any of them: to change the key, put the new one in front, and leave out the old one once all informers
-	// have saved. Each has 32 bytes. What was written without a key, or with one that is not among them,
-	// counts for nothing (ErrKey). Default: none, and nothing is encrypted.
+	// Keys encrypt all data with AES-256-GCM. The first key writes, all keys read. To change the key,
+	// insert the new one in front, and remove the old one after all informers have saved. Each key has 32
+	// bytes. Data without a key, or with another key, is ignored (ErrKey). Default: no encryption.
 	Keys [][]byte
 
-	// fs is in the place of the machine's file system, with path names of its own.
+	// fs replaces the file system of the machine in tests.
 	fs vfs.FS
-	// pause is that after the first failure of the disk, and patience how long Close waits for it.
+	// pause is the pause after the first failure of the disk, patience the timeout of Close.
 	pause, patience time.Duration
 }
 
 const (
-	// firstPause is how long the disk is left alone after it has failed; it doubles with each failure, up to
-	// longestPause.
+	// firstPause is the pause before the first retry after the disk has failed. It doubles with each
+	// failure, up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = time.Hour
-	// closePatience is how long Close waits for what is being saved or loaded.
+	// closePatience is how long Close waits for running saves and loads.
 	closePatience = 10 * time.Second
 )
 
 const defaultMaxAge = 30 * 24 * time.Hour
 
-// Store is a folder in which contents are kept. It is safe for concurrent use, and made by New.
+// Store is a folder with persisted views. Create it with New. It is safe for concurrent use.
 type Store struct {
 	dir     string
 	options Options
-	// sealing is nil where Options.Keys are wrong, which wrong says.
+	// wrong is the error of Options.Keys; then sealing is nil.
 	sealing *sealing
 	wrong   error
 
 	mu struct {
 		sync.Mutex
-		// working is the work that is under way; nil: none is. There is no engine meanwhile.
+		// working is the running work, or nil. There is no engine while it runs.
 		working *work
-		// lock is held from the first use on.
+		// lock is held from the first use.
 		lock *folder
-		// engine is nil before the first use, and after damage.
+		// engine is nil before the first use, and after corruption.
 		engine *engine
-		// retry is when the disk is tried again after it has failed, and pause is what comes after the next
+		// retry is the time of the next attempt after a failure of the disk, pause the pause after the next
 		// failure.
 		retry time.Time
 		pause time.Duration
-		// epoch counts the engines there have been.
+		// epoch is the number of engines so far.
 		epoch   int
 		closed  bool
 		claimed map[string]bool
@@ -81,7 +80,7 @@ type Store struct {
 
 var _ persistence.Backend = (*Store)(nil)
 
-// New returns the Store of a folder, which is made with the first use, if need be: nothing can fail before.
+// New returns the Store of a folder. It creates the folder on first use, so New cannot fail.
 func New(dir string, options Options) *Store {
 	if options.MaxAge <= 0 {
 		options.MaxAge = defaultMaxAge
@@ -120,11 +119,11 @@ func (s *Store) View(ctx context.Context, key string) (persistence.View, error) 
 	return &view{store: s, key: key, id: string(hash[:idLength])}, nil
 }
 
-// ErrBusy is reported by Close where the disk does not answer to what is being saved or loaded.
+// ErrBusy is returned by Close if the disk does not answer.
 var ErrBusy = errors.New("the disk does not answer: the folder stays in use until the process ends")
 
-// Close waits for what is being opened, saved or loaded, ten seconds at most, and ends the Store. What has
-// been saved stays.
+// Close waits up to ten seconds for running work, saves and loads, and closes the Store. Saved data
+// remains.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	closed, w := s.mu.closed, s.mu.working
@@ -143,7 +142,7 @@ func (s *Store) Close() error {
 	}
 }
 
-// end closes the engine and unlocks the folder, after the work that was under way when the Store was closed.
+// end waits for w, closes the engine and unlocks the folder.
 func (s *Store) end(w *work) error {
 	if w != nil {
 		<-w.done
@@ -164,18 +163,18 @@ func (s *Store) end(w *work) error {
 	return err
 }
 
-// work is a change of the engine: opening it, or removing a damaged one. It runs in a goroutine without the
-// lock of the Store, because a disk may not answer.
+// work opens or removes an engine. It runs in a goroutine without the lock of the Store, because a disk may
+// not answer.
 type work struct {
 	began time.Time
 	done  chan struct{} // closed at the end
-	err   error         // of the work; read after done
+	err   error         // read after done
 }
 
-// errNoAnswer is for work that takes longer than the patience of a Store. It goes on.
+// errNoAnswer is the error for work that takes too long. The work continues.
 var errNoAnswer = errors.New("the disk does not answer")
 
-// beginLocked starts work, of which there is one at a time.
+// beginLocked starts work; only one runs at a time.
 func (s *Store) beginLocked(f func() error) *work {
 	w := &work{began: time.Now(), done: make(chan struct{})}
 	s.mu.working = w
@@ -189,7 +188,7 @@ func (s *Store) beginLocked(f func() error) *work {
 	return w
 }
 
-// wait returns the error of the work, or errNoAnswer when the work has taken too long.
+// wait waits for the work. It returns errNoAnswer if the work takes longer than patience.
 func (w *work) wait(patience time.Duration) error {
 	timer := time.NewTimer(time.Until(w.began.Add(patience)))
 	defer timer.Stop()
@@ -201,8 +200,8 @@ func (w *work) wait(patience time.Duration) error {
 	}
 }
 
-// open returns the engine, which it opens if need be, and its number. It waits for a disk for the patience of
-// the Store.
+// open returns the engine and its number. It opens it if necessary, and waits for the disk up to the
+// patience of the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
 		e, epoch, w, err := s.begin()
@@ -210,7 +209,7 @@ func (s *Store) open() (*engine, int, error) {
 			return e, epoch, err
 		}
 		if err := w.wait(s.options.patience); err != nil {
-			return nil, 0, fmt.Errorf("opening %s: %w", s.dir, err)
+			return nil, 0, fmt.Errorf("open %s: %w", s.dir, err)
 		}
 	}
 }
@@ -235,8 +234,8 @@ func (s *Store) begin() (*engine, int, *work, error) {
 	return nil, 0, s.beginLocked(func() error { return s.openFolder(lock) }), nil
 }
 
-// openFolder locks the folder, unless it is locked, and opens an engine. One that has failed stays until it
-// is tried again.
+// openFolder locks the folder unless it is locked, and opens an engine. A failed engine stays until the
+// next attempt.
 func (s *Store) openFolder(lock *folder) (err error) {
 	if lock != nil && errors.Is(lock.check(), errRemoved) {
 		s.mu.Lock()
@@ -265,9 +264,8 @@ func (s *Store) openFolder(lock *folder) (err error) {
 	return err
 }
 
-// recoverLocked gives an engine up that has failed, once it has been left alone for a while: the next one
-// begins with what has been saved by then, as after a crash. What goroutines of the old one wait in stays in
-// memory, so that pauses grow.
+// recoverLocked drops a failed engine after a pause. The next engine starts with the saved data, as after a
+// crash. The blocked goroutines of the old engine are never freed, so the pauses grow.
 func (s *Store) recoverLocked() error {
 	e := s.mu.engine
 	if e == nil {
@@ -284,16 +282,16 @@ func (s *Store) recoverLocked() error {
 	}
 	switch left := s.mu.retry.Sub(now); {
 	case left > 0:
-		return fmt.Errorf("%w (tried again in %v)", failure, left.Round(time.Second))
+		return fmt.Errorf("%w (retry in %v)", failure, left.Round(time.Second))
 	case !e.still():
-		return fmt.Errorf("%w (and does not answer)", failure)
+		return fmt.Errorf("%w (the disk does not answer)", failure)
 	}
 	s.mu.engine, s.mu.retry = nil, time.Time{}
 	return nil
 }
 
-// use calls f with the engine of a number; zero: of any. What turns out to be damaged is removed: everything
-// that was kept is lost then, and the next engine begins empty.
+// use calls f with the engine with number epoch, or with any if epoch is zero. It removes a damaged engine
+// with all its data; the next one is empty.
 func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int, err error) {
 	e, used, err := s.open()
 	if err != nil {
@@ -312,17 +310,17 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 	if errors.Is(err, errRemoved) {
 		return used, err // missing files are not damage, and the folder may belong to another process
 	}
-	if errors.Is(err, errEnded) { // by somebody else, since it was opened
+	if errors.Is(err, errEnded) { // another caller closed it meanwhile
 		return s.use(epoch, f)
 	}
 	if damage := e.damage(err); damage != nil {
 		s.discard(e)
-		return used, fmt.Errorf("%s is damaged, and removed: %w", s.dir, damage)
+		return used, fmt.Errorf("removed the damaged %s: %w", s.dir, damage)
 	}
 	return used, err
 }
 
-// checkFolder ends an engine whose folder was removed: its writes go to files that no process finds again.
+// checkFolder fails an engine whose folder was removed, because no process would find its files.
 func (s *Store) checkFolder(e *engine) error {
 	s.mu.Lock()
 	lock := s.mu.lock
@@ -338,22 +336,22 @@ func (s *Store) checkFolder(e *engine) error {
 	return err
 }
 
-// errLost is for changes of a content that is not kept any more.
-var errLost = errors.New("what was kept before is lost")
+// errLost is the error for changes to data that was removed.
+var errLost = errors.New("the data to change was removed")
 
-// discard removes what an engine keeps.
+// discard removes an engine and its data.
 func (s *Store) discard(e *engine) {
 	s.mu.Lock()
-	if s.mu.engine != e || s.mu.closed { // another caller has, or the next process does
+	if s.mu.engine != e || s.mu.closed { // another caller has done so, or the next process will
 		s.mu.Unlock()
 		return
 	}
 	s.mu.engine = nil
 	w := s.beginLocked(func() error {
 		_ = e.close()                     // it is damaged
-		_ = s.options.fs.RemoveAll(e.dir) // or the next one reports what is wrong with it
+		_ = s.options.fs.RemoveAll(e.dir) // the next engine reports an error
 		return nil
 	})
 	s.mu.Unlock()
-	_ = w.wait(s.options.patience) // whoever opens the next engine waits for the rest
+	_ = w.wait(s.options.patience) // the caller that opens the next engine waits for the rest
 }

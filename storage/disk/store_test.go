@@ -21,7 +21,7 @@ func expect(t *testing.T, v persistence.View, version string, want []string) {
 	t.Helper()
 	got, texts, err := load(v)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
-		t.Fatalf("it holds version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
+		t.Fatalf("the view has version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
 			version, len(want))
 	}
 }
@@ -32,7 +32,7 @@ func TestSaveAndLoad(t *testing.T) {
 	v, other := claim(t, s, "widgets"), claim(t, s, "gadgets")
 	expect(t, v, "", nil)
 	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errLost) {
-		t.Errorf("changes of nothing are saved: %v", err)
+		t.Errorf("changes without a content are saved: %v", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
 	save(t, v, 1, first)
@@ -54,12 +54,12 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed store says %v", err)
+		t.Errorf("error of a closed store: %v", err)
 	}
 	expect(t, claim(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
 }
 
-// TestSaveFails has the writer of a content fail: what was there stays.
+// TestSaveFails: if the writer of a content fails, the previous content remains.
 func TestSaveFails(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := claim(t, s, "widgets")
@@ -70,7 +70,7 @@ func TestSaveFails(t *testing.T) {
 			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
 		})
 		if !errors.Is(err, failure) {
-			t.Errorf("it says %v", err)
+			t.Errorf("error: %v", err)
 		}
 		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errLost) {
 			t.Errorf("after a failure, changes are saved: %v", err)
@@ -83,7 +83,7 @@ func TestOneClaimForEachView(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := claim(t, s, "widgets")
 	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrViewInUse) {
-		t.Errorf("a second claim says %v", err)
+		t.Errorf("error of the second View: %v", err)
 	}
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestViewsExpire(t *testing.T) {
 	expect(t, claim(t, s, "new"), "2", numbered(3, 1).texts())
 }
 
-// TestFilesAreForTheirOwner looks at all that is left on a real disk.
+// TestFilesAreForTheirOwner checks the modes of all files on a real disk.
 func TestFilesAreForTheirOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := New(dir, Options{})
@@ -145,12 +145,12 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 
 const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 
-// TestOneProcess has this process and another one use a folder that is in use.
+// TestOneProcess opens a folder that this process, and another process, already uses.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
 		_, err := New(dir, Options{}).View(context.Background(), "widgets")
 		if !errors.Is(err, ErrInUse) {
-			t.Fatalf("another process is told %v", err)
+			t.Fatalf("error in another process: %v", err)
 		}
 		return
 	}
@@ -159,7 +159,7 @@ func TestOneProcess(t *testing.T) {
 	v := claim(t, s, "widgets")
 	if _, err := New(dir, Options{}).View(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
-		t.Errorf("another Store is told %v", err)
+		t.Errorf("error of another Store: %v", err)
 	}
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneProcess$")
 	other.Env = append(os.Environ(), otherProcess+"="+dir)
@@ -177,7 +177,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestFolderCannotBeUsed has a file in the place of the folder.
+// TestFolderCannotBeUsed has a file at the path of the folder.
 func TestFolderCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, private); err != nil {
@@ -185,7 +185,7 @@ func TestFolderCannotBeUsed(t *testing.T) {
 	}
 	s := New(filepath.Join(file, "state"), Options{})
 	if _, err := s.View(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("it says %v", err)
+		t.Errorf("error: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

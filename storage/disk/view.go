@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// Keys begin with what they are of, and the view's id: blocks of objects, the checkpoint of a view, or what
-// has changed since the blocks were written. Blocks and changes have a number behind that.
+// Keys consist of a prefix and the view's id. Prefixes: blocks of objects, the checkpoint of a view, and
+// the log of changes since the blocks were written. A number follows in keys of blocks and log records.
 const (
 	blockPrefix      = "b"
 	checkpointPrefix = "c"
@@ -22,7 +22,7 @@ const (
 	idLength         = 16
 )
 
-// record is what is kept of a view beside its objects.
+// record is the checkpoint of a view.
 type record struct {
 	View       string                 `json:"view"`
 	Checkpoint persistence.Checkpoint `json:"checkpoint"`
@@ -33,17 +33,17 @@ type view struct {
 	store *Store
 	key   string
 	id    string
-	// epoch is the engine that is known to have what was loaded or saved last; zero: none is.
+	// epoch is the number of the engine with the data that was loaded or saved last, or zero.
 	epoch int
 	kept  extent
 }
 
-// extent is what a view takes on the disk.
+// extent is the disk usage of a view.
 type extent struct {
-	// blocks and log are bytes, and next is the number of the next record of the log.
+	// blocks and log are sizes in bytes; next is the number of the next log record.
 	blocks, log int
 	next        uint64
-	// stale says that there are records which would be written with another key now.
+	// stale: some records were written with an old key.
 	stale bool
 }
 
@@ -51,15 +51,15 @@ var _ persistence.BlockView = (*view)(nil)
 
 func (v *view) recordKey() []byte { return []byte(checkpointPrefix + v.id) }
 
-// numbered is the key of a block, or of a record of the log.
+// numbered returns the key of a block or log record.
 func (v *view) numbered(prefix string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix+v.id), number)
 }
 
-// bounds are those of the keys of a view's blocks, or of its log.
+// bounds returns the key range of a view's blocks or log.
 func bounds(prefix, id string) (start, end []byte) { return []byte(prefix + id), after(prefix + id) }
 
-// after returns the first key after those of a prefix.
+// after returns the first key after all keys with a prefix.
 func after(prefix string) []byte {
 	end := []byte(prefix)
 	for k := len(end) - 1; k >= 0; k-- {
@@ -70,13 +70,13 @@ func after(prefix string) []byte {
 	return nil
 }
 
-// stampLength is the length of the time, in seconds, that the value of a checkpoint begins with. It is never
-// encrypted: what nobody has asked for is removed whoever has the key.
+// stampLength is the length of the time at the beginning of a checkpoint's value, in seconds. It is not
+// encrypted, because expired views are removed regardless of their key.
 const stampLength = 8
 
 // Checkpoint implements persistence.View.
 func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	// which is looked at if nothing has failed: what waits for a failed disk may still write to it
+	// Read only without an error: f may still run after the disk has failed.
 	var found struct {
 		at persistence.Checkpoint
 		ok bool
@@ -99,7 +99,7 @@ func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error)
 		}
 		var r record
 		if err := json.Unmarshal(text, &r); err != nil || r.View != v.key {
-			return fmt.Errorf("%w: the record of %q is %q: %w", errDamaged, v.key, text, err)
+			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, v.key, text, err)
 		}
 		found.at, found.ok = r.Checkpoint, true
 		return nil
@@ -110,7 +110,7 @@ func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error)
 	return found.at, found.ok, nil
 }
 
-// checkpoint is the value of a checkpoint.
+// checkpoint returns the value of a checkpoint.
 func (v *view) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	text, err := json.Marshal(record{View: v.key, Checkpoint: at})
 	if err != nil {
@@ -120,8 +120,8 @@ func (v *view) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	return append(value, v.store.sealing.seal(v.recordKey(), text)...), nil
 }
 
-// smallLog is how large a log may be whatever there is beside it, and logShare the part of the blocks that a
-// larger one may come to.
+// smallLog is the size below which a log is never full, logShare the inverse of the maximum ratio of log
+// and blocks.
 const (
 	smallLog = 64 << 10
 	logShare = 4
@@ -153,7 +153,7 @@ func (v *view) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole 
 		return errLost
 	}
 	v.epoch = 0
-	kept := v.kept // not v's own: what waits for a failed disk may still write to it
+	kept := v.kept // a copy, because f may still run after the disk has failed
 	used, err := v.store.use(epoch, func(e *engine, db *pebble.DB) (err error) {
 		if err := e.room(); err != nil {
 			return err
@@ -171,7 +171,7 @@ func (v *view) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole 
 	return err
 }
 
-// change adds changes to the log, which take effect at once, and returns what the view takes then.
+// change atomically adds changes to the log, and returns the new extent.
 func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (extent, error) {
 	batch := db.NewBatch()
@@ -187,7 +187,7 @@ func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte,
 	return w.kept, batch.Commit(pebble.Sync)
 }
 
-// changes is a persistence.BlockWriter for the log.
+// changes is a persistence.BlockWriter that writes to the log.
 type changes struct {
 	view *view
 	kept extent
@@ -195,7 +195,7 @@ type changes struct {
 	text []byte
 }
 
-// logRecord is how long the text of a record of the log gets.
+// logRecord is the size at which a log record is written.
 const logRecord = 256 << 10
 
 // Put implements persistence.Writer.
@@ -211,7 +211,7 @@ func (c *changes) add(key string, json []byte) error {
 	return c.flush()
 }
 
-// flush writes what has been added as a record.
+// flush writes the collected changes as a record.
 func (c *changes) flush() error {
 	if len(c.text) == 0 {
 		return nil
@@ -224,7 +224,7 @@ func (c *changes) flush() error {
 	return c.set(key, value)
 }
 
-var errBlock = errors.New("changes do not come in blocks")
+var errBlock = errors.New("changes cannot be written as blocks")
 
 // PutBlock implements persistence.BlockWriter.
 func (c *changes) PutBlock([]byte, []byte) error { return errBlock }
@@ -237,7 +237,7 @@ func (v *view) Close() error {
 	return nil
 }
 
-// expire removes the views that were saved last before a time.
+// expire removes the views saved last before a time.
 func expire(db *pebble.DB, before time.Time) error {
 	all, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
 		UpperBound: after(checkpointPrefix)})

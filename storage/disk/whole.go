@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in
-// memory as a whole, and takes the place of what was there at once. It returns what the view takes then.
+// replace writes the whole content as a table that pebble ingests. It is written only once, is never
+// completely in memory, and atomically replaces the previous content. It returns the new extent.
 func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (kept extent, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
@@ -22,14 +22,14 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	if err != nil {
 		return kept, err
 	}
-	defer func() { _ = e.fs.Remove(path) }() // what is left of it after a failure
+	defer func() { _ = e.fs.Remove(path) }() // a remainder after a failure
 	t := &table{
 		writer: sstable.NewWriter(objstorageprovider.NewFileWritable(file),
 			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
 		checkpoint: checkpoint, changes: changes{view: v},
 	}
 	t.set = t.entry
-	// nothing in the table itself is removed by this
+	// this does not remove keys of the same table.
 	for _, prefix := range []string{blockPrefix, logPrefix} {
 		start, end := bounds(prefix, v.id)
 		err = errors.Join(err, t.writer.DeleteRange(start, end))
@@ -47,13 +47,13 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	if err := db.Ingest(context.Background(), []string{path}); err != nil {
 		return kept, err
 	}
-	if had { // or what was there would stay on the disk until somebody writes a lot
+	if had { // otherwise the previous content stays on the disk until many writes cause a compaction
 		return t.kept, v.compact(db)
 	}
 	return t.kept, nil
 }
 
-// has reports whether anything is kept of the view.
+// has reports whether the view has data.
 func (v *view) has(db *pebble.DB) (bool, error) {
 	_, closer, err := db.Get(v.recordKey())
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -65,7 +65,7 @@ func (v *view) has(db *pebble.DB) (bool, error) {
 	return true, closer.Close()
 }
 
-// compact has pebble put in order what is kept of the view.
+// compact compacts the view's keys.
 func (v *view) compact(db *pebble.DB) error {
 	var err error
 	for _, prefix := range []string{blockPrefix, logPrefix} {
@@ -75,17 +75,16 @@ func (v *view) compact(db *pebble.DB) error {
 	return err
 }
 
-// table is a persistence.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the
-// log.
+// table is a persistence.BlockWriter that writes a table with sorted keys: blocks, the checkpoint, the log.
 type table struct {
 	changes
 	writer     *sstable.Writer
-	checkpoint []byte // nil: written
+	checkpoint []byte // nil after it was written
 	blocks     uint64
-	record     []byte // memory for reuse
+	record     []byte // buffer
 }
 
-var errOrder = errors.New("a block comes after what is in none")
+var errOrder = errors.New("blocks must be written before single objects")
 
 // PutBlock implements persistence.BlockWriter.
 func (t *table) PutBlock(head, bodies []byte) error {
@@ -100,12 +99,12 @@ func (t *table) PutBlock(head, bodies []byte) error {
 	return t.writer.Set(key, value)
 }
 
-var errDelete = errors.New("a whole content has nothing to delete")
+var errDelete = errors.New("a complete content cannot have deletions")
 
 // Delete implements persistence.Writer.
 func (t *table) Delete(string) error { return errDelete }
 
-// entry writes a record of the log.
+// entry writes a log record.
 func (t *table) entry(key, value []byte) error {
 	if err := t.between(); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (t *table) entry(key, value []byte) error {
 	return t.writer.Set(key, value)
 }
 
-// between writes what is between the blocks and the log.
+// between writes the checkpoint, which is between the blocks and the log.
 func (t *table) between() error {
 	if t.checkpoint == nil {
 		return nil

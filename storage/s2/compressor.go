@@ -10,18 +10,17 @@ import (
 
 var (
 	errDamaged      = errors.New("the compressed data is damaged")
-	errNoDictionary = errors.New("making a dictionary: the library refuses the samples")
+	errNoDictionary = errors.New("create a dictionary: the library rejects the samples")
 )
 
-// compressor is a Compressor with one dictionary.
 type compressor struct{ dictionary *s2.Dict }
 
-// newCompressor returns a Compressor whose dictionary is this text.
+// newCompressor returns a Compressor with the dictionary text.
 func newCompressor(text []byte) (*compressor, error) {
 	for len(text) < s2.MinDictSize {
 		text = append(text, ' ')
 	}
-	const repeat = 0 // where in the text an object begins, as a number before it
+	const repeat = 0 // the offset in the dictionary where objects begin, as a prefix
 	dictionary := s2.NewDict(append([]byte{repeat}, text...))
 	if dictionary == nil {
 		return nil, errNoDictionary
@@ -36,15 +35,15 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 	return dst[:before+len(c.dictionary.Encode(dst[before:], src))]
 }
 
-// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs
-// no more. Larger objects are not compressed.
+// maxObject limits the decompressed size, so that damaged data cannot cause large allocations. Larger
+// objects are not compressed.
 const maxObject = 128 << 20
 
 // Decompress implements Compressor.
 func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
 	length, err := s2.DecodedLen(src)
 	if err != nil || length > maxObject {
-		return dst, fmt.Errorf("%w: its length", errDamaged)
+		return dst, fmt.Errorf("%w: invalid length", errDamaged)
 	}
 	before := len(dst)
 	dst = slices.Grow(dst, length)

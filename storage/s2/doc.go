@@ -1,6 +1,6 @@
-// Package s2 compresses the objects of a cache, with a dictionary for each type of objects, in little time:
-// it is what most programs that compress want. Package storage/zstd takes four to ten times as long; what it
-// makes of small objects is no smaller, and of objects of 10 KB by a third.
+// Package s2 compresses the objects of a cache with a dictionary per type. It is fast, and the right choice
+// for most programs. Package storage/zstd takes four to ten times as long; it does not make small objects
+// smaller, but objects of 10 KB by a third.
 //
 // # Usage
 //
@@ -15,11 +15,11 @@
 //
 // # How it works
 //
-// Objects of one type are much alike, and too small to compress well each for itself. So a dictionary is made
-// of the first objects of a type, and another when it no longer fits what comes. Objects refer to the
-// dictionary that they need, which lives as long as they do. An object that does not become smaller is kept
-// as it is. S2 is a form of Snappy; its blocks hold no checksums, because they never leave the memory of the
-// process.
+// Objects of one type are similar, but each is too small to compress well. Therefore the first objects of a
+// type are used as a dictionary, and a new one is created when it no longer fits. Objects refer to their
+// dictionary, which is freed after the last of them. An object that does not become smaller is stored
+// uncompressed. S2 is a variant of Snappy. Blocks have no checksums, because they never leave the memory of
+// the process.
 //
 // # Concurrency
 //
@@ -27,6 +27,5 @@
 //
 // # Memory
 //
-// A dictionary takes its size (Options.DictionarySize) and 32 KiB once. Compressing takes 64 KiB of the stack
-// of the goroutine that does it.
+// A dictionary needs its size (Options.DictionarySize) and 32 KiB. Compressing needs 64 KiB of stack.
 package s2

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// Keep what is in use as usual, and the rest compressed.
+// Objects that are read stay decompressed, others are compressed.
 func Example() {
 	options := dynamicinformer.ResourceOptions{
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
@@ -19,7 +19,7 @@ func Example() {
 	// Output: adaptive
 }
 
-// What a Trainer does for a type of objects.
+// A Trainer creates compressors for a type of objects.
 func ExampleTrainer_Train() {
 	object := func(n int) []byte {
 		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n,

@@ -8,13 +8,12 @@ import (
 	"github.com/crdcache/crdcache/storage/internal/dictionary"
 )
 
-// Compressor compresses and decompresses one object at a time. It is the Compressor of package
-// dynamicinformer.
+// Compressor compresses and decompresses single objects. It is dynamicinformer.Compressor.
 type Compressor = interface {
 	// Compress appends the compressed form of src to dst, and returns the result.
 	Compress(dst, src []byte) []byte
-	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src.
-	// The error is for data that is damaged, as far as that shows.
+	// Decompress appends the original of src, a result of Compress, to dst, and returns the result. It must
+	// not change src. It returns an error if it detects damaged data.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
@@ -24,7 +23,7 @@ type Options struct {
 	DictionarySize int
 }
 
-// Trainer makes compressors for types of objects.
+// Trainer creates compressors for types of objects.
 type Trainer struct{ options Options }
 
 // New returns a Trainer.
@@ -36,9 +35,9 @@ func New(options Options) *Trainer {
 	return &Trainer{options: options}
 }
 
-var errNoSamples = errors.New("learning a dictionary: there are no samples")
+var errNoSamples = errors.New("train a compressor: no samples")
 
-// Train returns a compressor for objects like the samples. It fails without samples.
+// Train returns a compressor for objects like the samples. It returns an error if there are none.
 func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
 	text := dictionary.Of(samples, t.options.DictionarySize)
 	if len(text) == 0 {

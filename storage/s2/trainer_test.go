@@ -15,7 +15,7 @@ func TestCompressor(t *testing.T) {
 	}
 }
 
-// TestMemoryBound: data that claims to be larger than any object is damaged.
+// TestMemoryBound: data with a larger size than any object is damaged.
 func TestMemoryBound(t *testing.T) {
 	c := compressortest.With(New(Options{}))(t, compressortest.Certificates(0, 10))
 	data := append(binary.AppendUvarint(nil, maxObject+1), "something"...)
@@ -26,7 +26,7 @@ func TestMemoryBound(t *testing.T) {
 
 func FuzzRoundTrip(f *testing.F) { compressortest.FuzzRoundTrip(f, New(Options{})) }
 
-// BenchmarkTrain makes a dictionary of as many samples as a store gathers.
+// BenchmarkTrain creates a dictionary of as many samples as a store collects.
 func BenchmarkTrain(b *testing.B) {
 	samples := compressortest.Certificates(0, 200)
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"github.com/crdcache/crdcache/storage/internal/compressortest"
 )
 
-// BenchmarkTrain learns a dictionary of as many samples as a store gathers.
+// BenchmarkTrain trains a dictionary of as many samples as a store collects.
 func BenchmarkTrain(b *testing.B) {
 	samples := compressortest.Certificates(0, 200)
 	for b.Loop() {

@@ -8,11 +8,11 @@ import (
 	"github.com/crdcache/crdcache/storage/internal/compressortest"
 )
 
-// TestMemoryBound: data that claims to be larger than any object is damaged.
+// TestMemoryBound: data with a larger size than any object is damaged.
 func TestMemoryBound(t *testing.T) {
 	c := compressortest.With(New(Options{}))(t, compressortest.Certificates(0, 10))
 	const blocks = maxObject>>17 + 100 // of 128 KiB each
-	// A frame of one segment that says how large it is, and blocks that repeat a byte.
+	// A single-segment frame with its size, and blocks that repeat a byte.
 	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0}, blocks<<17)
 	for i := range blocks {
 		header := uint32(1<<17)<<3 | 1<<1
@@ -22,6 +22,6 @@ func TestMemoryBound(t *testing.T) {
 		frame = append(frame, byte(header), byte(header>>8), byte(header>>16), 'x')
 	}
 	if data, err := c.Decompress(nil, frame); !errors.Is(err, errDamaged) {
-		t.Errorf("%d bytes of %d come out, %v", len(data), len(frame), err)
+		t.Errorf("%d bytes decompressed from %d, %v", len(data), len(frame), err)
 	}
 }

@@ -10,15 +10,15 @@ import (
 
 var errDamaged = errors.New("the compressed data is damaged")
 
-// known is what encoder and decoder both know. A raw one is text that may recur; others hold statistics, too.
+// known is a dictionary. A raw one is text that may recur; others also have statistics.
 type known struct {
 	id      uint32
 	content []byte
 	raw     bool
 }
 
-// compressor is a Compressor with one dictionary. Encoders and decoders are pooled for each dictionary,
-// because they prepare it once, and so that the garbage collector takes what is not in use.
+// compressor is a Compressor with one dictionary. Encoders and decoders prepare their dictionary once. They
+// are pooled, so that the garbage collector can free unused ones.
 type compressor struct {
 	dictionary known
 	level      zstd.EncoderLevel
@@ -26,7 +26,7 @@ type compressor struct {
 	decoders   sync.Pool
 }
 
-// newCompressor fails for a dictionary that is none.
+// newCompressor returns an error for an invalid dictionary.
 func newCompressor(level zstd.EncoderLevel, d known) (*compressor, error) {
 	c := &compressor{dictionary: d, level: level}
 	encoder, err := c.newEncoder()
@@ -48,7 +48,7 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 	if encoder == nil {
 		var err error
 		if encoder, err = c.newEncoder(); err != nil {
-			panic(err) // it has worked before, with the same options
+			panic(err) // the same options have worked before
 		}
 	}
 	defer c.encoders.Put(encoder)
@@ -72,7 +72,7 @@ func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// window is how far back an encoder looks. Objects are seldom larger.
+// window is the window size of encoders. Larger objects are rare.
 const window = 64 << 10
 
 func (c *compressor) newEncoder() (*zstd.Encoder, error) {
@@ -87,13 +87,13 @@ func (c *compressor) newEncoder() (*zstd.Encoder, error) {
 	}
 	encoder, err := zstd.NewWriter(nil, options...)
 	if err != nil {
-		return nil, fmt.Errorf("making an encoder: %w", err)
+		return nil, fmt.Errorf("create an encoder: %w", err)
 	}
 	return encoder, nil
 }
 
-// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs
-// no more. Larger objects are not compressed.
+// maxObject limits the decompressed size, so that damaged data cannot cause large allocations. Larger
+// objects are not compressed.
 const maxObject = 128 << 20
 
 func (c *compressor) newDecoder() (*zstd.Decoder, error) {
@@ -106,7 +106,7 @@ func (c *compressor) newDecoder() (*zstd.Decoder, error) {
 	}
 	decoder, err := zstd.NewReader(nil, options...)
 	if err != nil {
-		return nil, fmt.Errorf("making a decoder: %w", err)
+		return nil, fmt.Errorf("create a decoder: %w", err)
 	}
 	return decoder, nil
 }

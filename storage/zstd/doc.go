@@ -1,4 +1,4 @@
-// Package zstd compresses the objects of a cache, with a dictionary for each type of objects.
+// Package zstd compresses the objects of a cache with a dictionary per type.
 //
 // # Usage
 //
@@ -13,10 +13,9 @@
 //
 // # How it works
 //
-// Objects of one type are much alike, and too small to compress well each for itself. So a dictionary is
-// learnt from the first objects of a type, and another when it no longer fits what comes. Objects refer to
-// the dictionary that they need, which lives as long as they do. An object that does not become smaller is
-// kept as it is.
+// Objects of one type are similar, but each is too small to compress well. Therefore a dictionary is trained
+// with the first objects of a type, and a new one when it no longer fits. Objects refer to their dictionary,
+// which is freed after the last of them. An object that does not become smaller is stored uncompressed.
 //
 // # Concurrency
 //
@@ -24,6 +23,6 @@
 //
 // # Memory
 //
-// A dictionary takes its size (Options.DictionarySize) once. What encoders and decoders work with is shared
-// by all objects of a type, and given back when it has not been used for a while.
+// A dictionary needs its size (Options.DictionarySize). All objects of a type share encoders and decoders,
+// which are freed when unused.
 package zstd

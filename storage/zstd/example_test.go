@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// Keep large objects that are seldom read compressed, and all others as usual.
+// Only objects of a type that is rarely read are compressed.
 func Example() {
 	large := dynamicinformer.ResourceOptions{
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
@@ -19,7 +19,7 @@ func Example() {
 	// Output: compressed
 }
 
-// What a Trainer does for a type of objects.
+// A Trainer creates compressors for a type of objects.
 func ExampleTrainer_Train() {
 	object := func(n int) []byte {
 		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n,

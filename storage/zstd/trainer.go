@@ -9,17 +9,16 @@ import (
 	"github.com/crdcache/crdcache/storage/internal/dictionary"
 )
 
-// Compressor compresses and decompresses one object at a time. It is the Compressor of package
-// dynamicinformer.
+// Compressor compresses and decompresses single objects. It is dynamicinformer.Compressor.
 type Compressor = interface {
 	// Compress appends the compressed form of src to dst, and returns the result.
 	Compress(dst, src []byte) []byte
-	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src.
-	// The error is for data that is damaged.
+	// Decompress appends the original of src, a result of Compress, to dst, and returns the result. It must
+	// not change src. It returns an error if it detects damaged data.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
-// Level says how much time to spend on compressing; decompressing takes the same time after any.
+// Level is the effort of compression. It does not affect decompression.
 type Level int
 
 const (
@@ -31,15 +30,15 @@ const (
 
 // Options configure a Trainer. The zero value works.
 type Options struct {
-	// DictionarySize is the size of dictionaries in bytes, about. Default: 32 KiB.
+	// DictionarySize is the size of dictionaries in bytes, approximately. Default: 32 KiB.
 	DictionarySize int
-	// Level is how much time to spend. Default: LevelFast.
+	// Level is the effort of compression. Default: LevelFast.
 	Level Level
 }
 
 const defaultDictionary = 32 << 10
 
-// Trainer makes compressors for types of objects.
+// Trainer creates compressors for types of objects.
 type Trainer struct{ options Options }
 
 // New returns a Trainer.
@@ -50,15 +49,15 @@ func New(options Options) *Trainer {
 	return &Trainer{options: options}
 }
 
-var errNoSamples = errors.New("learning a dictionary: there are no samples")
+var errNoSamples = errors.New("train a compressor: no samples")
 
-// Train returns a compressor for objects like the samples. It fails without samples.
+// Train returns a compressor for objects like the samples. It returns an error if there are none.
 func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
 	history := dictionary.Of(samples, t.options.DictionarySize)
 	if len(history) == 0 {
 		return nil, errNoSamples
 	}
-	id := 1<<15 + rand.Uint32N(1<<30) // smaller ones are reserved
+	id := 1<<15 + rand.Uint32N(1<<30) // smaller ids are reserved
 	if learnt := t.learn(id, samples, history); learnt != nil {
 		if c, err := newCompressor(t.level(), known{id: id, content: learnt}); err == nil {
 			return c, nil
@@ -67,11 +66,11 @@ func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
 	return newCompressor(t.level(), known{id: id, content: history, raw: true})
 }
 
-// maxSample is how much of a sample statistics are made of.
+// maxSample limits the part of a sample that is used for statistics.
 const maxSample = 32 << 10
 
-// learn returns a dictionary of the history with statistics of the samples, or nil where these are too few or
-// too odd. The library panics for some it does not like.
+// learn returns a dictionary of the history with statistics of the samples, or nil if these are too few or
+// unsuitable. The library panics for some samples.
 func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (learnt []byte) {
 	defer func() {
 		if recover() != nil {

@@ -13,7 +13,7 @@ func TestCompressor(t *testing.T) {
 	}
 }
 
-// TestOtherDictionary: what was compressed with another dictionary is damaged.
+// TestOtherDictionary: data compressed with another dictionary is damaged.
 func TestOtherDictionary(t *testing.T) {
 	train := compressortest.With(New(Options{}))
 	small := train(t, compressortest.Certificates(0, 200)).Compress(nil, compressortest.Certificate(1000))

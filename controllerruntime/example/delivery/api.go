@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the demo platform.
+// GroupVersion is the API version of the demo platform.
 var GroupVersion = schema.GroupVersion{Group: "demo.crdcache.dev", Version: "v1"}
 
 // AddToScheme adds the types of the demo platform to a scheme.
@@ -17,10 +17,10 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// The types have the fields that the operator uses, and lack the others. That is why it never updates an
-// object as a whole, which would remove them: it applies or patches what is its own.
+// The types have only the fields that the operator uses. An update would remove the other fields, so the
+// operator only applies or patches its own.
 
-// Workload is a program that the platform keeps running in one environment.
+// Workload is a program that runs in one environment.
 type Workload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -29,7 +29,7 @@ type Workload struct {
 	Status WorkloadStatus `json:"status,omitempty"`
 }
 
-// WorkloadSpec is what is to run, and where.
+// WorkloadSpec is the desired state of a Workload.
 type WorkloadSpec struct {
 	Environment string `json:"environment"`
 	Image       string `json:"image"`
@@ -37,7 +37,7 @@ type WorkloadSpec struct {
 	Paused      bool   `json:"paused,omitempty"`
 }
 
-// WorkloadStatus is what the operator last saw.
+// WorkloadStatus is the observed state of a Workload.
 type WorkloadStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Phase              string             `json:"phase,omitempty"`
@@ -52,7 +52,7 @@ type WorkloadList struct {
 	Items []Workload `json:"items"`
 }
 
-// Environment is a place that workloads are delivered to.
+// Environment is a deployment target of workloads.
 type Environment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -60,7 +60,7 @@ type Environment struct {
 	Spec EnvironmentSpec `json:"spec"`
 }
 
-// EnvironmentSpec is what the environment is meant to be.
+// EnvironmentSpec is the desired state of an Environment.
 type EnvironmentSpec struct {
 	Stage  string `json:"stage"`
 	Region string `json:"region"`
@@ -74,7 +74,7 @@ type EnvironmentList struct {
 	Items []Environment `json:"items"`
 }
 
-// Release records that one version of a workload was, or is being, rolled out.
+// Release records the rollout of one version of a workload.
 type Release struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -83,13 +83,13 @@ type Release struct {
 	Status ReleaseStatus `json:"status,omitempty"`
 }
 
-// ReleaseSpec is what is rolled out.
+// ReleaseSpec is the version to roll out.
 type ReleaseSpec struct {
 	Workload string `json:"workload"`
 	Version  string `json:"version"`
 }
 
-// ReleaseStatus is how it goes.
+// ReleaseStatus is the progress of a rollout.
 type ReleaseStatus struct {
 	Phase string `json:"phase,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A project with more types has controller-gen write these.
+// In a larger project, controller-gen generates these methods.
 
 // DeepCopyInto copies a Workload.
 func (w *Workload) DeepCopyInto(out *Workload) {
@@ -74,7 +74,6 @@ func (l *ReleaseList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// copyItems copies the items of a list with the func that copies one.
 func copyItems[T any](items []T, copyInto func(item, out *T)) []T {
 	if items == nil {
 		return nil

@@ -23,20 +23,17 @@ import (
 //go:embed indexes.yaml
 var indexes []byte
 
-// managedBy is the label of the ConfigMaps that the operator writes, by which its cache leaves out all
-// others.
+// managedBy is the label of the operator's ConfigMaps. The cache selects by it.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// NewManager returns a manager that delivers Workloads. The options say how it elects a leader, where it
-// serves metrics, and whatever else is for the program to say; those of the scheme and the cache are set
-// here.
+// NewManager returns a manager that delivers Workloads. options has the leader election, the metrics
+// address and so on; NewManager sets the scheme and the cache.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	return newManager(config, options, nil)
 }
 
-// NewShardedManager returns a manager that delivers some of the Workloads: those of the shards that it is
-// handed out. It needs no leader election. Workloads are shared by UID; what else the operator reads, each
-// replica has as a whole.
+// NewShardedManager returns a manager that delivers the Workloads of the shards assigned to it. It needs no
+// leader election. Workloads are sharded by UID; each replica caches all objects of other types.
 func NewShardedManager(config *rest.Config, options ctrl.Options,
 	assigner shard.Assigner) (ctrl.Manager, error) {
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
@@ -48,7 +45,6 @@ func NewShardedManager(config *rest.Config, options ctrl.Options,
 	return newManager(config, options, sharding)
 }
 
-// newManager returns a manager of all Workloads, if sharding is nil.
 func newManager(config *rest.Config, options ctrl.Options,
 	sharding *controllerruntime.Sharding) (ctrl.Manager, error) {
 	indexConfig, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: indexes})

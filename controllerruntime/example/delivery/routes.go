@@ -17,19 +17,18 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// routeTypes are all types of routes that the platform has, now or later, as the Gateway API has HTTPRoute,
-// GRPCRoute and whatever else is installed. The operator knows no more of them than that they have a host and
-// backends.
+// routeTypes selects all present and future types of routes, just as the Gateway API has HTTPRoute,
+// GRPCRoute and so on. The operator relies only on their host and backends.
 var routeTypes = dynamicinformer.Selection{Group: GroupVersion.Group, Resource: "*routes"}
 
-// Routes knows which hosts lead to which Workload. Types of routes may be missing when the operator starts,
-// and come and go while it runs. It is safe for concurrent use.
+// Routes maps Workloads to hosts. Types of routes may be missing when the operator starts, and may be
+// installed and removed while it runs. It is safe for concurrent use.
 type Routes struct {
 	factory *dynamicinformer.Factory
 
 	mu struct {
 		sync.Mutex
-		// hosts are those of all routes, by the Workload they lead to.
+		// hosts has the hosts of all routes, by Workload.
 		hosts map[types.NamespacedName]map[routeKey]string
 	}
 }
@@ -47,9 +46,8 @@ func (r *Routes) Hosts(workload types.NamespacedName) []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.mu.hosts[workload])))
 }
 
-// Source is a source of events for a controller of Workloads: each route that appears, changes or goes leads
-// to the Workloads it names. It begins when the controller starts, which is when this replica leads, and ends
-// with it.
+// Source is an event source for a controller of Workloads: each event of a route enqueues the Workloads
+// that the route names. It runs while the controller runs, so only on the leader.
 func (r *Routes) Source() source.Source {
 	return source.Func(func(ctx context.Context,
 		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -58,7 +56,7 @@ func (r *Routes) Source() source.Source {
 				queue.Add(reconcile.Request{NamespacedName: workload})
 			}
 		}
-		// When a type goes, each of its routes is told of as deleted.
+		// When a type is removed, OnDelete is called for each of its routes.
 		subscription, err := r.factory.Subscribe(routeTypes, dynamicinformer.Subscriber{
 			OnAdd: func(gvr schema.GroupVersionResource, route *unstructured.Unstructured, _ bool) {
 				enqueue(r.add(gvr, route))
@@ -79,7 +77,7 @@ func (r *Routes) Source() source.Source {
 	})
 }
 
-// add notes where a route leads, and returns that.
+// add records the backends of a route, and returns them.
 func (r *Routes) add(gvr schema.GroupVersionResource,
 	route *unstructured.Unstructured) []types.NamespacedName {
 	host, _, _ := unstructured.NestedString(route.Object, "spec", "host")
@@ -99,7 +97,7 @@ func (r *Routes) add(gvr schema.GroupVersionResource,
 	return workloads
 }
 
-// remove forgets where a route led, and returns that.
+// remove removes the backends of a route, and returns them.
 func (r *Routes) remove(gvr schema.GroupVersionResource,
 	route *unstructured.Unstructured) []types.NamespacedName {
 	workloads := backends(route)
@@ -115,7 +113,6 @@ func (r *Routes) remove(gvr schema.GroupVersionResource,
 	return workloads
 }
 
-// backends returns the Workloads that a route names.
 func backends(route *unstructured.Unstructured) []types.NamespacedName {
 	list, _, _ := unstructured.NestedFieldNoCopy(route.Object, "spec", "backends")
 	items, _ := list.([]any)

@@ -6,8 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// date gives each condition the time since when it has its status: that of the present status where that says
-// the same.
+// date sets the transition times of the conditions. A condition that did not change keeps its time.
 func (s *WorkloadStatus) date(present WorkloadStatus) {
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
@@ -18,7 +17,7 @@ func (s *WorkloadStatus) date(present WorkloadStatus) {
 	}
 }
 
-// is reports whether the present status says the same. It may have conditions of others besides.
+// is reports whether the present status has the same content. It may have further conditions.
 func (s *WorkloadStatus) is(present WorkloadStatus) bool {
 	if s.ObservedGeneration != present.ObservedGeneration || s.Phase != present.Phase {
 		return false

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// finalizer keeps a Workload for as long as a Release holds it.
+	// finalizer protects a Workload while it has an unfinished Release.
 	finalizer = "delivery.demo.crdcache.dev/releases"
-	// fieldOwner is who applies.
+	// fieldOwner is the field manager of the operator.
 	fieldOwner = client.FieldOwner("delivery")
 )
 
-// WorkloadReconciler delivers Workloads. It reads everything from the cache, so that a reconcile with nothing
-// to do costs the API server nothing.
+// WorkloadReconciler delivers Workloads. It reads everything from the cache, so a reconcile without changes
+// sends no request to the API server.
 type WorkloadReconciler struct {
 	client client.Client
 	routes *Routes
@@ -39,8 +39,8 @@ type WorkloadReconciler struct {
 // SetupWithManager adds the controller to a manager.
 func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error { return r.setup(mgr, nil) }
 
-// setup adds the controller to a manager. With sharding, it reconciles the Workloads of the shards that are
-// held: events of what each replica has as a whole lead to the Workloads of all, and the others are left out.
+// setup adds the controller to a manager. With sharding, it reconciles only the Workloads of the replica's
+// shards. Types that are not sharded enqueue Workloads of all shards, and the Sharding drops the others.
 func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime.Sharding) error {
 	var reconciler reconcile.Reconciler = r
 	if sharding != nil {
@@ -48,7 +48,7 @@ func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Workload{}).
-		// They are written and never read, so their bodies need not be kept.
+		// They are written but never read, so metadata is enough.
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&Environment{}, handler.EnqueueRequestsFromMapFunc(r.workloadsIn)).
 		Watches(&Release{}, handler.EnqueueRequestsFromMapFunc(workloadOf)).
@@ -86,8 +86,8 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context,
 	return reconcile.Result{}, r.applyStatus(ctx, workload, environment)
 }
 
-// finalize lets go of a Workload that is being deleted, unless a Release holds it, whose end leads here
-// again.
+// finalize removes the finalizer, unless a Release is unfinished. The end of that Release enqueues the
+// Workload again.
 func (r *WorkloadReconciler) finalize(ctx context.Context, workload *Workload) error {
 	before := workload.DeepCopy()
 	if !controllerutil.RemoveFinalizer(workload, finalizer) {
@@ -102,8 +102,8 @@ func (r *WorkloadReconciler) finalize(ctx context.Context, workload *Workload) e
 	return r.patch(ctx, before, workload)
 }
 
-// patch writes what has changed. It conflicts with other writers, because lists such as that of the
-// finalizers are written as a whole.
+// patch writes the changes. It fails on concurrent writes, because a merge patch replaces lists such as the
+// finalizers.
 func (r *WorkloadReconciler) patch(ctx context.Context, before, after *Workload) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, after, patch, fieldOwner))
@@ -133,8 +133,7 @@ func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Worklo
 		client.ForceOwnership)
 }
 
-// applyStatus writes the status of a Workload, if that is another one than it has. An environment that does
-// not exist is nil.
+// applyStatus applies the status of a Workload if it has changed. A nil environment does not exist.
 func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload,
 	environment *Environment) error {
 	status := r.status(workload, environment)
@@ -156,7 +155,7 @@ func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload
 	return client.IgnoreNotFound(err)
 }
 
-// status is what the operator says of a Workload.
+// status returns the desired status of a Workload.
 func (r *WorkloadReconciler) status(workload *Workload, environment *Environment) WorkloadStatus {
 	phase := "Running"
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Delivered",
@@ -165,7 +164,7 @@ func (r *WorkloadReconciler) status(workload *Workload, environment *Environment
 	case environment == nil:
 		phase = "Pending"
 		ready.Status, ready.Reason = metav1.ConditionFalse, "EnvironmentNotFound"
-		ready.Message = fmt.Sprintf("there is no environment %q", workload.Spec.Environment)
+		ready.Message = fmt.Sprintf("environment %q not found", workload.Spec.Environment)
 	case workload.Spec.Paused:
 		phase = "Suspended"
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Paused", "the workload is paused"
@@ -182,15 +181,14 @@ func (r *WorkloadReconciler) status(workload *Workload, environment *Environment
 	return status
 }
 
-// workloadsIn returns the Workloads that are delivered to an Environment. Their names are all it takes, so no
-// object is decoded.
+// workloadsIn returns the Workloads of an Environment. It needs only their names, so nothing is decoded.
 func (r *WorkloadReconciler) workloadsIn(ctx context.Context, environment client.Object) []reconcile.Request {
 	workloads := &metav1.PartialObjectMetadataList{}
 	workloads.SetGroupVersionKind(GroupVersion.WithKind("WorkloadList"))
 	if err := r.client.List(ctx, workloads,
 		client.MatchingFields{"environment": environment.GetName()}); err != nil {
 		if !errors.Is(err, context.Canceled) {
-			ctrl.LoggerFrom(ctx).Error(err, "Listing the workloads of an environment failed", "environment",
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to list the workloads of an environment", "environment",
 				environment.GetName())
 		}
 		return nil
@@ -202,7 +200,7 @@ func (r *WorkloadReconciler) workloadsIn(ctx context.Context, environment client
 	return requests
 }
 
-// workloadOf returns the Workload that a Release is about.
+// workloadOf returns the Workload of a Release.
 func workloadOf(_ context.Context, object client.Object) []reconcile.Request {
 	release := object.(*Release)
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: release.Namespace,

@@ -19,12 +19,11 @@ func TestDeployed(t *testing.T) {
 	var pod corev1.Pod
 	if end := For(reflect.TypeFor[corev1.Pod]()).codec(&doc, 0,
 		reflect.ValueOf(&pod).UnsafePointer()); end != len(deployed) {
-		t.Errorf("a usual pod is left to the general decoder, at %d", end)
+		t.Errorf("a typical pod needs the general decoder, at %d", end)
 	}
 }
 
-// BenchmarkDecode compares what a read of a typed object costs: decoding it from JSON, here and with
-// sigs.k8s.io/json, and copying it decoded.
+// BenchmarkDecode compares decoding here, decoding with sigs.k8s.io/json, and copying a decoded object.
 func BenchmarkDecode(b *testing.B) {
 	data := []byte(deployed)
 	var pod corev1.Pod

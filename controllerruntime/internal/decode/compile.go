@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// compiler has the structs that are being compiled, by their types: types may contain themselves.
+// compiler has the structs being compiled by type, because types can be recursive.
 type compiler struct {
 	structs map[reflect.Type]*structCodec
-	// within has the slices, maps and pointers around what is being compiled. Those that contain themselves
-	// without a struct in between are rare, and left to the general decoder.
-	within map[reflect.Type]bool
+	// enclosing has the slices, maps and pointers around the type being compiled. Types that contain
+	// themselves without a struct in between are rare, and use the general decoder.
+	enclosing map[reflect.Type]bool
 }
 
 func newCompiler() *compiler {
-	return &compiler{structs: map[reflect.Type]*structCodec{}, within: map[reflect.Type]bool{}}
+	return &compiler{structs: map[reflect.Type]*structCodec{}, enclosing: map[reflect.Type]bool{}}
 }
 
 var (
@@ -28,13 +28,12 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// codec returns the codec of a type.
 func (c *compiler) codec(typ reflect.Type) codec {
 	if known, ok := knownTypes[typ]; ok {
 		return known
 	}
-	if c.within[typ] {
-		return general(typ)
+	if c.enclosing[typ] {
+		return fallback(typ)
 	}
 	pointer := reflect.PointerTo(typ)
 	switch {
@@ -43,11 +42,11 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	case typ.Kind() == reflect.Pointer:
 		return c.pointer(typ)
 	case typ.Kind() == reflect.Interface:
-		return general(typ)
+		return fallback(typ)
 	case pointer.Implements(unmarshaler):
-		return unmarshaling(typ)
+		return unmarshalCopy(typ)
 	case pointer.Implements(textUnmarshaler):
-		return general(typ)
+		return fallback(typ)
 	}
 	if scalar, ok := scalars[typ.Kind()]; ok {
 		return scalar
@@ -60,25 +59,24 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	case reflect.Struct:
 		return c.structure(typ)
 	}
-	return general(typ)
+	return fallback(typ)
 }
 
-// isText reports whether values of a type are strings, and decoded as such.
+// isText reports whether a type is a string without an unmarshaler.
 func isText(typ reflect.Type) bool {
 	pointer := reflect.PointerTo(typ)
 	return typ.Kind() == reflect.String && !pointer.Implements(unmarshaler) &&
 		!pointer.Implements(textUnmarshaler)
 }
 
-// inside returns the codec of the elements of a type.
-func (c *compiler) inside(typ reflect.Type) codec {
-	c.within[typ] = true
-	defer delete(c.within, typ)
+func (c *compiler) element(typ reflect.Type) codec {
+	c.enclosing[typ] = true
+	defer delete(c.enclosing, typ)
 	return c.codec(typ.Elem())
 }
 
-// general leaves a value to sigs.k8s.io/json, with a copy of the JSON as unmarshaling does.
-func general(typ reflect.Type) codec {
+// fallback returns a codec that calls sigs.k8s.io/json with a copy of the JSON.
+func fallback(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
 		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]),
@@ -89,9 +87,9 @@ func general(typ reflect.Type) codec {
 	}
 }
 
-// unmarshaling leaves a value to its own method, which gets a copy of the JSON: it may keep it against the
-// rules.
-func unmarshaling(typ reflect.Type) codec {
+// unmarshalCopy returns a codec that calls the UnmarshalJSON method of typ. It passes a copy, because the
+// method might retain it.
+func unmarshalCopy(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
 		if end < 0 {
@@ -107,11 +105,11 @@ func unmarshaling(typ reflect.Type) codec {
 
 func (c *compiler) pointer(typ reflect.Type) codec {
 	elem := typ.Elem()
-	inner := c.inside(typ)
+	inner := c.element(typ)
 	if elem == reflect.TypeFor[metav1.Time]() {
 		return timePointer
 	}
-	room := roomFor(elem)
+	room := allocatorFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) == 'n' {
 			return d.null(i)
@@ -126,8 +124,8 @@ func (c *compiler) pointer(typ reflect.Type) codec {
 	}
 }
 
-// roomFor returns what allocates a value of a type: without reflection for simple kinds.
-func roomFor(typ reflect.Type) func() unsafe.Pointer {
+// allocatorFor returns an allocator for values of a type. It avoids reflection for simple kinds.
+func allocatorFor(typ reflect.Type) func() unsafe.Pointer {
 	switch typ.Kind() {
 	case reflect.String:
 		return func() unsafe.Pointer { return unsafe.Pointer(new(string)) }
@@ -141,7 +139,7 @@ func roomFor(typ reflect.Type) func() unsafe.Pointer {
 	return func() unsafe.Pointer { return reflect.New(typ).UnsafePointer() }
 }
 
-// structure returns the codec of a struct, which may be one that is being compiled.
+// structure returns the codec of a struct, which may still be compiling.
 func (c *compiler) structure(typ reflect.Type) codec {
 	if s, ok := c.structs[typ]; ok {
 		return s.decode
@@ -150,12 +148,13 @@ func (c *compiler) structure(typ reflect.Type) codec {
 	c.structs[typ] = s
 	fields, ok := fieldsOf(typ)
 	if !ok {
-		s.general = general(typ)
+		s.fallback = fallback(typ)
 		return s.decode
 	}
-	around := c.within // a struct is compiled once, wherever it is first
-	c.within = map[reflect.Type]bool{}
-	defer func() { c.within = around }()
+	// a struct is compiled only once, so its codec must not depend on the enclosing types
+	around := c.enclosing
+	c.enclosing = map[reflect.Type]bool{}
+	defer func() { c.enclosing = around }()
 	for _, f := range fields {
 		s.add(f, c.codec(f.typ))
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// sliceHeader is how a slice is laid out.
+// sliceHeader is the memory layout of a slice.
 type sliceHeader struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
-// empty is where slices without elements point to.
+// empty is the data pointer of empty slices.
 var empty [1]byte
 
 // sliceCodec decodes a slice.
@@ -22,13 +22,13 @@ type sliceCodec struct {
 	typ  reflect.Type
 	size uintptr
 	elem codec
-	// rooms are the arrays of two elements and more that slices begin with.
-	rooms []reflect.Type
-	// last is how many elements there were last time: most lists of a field have about as many.
+	// arrays are array types with 2, 3, … elements, for the initial allocation.
+	arrays []reflect.Type
+	// last is the length of the previous slice: most lists of a field have similar lengths.
 	last atomic.Uint32
 }
 
-// firstElements and firstBytes bound what is allocated on the strength of a guess.
+// firstElements and firstBytes limit the initial allocation, whose size is a guess.
 const (
 	firstElements = 8
 	firstBytes    = 1024
@@ -38,14 +38,13 @@ func (c *compiler) slice(typ reflect.Type) codec {
 	if typ.Elem().Kind() == reflect.Uint8 {
 		return bytesCodec
 	}
-	s := &sliceCodec{typ: typ, size: typ.Elem().Size(), elem: c.inside(typ)}
+	s := &sliceCodec{typ: typ, size: typ.Elem().Size(), elem: c.element(typ)}
 	for n := 2; n <= firstElements && uintptr(n)*s.size <= firstBytes; n++ {
-		s.rooms = append(s.rooms, reflect.ArrayOf(n, typ.Elem()))
+		s.arrays = append(s.arrays, reflect.ArrayOf(n, typ.Elem()))
 	}
 	return s.decode
 }
 
-// decode is a codec.
 func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) != '[' {
 		return d.null(i)
@@ -57,7 +56,7 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		return i + 1
 	}
 	last := int(s.last.Load())
-	s.begin(list, last)
+	s.allocate(list, last)
 	for more := true; more; {
 		if list.len == list.cap {
 			s.grow(list)
@@ -75,16 +74,15 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	return i
 }
 
-// begin makes room for about n elements.
-func (s *sliceCodec) begin(list *sliceHeader, n int) {
-	if n = min(n-1, len(s.rooms)); n > 0 {
-		list.data, list.cap = reflect.New(s.rooms[n-1]).UnsafePointer(), n+1
+// allocate allocates room for about n elements.
+func (s *sliceCodec) allocate(list *sliceHeader, n int) {
+	if n = min(n-1, len(s.arrays)); n > 0 {
+		list.data, list.cap = reflect.New(s.arrays[n-1]).UnsafePointer(), n+1
 		return
 	}
 	list.data, list.cap = reflect.New(s.typ.Elem()).UnsafePointer(), 1
 }
 
-// grow doubles the room of a slice.
 func (s *sliceCodec) grow(list *sliceHeader) {
 	larger := reflect.MakeSlice(s.typ, 2*list.cap, 2*list.cap)
 	reflect.Copy(larger, reflect.NewAt(s.typ, unsafe.Pointer(list)).Elem())
@@ -94,11 +92,11 @@ func (s *sliceCodec) grow(list *sliceHeader) {
 func (c *compiler) mapping(typ reflect.Type) codec {
 	switch {
 	case typ.Key().Kind() != reflect.String || reflect.PointerTo(typ.Key()).Implements(textUnmarshaler):
-		return general(typ)
+		return fallback(typ)
 	case typ.Key() == reflect.TypeFor[string]() && typ.Elem() == reflect.TypeFor[string]():
 		return stringMap
 	}
-	elem := c.inside(typ)
+	elem := c.element(typ)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) != '{' {
 			return d.null(i)
@@ -121,7 +119,6 @@ func (c *compiler) mapping(typ reflect.Type) codec {
 	}
 }
 
-// stringMap decodes into a map[string]string.
 func stringMap(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) != '{' {
 		return d.null(i)
@@ -148,8 +145,8 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 	return i
 }
 
-// members calls read for each member of the object at i with its key and where its value is; read returns the
-// end of that. Of a key that comes twice the last counts, as in a map.
+// members calls read for each member of the object at i, with the key and the offset of the value. read
+// returns the end of the value. If a key occurs twice, the last value wins, as in a map.
 func (d *document) members(i int, read func(name string, value int) int) int {
 	i = d.space(i + 1)
 	if d.at(i) == '}' {
@@ -169,7 +166,7 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 	return i
 }
 
-// member reads the key at i, and returns where its value is.
+// member reads the key at i, and returns the offset of its value.
 func (d *document) member(i int) (name string, value int) {
 	name, end := d.string(i)
 	if end < 0 {

@@ -12,24 +12,23 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Decoder decodes into one type of struct. It is safe for concurrent use.
+// Decoder decodes JSON into one struct type. It is safe for concurrent use.
 type Decoder struct {
 	codec codec
-	// top is the struct that codec decodes; nil for one that decodes itself.
+	// top is the struct that codec decodes, or nil if the type decodes itself.
 	top *structCodec
 }
 
-// codec decodes the value at i, which is there, into what p points to, and returns the end of it; failed
-// where that is for sigs.k8s.io/json to do. What p points to is zero.
+// codec decodes the value at i into the zero value at p, and returns the end of the JSON. It returns failed
+// if the caller has to use sigs.k8s.io/json instead.
 type codec func(d *document, i int, p unsafe.Pointer) int
 
-// failed is returned in place of an offset. It stays negative when something is added to it.
+// failed replaces an offset. It stays negative when something is added to it.
 const failed = -1 << 30
 
-// decoders has a *Decoder for each type that was asked for.
 var decoders sync.Map
 
-// For returns the decoder of a type of struct.
+// For returns the decoder of a struct type. It compiles each type once.
 func For(typ reflect.Type) *Decoder {
 	if known, ok := decoders.Load(typ); ok {
 		return known.(*Decoder)
@@ -40,22 +39,20 @@ func For(typ reflect.Type) *Decoder {
 	return made.(*Decoder)
 }
 
-// Decode decodes data into what out points to, which has to be zero. Data has to be valid JSON, whose object
-// has no key twice: what follows when all fields of the struct have come is not looked at. Nothing of data is
-// kept.
+// Decode decodes data into the zero value that out points to. data must be valid JSON without duplicate
+// keys: decoding stops when all fields of the struct are filled. out does not alias data.
 func (d *Decoder) Decode(data []byte, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()
 	return d.decode(doc, data, out)
 }
 
-// Viewer has JSON to look at, as Decode takes it.
 type Viewer interface {
-	// View calls read with the JSON, and returns its error or one of its own.
+	// View calls read with the JSON. It returns read's error or its own.
 	View(read func(json []byte) error) error
 }
 
-// DecodeView is Decode for what from has.
+// DecodeView is Decode for the JSON of from.
 func (d *Decoder) DecodeView(from Viewer, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()
@@ -72,52 +69,51 @@ func (d *Decoder) decode(doc *document, data []byte, out reflect.Value) error {
 	return json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(data), out.Interface())
 }
 
-// document is what is being decoded, and memory that one after the other uses up.
+// document is the decoding state of one document, with memory that is reused.
 type document struct {
 	data []byte
-	// top is the struct that ends the document when it has all its fields; nil below it.
+	// top is the outermost struct until its decoding starts; decoding ends when it has all its fields.
 	top *structCodec
 
-	// view decodes with decoder into out. It is made once, so that DecodeView makes none.
+	// view calls decoder.decode with out. It is created once, so that DecodeView does not allocate.
 	view    func(json []byte) error
 	decoder *Decoder
 	out     reflect.Value
 
-	// room is what is left of the memory in which short strings are put together, so that one allocation
-	// serves several. It is small, because whoever keeps one of them keeps all.
-	room []byte
-	// times are what pointers to times point to, several in one allocation likewise.
-	times []metav1.Time
-	text  []byte // a string without its escapes
+	// arena is memory for short strings: several share one allocation. It is small, because each string pins
+	// all of it.
+	arena []byte
+	// times is memory for values of *metav1.Time, shared in the same way.
+	times     []metav1.Time
+	unescaped []byte // an unescaped string
 }
 
 const (
-	roomSize   = 256
+	arenaSize  = 256
 	shortTexts = 64
-	roomTimes  = 8
-	// maxText is how much memory for strings with escapes is kept for other documents.
-	maxText = 64 << 10
+	timesSize  = 8
+	// maxUnescaped limits the buffer for unescaped strings that is kept for reuse.
+	maxUnescaped = 64 << 10
 )
 
-// documents are for the next ones to decode.
 var documents = sync.Pool{New: func() any {
 	d := &document{}
 	d.view = func(json []byte) error { return d.decoder.decode(d, json, d.out) }
 	return d
 }}
 
-// release ends the use of a document. It refers to nothing then but what is left of its memory.
+// release returns a document to the pool, without references to the caller's data.
 func (d *document) release() {
 	d.data, d.top, d.decoder, d.out = nil, nil, nil, reflect.Value{}
-	if cap(d.text) > maxText {
-		d.text = nil
+	if cap(d.unescaped) > maxUnescaped {
+		d.unescaped = nil
 	}
 	documents.Put(d)
 }
 
-// space returns the offset of what follows white space.
+// space returns the offset of the next byte that is not white space.
 func (d *document) space(i int) int {
-	if i >= 0 && i < len(d.data) && d.data[i] > ' ' { // API servers send none
+	if i >= 0 && i < len(d.data) && d.data[i] > ' ' { // API servers send no white space
 		return i
 	}
 	if i < 0 {
@@ -126,7 +122,7 @@ func (d *document) space(i int) int {
 	return jsontext.Space(d.data, i)
 }
 
-// at returns the byte at i, or 0 where there is none.
+// at returns the byte at i, or 0 if i is out of range.
 func (d *document) at(i int) byte {
 	if i < 0 || i >= len(d.data) {
 		return 0
@@ -134,24 +130,23 @@ func (d *document) at(i int) byte {
 	return d.data[i]
 }
 
-// own returns text as a string that does not refer to the data.
-func (d *document) own(text []byte) string {
+// copyText returns a string that does not alias the data.
+func (d *document) copyText(text []byte) string {
 	if len(text) == 0 {
 		return ""
 	}
 	if len(text) > shortTexts {
 		return string(text)
 	}
-	if len(d.room) < len(text) {
-		d.room = make([]byte, roomSize)
+	if len(d.arena) < len(text) {
+		d.arena = make([]byte, arenaSize)
 	}
-	n := copy(d.room, text)
-	owned := unsafe.String(unsafe.SliceData(d.room), n)
-	d.room = d.room[n:]
+	n := copy(d.arena, text)
+	owned := unsafe.String(unsafe.SliceData(d.arena), n)
+	d.arena = d.arena[n:]
 	return owned
 }
 
-// skip returns the end of the value at i.
 func (d *document) skip(i int) int {
 	const levels = 10000
 	if i < 0 {
@@ -164,7 +159,7 @@ func (d *document) skip(i int) int {
 	return end
 }
 
-// null returns the end of the null at i, or failed where there is something else.
+// null returns the end of the null at i, or failed.
 func (d *document) null(i int) int {
 	if end := jsontext.Word(d.data, i, "null"); end >= 0 {
 		return end
@@ -172,7 +167,7 @@ func (d *document) null(i int) int {
 	return failed
 }
 
-// more takes what follows an element at i: a comma and the beginning of the next one, or the closing bracket.
+// more reads the comma or the closing bracket at i. next is the offset of the next element, or of the end.
 func (d *document) more(i int, closing byte) (next int, more bool) {
 	i = d.space(i)
 	switch d.at(i) {

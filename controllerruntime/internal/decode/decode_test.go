@@ -60,27 +60,27 @@ type everything struct {
 
 type embedded struct {
 	Inner string `json:"inner"`
-	Text  string `json:"text"` // hidden by that of everything
+	Text  string `json:"text"` // hidden by everything.Text
 }
 
-// quoting has an option that changes how a field is read.
+// quoting has an option that changes the encoding of a field.
 type quoting struct {
 	Number int `json:"number,string"`
 }
 
-// ambiguous has two fields of one name, which encoding/json then both ignores.
+// ambiguous has two fields of one name; encoding/json ignores both.
 type ambiguous struct {
 	First
 	Second
 }
 
-// First has a field that Second has, too.
+// First has a field in common with Second.
 type First struct{ Twice string }
 
-// Second has a field that First has, too.
+// Second has a field in common with First.
 type Second struct{ Twice string }
 
-// TestDecode compares with sigs.k8s.io/json: results, and whether there is an error.
+// TestDecode compares results and errors with sigs.k8s.io/json.
 func TestDecode(t *testing.T) {
 	values := map[string][]string{
 		"text": {`"a"`, `""`, `"\u00e9\n\"x"`, `"é"`, `null`, `1`, `"` + strings.Repeat("long ", 40) +
@@ -152,7 +152,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Types that contain themselves, with and without a struct in between.
+// Recursive types, with and without a struct in between.
 type (
 	tree    []tree
 	paths   map[string]paths
@@ -172,7 +172,7 @@ type (
 	}
 )
 
-// TestRecursiveTypes: every type that Go has can be compiled.
+// TestRecursiveTypes compiles all kinds of recursive types.
 func TestRecursiveTypes(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`,
@@ -183,7 +183,7 @@ func TestRecursiveTypes(t *testing.T) {
 	}
 }
 
-// keeping is a type that keeps the JSON that it is given, which it must not.
+// keeping retains the JSON passed to UnmarshalJSON, which is not allowed.
 type keeping struct{ json []byte }
 
 func (k *keeping) UnmarshalJSON(json []byte) error {
@@ -191,7 +191,7 @@ func (k *keeping) UnmarshalJSON(json []byte) error {
 	return nil
 }
 
-// TestNothingIsKept: what a type keeps against the rules is no part of the data, which may be reused memory.
+// TestNothingIsKept: types that retain their JSON do not alias the data, which may be reused memory.
 func TestNothingIsKept(t *testing.T) {
 	type holder struct {
 		Plain keeping    `json:"plain"`
@@ -214,8 +214,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestObjectsAreApart: objects that are decoded one after the other, whose strings and times may lie in one
-// piece of memory, stay what they are.
+// TestObjectsAreApart: objects decoded one after the other stay unchanged, although their strings and times
+// share memory.
 func TestObjectsAreApart(t *testing.T) {
 	type listed struct {
 		Names []string          `json:"names"`
@@ -253,8 +253,7 @@ func TestObjectsAreApart(t *testing.T) {
 	}
 }
 
-// TestParseTime compares with time.Parse, on every day of some years and around each boundary of what a clock
-// shows.
+// TestParseTime compares with time.Parse, on every day of some years and around all boundaries of a clock.
 func TestParseTime(t *testing.T) {
 	const layout = "2006-01-02T15:04:05Z"
 	for _, year := range []string{"0000", "0001", "0004", "0100", "0400", "1899", "1900", "1969", "1970",
@@ -273,7 +272,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// compare decodes twice, because the second time the order of keys is known.
+// compare decodes twice, because the order of keys is known the second time.
 func compare[T any](t *testing.T, text string) {
 	t.Helper()
 	var want T
@@ -282,7 +281,7 @@ func compare[T any](t *testing.T, text string) {
 		var got T
 		data := []byte(text)
 		err := For(reflect.TypeFor[T]()).Decode(data, reflect.ValueOf(&got))
-		clear(data) // nothing of which is in the result
+		clear(data) // out must not alias it
 		if (err == nil) != (wantErr == nil) {
 			t.Errorf("%s: %v; sigs.k8s.io/json: %v", text, err, wantErr)
 			return
@@ -295,22 +294,21 @@ func compare[T any](t *testing.T, text string) {
 	}
 }
 
-// TestTypesAreCompiled: the types of apimachinery and the core group need no general decoder.
+// TestTypesAreCompiled: the types of apimachinery and the core group do not need the general decoder.
 func TestTypesAreCompiled(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](),
 		reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
 		c := newCompiler()
 		c.codec(typ)
 		for inner, s := range c.structs {
-			if s.general != nil {
-				t.Errorf("%s: %s is left to the general decoder", typ, inner)
+			if s.fallback != nil {
+				t.Errorf("%s: %s needs the general decoder", typ, inner)
 			}
 		}
 	}
 }
 
-// TestDecodeStops: what follows the last field of the struct is not looked at, but for those of structs
-// within.
+// TestDecodeStops: decoding stops after the last field of the outermost struct, not of nested ones.
 func TestDecodeStops(t *testing.T) {
 	var partial metav1.PartialObjectMetadata
 	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u","controller":true,"blockOwnerDeletion":true,"other":1}],"uid":"b"},"spec":never read`
@@ -329,7 +327,7 @@ func TestDecodeStops(t *testing.T) {
 		t, `{"inner":{"inner":{"inner":null,"name":"c"},"name":"b","more":1},"name":"a","after":{}}`)
 }
 
-// FuzzDecode compares with sigs.k8s.io/json.
+// FuzzDecode compares results with sigs.k8s.io/json.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"text":"a","int":1,"self":{"texts":["x"]},"map":{"a":"b"},"when":"2026-11-22T07:00:00Z"}`)
 	f.Add(`{"metadata":{"name":"a","labels":{"x":"\u00e9"}},"selves":[{},{"any":1.5}],"bytes":"aGk="}`)
@@ -337,7 +335,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var value any
 		if json.UnmarshalCaseSensitivePreserveInts([]byte(text), &value) != nil {
-			return // what is no JSON is never stored
+			return // only valid JSON is stored
 		}
 		compare[everything](t, text)
 	})

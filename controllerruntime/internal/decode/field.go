@@ -5,23 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// field is a field of a struct, also of one that is embedded.
+// field is a field of a struct, or of a struct embedded in it.
 type field struct {
-	// quoted is the key in JSON with the quote and the colon after it.
+	// quoted is the JSON key with its closing quote and the colon.
 	quoted string
-	// words are the first bytes of quoted, as they are compared: eight at a time.
+	// words are the first bytes of quoted, eight per word.
 	words [keyWords]maskedWord
-	// long says that quoted is longer than its words.
+	// long: quoted is longer than words.
 	long   bool
-	isText bool // a string, whose codec is known
+	isText bool // a string, decoded by stringCodec
 	offset uintptr
 	decode codec
-	// next is which field came after it last time: objects of one type have their keys in the same order, and
-	// comparing with a guess is cheaper than searching.
+	// next is the index of the field that followed last time. Objects of one type have their keys in the
+	// same order, and checking a guess is cheaper than a lookup.
 	next atomic.Uint32
 }
 
-// maskedWord is up to eight bytes; those that do not count are zero in both.
+// maskedWord is up to eight bytes. The unused bytes are zero in both fields.
 type maskedWord struct{ bytes, mask uint64 }
 
 const (
@@ -29,8 +29,7 @@ const (
 	wordBytes = 8
 )
 
-// set says what the field is.
-func (f *field) set(named named, decode codec) {
+func (f *field) set(named jsonField, decode codec) {
 	f.quoted, f.offset, f.decode, f.isText = named.name+`":`, named.offset, decode, isText(named.typ)
 	f.long = len(f.quoted) > keyWords*wordBytes
 	for k := range f.words {
@@ -42,8 +41,8 @@ func (f *field) set(named named, decode codec) {
 	}
 }
 
-// match returns the end of the key of the field at i, with the colon; a negative number where there is
-// another.
+// match returns the end of the key at i, including the colon, if it is the key of the field. Otherwise it
+// returns a negative number.
 func (f *field) match(data []byte, i int) int {
 	end := i + len(f.quoted)
 	if i+keyWords*wordBytes > len(data) || f.long {

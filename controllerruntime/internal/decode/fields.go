@@ -6,18 +6,18 @@ import (
 	"unicode"
 )
 
-// named is a field that encoding/json decodes into, by its name in JSON.
-type named struct {
+// jsonField is a field with its name in JSON.
+type jsonField struct {
 	name   string
 	offset uintptr
 	typ    reflect.Type
 	depth  int
 }
 
-// fieldsOf returns the fields of a struct by the rules of encoding/json: of several with one name that counts
-// which is embedded less deep. It is not ok for what is left to that: names that are ambiguous, options,
-// embedded pointers.
-func fieldsOf(typ reflect.Type) (fields []named, ok bool) {
+// fieldsOf returns the fields of a struct by the rules of encoding/json: fields of embedded structs are
+// included, and the least nested field of a name wins. It returns false for structs that need the general
+// decoder: with ambiguous names, options, or embedded pointers.
+func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
 	all, ok := collect(nil, typ, 0, 0)
 	if !ok {
 		return nil, false
@@ -38,7 +38,7 @@ func fieldsOf(typ reflect.Type) (fields []named, ok bool) {
 	return fields, len(fields) <= maxFields
 }
 
-func collect(all []named, typ reflect.Type, offset uintptr, depth int) ([]named, bool) {
+func collect(all []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
 		tag, tagged := f.Tag.Lookup("json")
 		if tag == "-" {
@@ -74,12 +74,13 @@ func collect(all []named, typ reflect.Type, offset uintptr, depth int) ([]named,
 		if name == "" {
 			name = f.Name
 		}
-		all = append(all, named{name: name, offset: offset + f.Offset, typ: f.Type, depth: depth})
+		all = append(all, jsonField{name: name, offset: offset + f.Offset, typ: f.Type, depth: depth})
 	}
 	return all, true
 }
 
-// isName reports whether encoding/json takes a tag for a name. Names that JSON has to escape are left to it.
+// isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in
+// JSON.
 func isName(name string) bool {
 	if name == "" {
 		return false

@@ -12,20 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// knownTypes are the types of apimachinery that read JSON by themselves. They keep nothing of what they are
-// given.
+// knownTypes are types of apimachinery with UnmarshalJSON methods. They do not retain the JSON.
 var knownTypes = map[reflect.Type]codec{
 	reflect.TypeFor[metav1.Time]():          timeCodec,
-	reflect.TypeFor[metav1.MicroTime]():     trusted[metav1.MicroTime],
+	reflect.TypeFor[metav1.MicroTime]():     unmarshalAliased[metav1.MicroTime],
 	reflect.TypeFor[metav1.Duration]():      durationCodec,
-	reflect.TypeFor[metav1.FieldsV1]():      trusted[metav1.FieldsV1],
-	reflect.TypeFor[runtime.RawExtension](): trusted[runtime.RawExtension],
-	reflect.TypeFor[resource.Quantity]():    trusted[resource.Quantity],
-	reflect.TypeFor[intstr.IntOrString]():   trusted[intstr.IntOrString],
+	reflect.TypeFor[metav1.FieldsV1]():      unmarshalAliased[metav1.FieldsV1],
+	reflect.TypeFor[runtime.RawExtension](): unmarshalAliased[runtime.RawExtension],
+	reflect.TypeFor[resource.Quantity]():    unmarshalAliased[resource.Quantity],
+	reflect.TypeFor[intstr.IntOrString]():   unmarshalAliased[intstr.IntOrString],
 }
 
-// trusted leaves a value to the method of its type, with the JSON as it is.
-func trusted[T any](d *document, i int, p unsafe.Pointer) int {
+// unmarshalAliased calls the UnmarshalJSON method of T without copying the JSON.
+func unmarshalAliased[T any](d *document, i int, p unsafe.Pointer) int {
 	end := d.skip(i)
 	if end < 0 || any((*T)(p)).(json.Unmarshaler).UnmarshalJSON(d.data[i:end:end]) != nil {
 		return failed
@@ -33,10 +32,10 @@ func trusted[T any](d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// timeLayout is how API servers write times.
+// timeLayout is the format in which API servers write times.
 const timeLayout = `"2006-01-02T15:04:05Z"`
 
-// timeCodec reads times as API servers write them, and leaves others to their type.
+// timeCodec decodes times in timeLayout, and falls back to UnmarshalJSON.
 func timeCodec(d *document, i int, p unsafe.Pointer) int {
 	if end := i + len(timeLayout); i >= 0 && end <= len(d.data) {
 		if t, ok := parseTime(d.data[i:end]); ok {
@@ -44,16 +43,15 @@ func timeCodec(d *document, i int, p unsafe.Pointer) int {
 			return end
 		}
 	}
-	return trusted[metav1.Time](d, i, p)
+	return unmarshalAliased[metav1.Time](d, i, p)
 }
 
-// timePointer decodes pointers to times.
 func timePointer(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) == 'n' {
 		return d.null(i)
 	}
 	if len(d.times) == 0 {
-		d.times = make([]metav1.Time, roomTimes)
+		d.times = make([]metav1.Time, timesSize)
 	}
 	made := &d.times[0]
 	end := timeCodec(d, i, unsafe.Pointer(made))
@@ -64,7 +62,6 @@ func timePointer(d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// parseTime reads a time in timeLayout.
 func parseTime(text []byte) (time.Time, bool) {
 	_ = text[len(timeLayout)-1]
 	if text[0] != '"' || text[5] != '-' || text[8] != '-' || text[11] != 'T' || text[14] != ':' ||
@@ -94,15 +91,15 @@ func twoDigits(tens, ones byte) (n int, ok bool) {
 	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
 }
 
-// daysBefore is how many days have passed since 1970 when a day begins. Years begin in March here, so that
-// the odd day is their last.
+// daysBefore returns the number of days from 1970-01-01 to a date. Internally years begin in March, so that
+// the leap day is the last day.
 func daysBefore(year, month, day int) int {
-	const daysUntil1970 = 719468 // from March of the year 0
+	const daysUntil1970 = 719468 // since March 1 of the year 0
 	if month -= 3; month < 0 {
 		month += 12
 		year--
 	}
-	year += 400 // for what is before March of the year 0
+	year += 400 // avoids negative years
 	return year*365 + year/4 - year/100 + year/400 + (month*153+2)/5 +
 		day - 1 - daysUntil1970 - daysIn400Years
 }
@@ -113,11 +110,11 @@ func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
-// durationCodec reads durations as time.ParseDuration does.
+// durationCodec decodes durations with time.ParseDuration.
 func durationCodec(d *document, i int, p unsafe.Pointer) int {
-	text, end := d.quoted(i)
+	text, end := d.unquote(i)
 	if end < 0 {
-		return trusted[metav1.Duration](d, i, p)
+		return unmarshalAliased[metav1.Duration](d, i, p)
 	}
 	duration, err := time.ParseDuration(string(text))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// quoted returns what the string at i stands for, which is good until the next call.
-func (d *document) quoted(i int) (text []byte, end int) {
+// unquote returns the unescaped string at i. It is valid until the next call.
+func (d *document) unquote(i int) (text []byte, end int) {
 	if d.at(i) != '"' {
 		return nil, failed
 	}
@@ -23,8 +23,8 @@ func (d *document) quoted(i int) (text []byte, end int) {
 	}
 	text = d.data[i+1 : end-1]
 	if encoded {
-		d.text = jsontext.AppendText(d.text[:0], text)
-		text = d.text
+		d.unescaped = jsontext.AppendText(d.unescaped[:0], text)
+		text = d.unescaped
 	}
 	return text, end
 }
@@ -38,29 +38,28 @@ func stringCodec(d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// string returns the string at i, which does not refer to the data. Nearly all are short, and copied while
-// their end is looked for.
+// string returns the string at i, which does not alias the data. Most strings are short, and copied in the
+// same pass that searches their end.
 func (d *document) string(i int) (text string, end int) {
 	if i < 0 || i >= len(d.data) || d.data[i] != '"' {
 		return "", failed
 	}
-	if n, ok := jsontext.CopyPlainText(d.room, d.data, i+1); ok {
-		text, d.room = unsafe.String(unsafe.SliceData(d.room), n), d.room[n:]
+	if n, ok := jsontext.CopyPlainText(d.arena, d.data, i+1); ok {
+		text, d.arena = unsafe.String(unsafe.SliceData(d.arena), n), d.arena[n:]
 		return text, i + n + 2
 	}
-	plain, end := d.quoted(i)
+	plain, end := d.unquote(i)
 	if end < 0 {
 		return "", failed
 	}
-	return d.own(plain), end
+	return d.copyText(plain), end
 }
 
-// bytesCodec decodes base64.
 func bytesCodec(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) == 'n' {
 		return d.null(i)
 	}
-	text, end := d.quoted(i)
+	text, end := d.unquote(i)
 	if end < 0 {
 		return failed
 	}
@@ -90,7 +89,6 @@ func boolCodec(d *document, i int, p unsafe.Pointer) int {
 	return failed
 }
 
-// integer reads an integer that fits an int64.
 func (d *document) integer(i int) (value int64, end int) {
 	end, form := jsontext.Number(d.data, i)
 	if end < 0 || form != jsontext.Integer {
@@ -103,7 +101,7 @@ func (d *document) integer(i int) (value int64, end int) {
 	return value, end
 }
 
-// signed decodes integers. Those of the full width need no check.
+// signed decodes signed integers
 func signed[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) == 'n' {
 		return d.null(i)
@@ -116,7 +114,7 @@ func signed[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.P
 	return end
 }
 
-// unsigned decodes what fits an int64, too; larger ones are rare.
+// unsigned decodes unsigned integers that fit int64; larger ones fail and use the general decoder.
 func unsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) == 'n' {
 		return d.null(i)
@@ -145,7 +143,6 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// scalars are the codecs of simple kinds.
 var scalars = map[reflect.Kind]codec{
 	reflect.Bool: boolCodec,
 	reflect.Int:  signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16],

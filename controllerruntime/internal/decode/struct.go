@@ -7,20 +7,19 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// structCodec decodes a struct.
 type structCodec struct {
 	fields []field
 	byName map[string]int
-	// first is which field came first last time.
+	// first is the index of the first field of the previous object.
 	first atomic.Uint32
-	// general decodes structs that have anything unusual; nil: this one has not.
-	general codec
+	// fallback decodes structs that the fast path does not support; nil if it does.
+	fallback codec
 }
 
-// maxFields is how many fields a struct may have: which of them have come is kept in bits.
+// maxFields limits the number of fields, because a bit set records which were seen.
 const maxFields = 256
 
-func (s *structCodec) add(named named, decode codec) {
+func (s *structCodec) add(named jsonField, decode codec) {
 	if s.byName == nil {
 		s.byName = map[string]int{}
 	}
@@ -29,11 +28,10 @@ func (s *structCodec) add(named named, decode codec) {
 	s.fields[len(s.fields)-1].set(named, decode)
 }
 
-// decode is a codec. Fields that there are none for are skipped; of a field that comes twice the results are
-// merged, which is not for here.
+// decode is a codec. It skips unknown fields, and fails on duplicates, which sigs.k8s.io/json merges.
 func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
-	if s.general != nil {
-		return s.general(d, i, p)
+	if s.fallback != nil {
+		return s.fallback(d, i, p)
 	}
 	if d.at(i) != '{' {
 		return d.null(i)
@@ -75,7 +73,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		if end < 0 {
 			return failed
 		}
-		if end < len(d.data)-1 && d.data[end] == ',' && d.data[end+1] == '"' { // as API servers write it
+		if end < len(d.data)-1 && d.data[end] == ',' && d.data[end+1] == '"' { // no white space
 			i = end + 1
 			continue
 		}
@@ -84,8 +82,8 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	return i
 }
 
-// key reads the key at i. It returns which field it is of, or a negative number for none, and where its value
-// is.
+// key reads the key at i. It returns the index of its field, negative if there is none, and the offset of
+// the value.
 func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
 	if d.at(i) != '"' {
 		return 0, failed

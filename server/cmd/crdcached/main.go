@@ -1,5 +1,4 @@
-// Command crdcached keeps types of a cluster in memory and serves them, as the Kubernetes API, to whom may
-// read them.
+// Command crdcached caches types of a cluster and serves them as the Kubernetes API to users with access.
 package main
 
 import (
@@ -30,12 +29,11 @@ func main() {
 	}
 }
 
-// run serves until ctx ends.
 func run(ctx context.Context, args []string) error {
 	options, logging := server.NewOptions(), logs.NewOptions()
 	sections := options.Flags()
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
-	printVersion := sections.FlagSet("crdcached").Bool("version", false, "Print the version, and end.")
+	printVersion := sections.FlagSet("crdcached").Bool("version", false, "Print the version and exit.")
 	set := pflag.NewFlagSet("crdcached", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	for _, name := range sections.Order {
@@ -49,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w; see crdcached --help", err)
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("%q is no flag: types are named by --type", set.Arg(0))
+		return fmt.Errorf("unexpected argument %q: name types with --type", set.Arg(0))
 	}
 	if *printVersion {
 		_, err := fmt.Println(version())
@@ -68,10 +66,9 @@ func run(ctx context.Context, args []string) error {
 	return s.Run(ctx)
 }
 
-// printHelp prints the flags in sections.
 func printHelp(w io.Writer, sections flag.NamedFlagSets) {
 	fmt.Fprint(
-		w, "crdcached keeps types of a cluster in memory, and serves them as the Kubernetes API to whom may read them.\n\n"+
+		w, "crdcached caches types of a cluster and serves them as the Kubernetes API to users with access.\n\n"+
 			"  crdcached --config crdcached.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key\n"+
 			"  crdcached --kubeconfig ~/.kube/config --type '*.example.com' --bind-address 127.0.0.1\n")
 	flag.PrintSections(w, sections, 0) // lines are not wrapped

@@ -8,12 +8,12 @@ import (
 	"github.com/crdcache/crdcache/server"
 )
 
-// TestHelp: the flags of crdcached come before those of Kubernetes' generic server.
+// TestHelp prints the flags of crdcached before those of the generic server.
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	printHelp(&out, server.NewOptions().Flags())
 	place := -1
-	for _, text := range []string{"crdcached keeps types", "Crdcached flags:", "--config string",
+	for _, text := range []string{"crdcached caches types", "Crdcached flags:", "--config string",
 		"Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
 		at := strings.Index(out.String(), text)
 		if at <= place {
@@ -23,7 +23,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUnknownFlag: the error says where the flags are told.
+// TestUnknownFlag returns an error that points to --help.
 func TestUnknownFlag(t *testing.T) {
 	if err := run(t.Context(), []string{"--typ", "a"}); err == nil ||
 		err.Error() != "unknown flag: --typ; see crdcached --help" {

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// version says what this program was built from.
+// version returns the version, revision and platform of this program.
 func version() string {
 	text := "(devel)"
 	if built, ok := debug.ReadBuildInfo(); ok {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestVersion: --version says what was built, and by what, and needs nothing else.
+// TestVersion prints the build information.
 func TestVersion(t *testing.T) {
 	if err := run(t.Context(), []string{"--version"}); err != nil {
 		t.Error(err)

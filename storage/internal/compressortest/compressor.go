@@ -14,7 +14,7 @@ import (
 // Train returns a compressor for objects like the samples.
 type Train func(t testing.TB, samples [][]byte) dynamicinformer.Compressor
 
-// With returns the Train of a trainer.
+// With returns the Train of a compression.
 func With(trainer dynamicinformer.Compression) Train {
 	return func(t testing.TB, samples [][]byte) dynamicinformer.Compressor {
 		t.Helper()
@@ -26,7 +26,7 @@ func With(trainer dynamicinformer.Compression) Train {
 	}
 }
 
-// Test tests what every compressor does.
+// Test tests the behavior of every compressor.
 func Test(t *testing.T, trainer dynamicinformer.Compression) {
 	train := With(trainer)
 	t.Run("dictionaries pay", func(t *testing.T) { dictionariesPay(t, train) })
@@ -36,7 +36,7 @@ func Test(t *testing.T, trainer dynamicinformer.Compression) {
 	t.Run("damage", func(t *testing.T) { damage(t, train) })
 }
 
-// dictionariesPay: an object shrinks to a fraction of what it would be compressed to alone.
+// dictionariesPay checks that a dictionary reduces an object to less than a sixth.
 func dictionariesPay(t *testing.T, train Train) {
 	object := Certificate(5000)
 	if small := train(t, Certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
@@ -44,8 +44,7 @@ func dictionariesPay(t *testing.T, train Train) {
 	}
 }
 
-// roundTrips trains with samples of many kinds, good for a dictionary or not, and compresses what is like
-// them and what is not.
+// roundTrips trains with various samples, and compresses objects like them and others.
 func roundTrips(t *testing.T, train Train) {
 	noise := func(size int) []byte {
 		r := rand.New(rand.NewPCG(uint64(size), 1))
@@ -76,11 +75,11 @@ func roundTrips(t *testing.T, train Train) {
 			prefix := []byte("before")
 			small := c.Compress(bytes.Clone(prefix), object)
 			if !bytes.HasPrefix(small, prefix) {
-				t.Fatalf("%s, %s: what was there is gone", training, name)
+				t.Fatalf("%s, %s: the prefix was overwritten", training, name)
 			}
 			back, err := c.Decompress(bytes.Clone(prefix), small[len(prefix):])
 			if err != nil || !bytes.Equal(back, append(prefix, object...)) {
-				t.Errorf("%s, %s: another object comes back (%d bytes, %v)", training, name, len(back), err)
+				t.Errorf("%s, %s: round trip returned another object (%d bytes, %v)", training, name, len(back), err)
 			}
 		}
 	}
@@ -89,7 +88,7 @@ func roundTrips(t *testing.T, train Train) {
 func needsSamples(t *testing.T, trainer dynamicinformer.Compression) {
 	for _, samples := range [][][]byte{nil, {}, {nil, {}}} {
 		if c, err := trainer.Train(samples); err == nil || c != nil {
-			t.Errorf("training without samples gives %v, %v", c, err)
+			t.Errorf("training without samples returned %v, %v", c, err)
 		}
 	}
 }
@@ -103,7 +102,7 @@ func concurrentUse(t *testing.T, train Train) {
 				object := Certificate(worker*1000 + n)
 				back, err := c.Decompress(nil, c.Compress(nil, object))
 				if err != nil || !bytes.Equal(back, object) {
-					t.Errorf("object %d comes back as %q, %v", n, back, err)
+					t.Errorf("object %d became %q, %v", n, back, err)
 				}
 			}
 		})
@@ -111,14 +110,14 @@ func concurrentUse(t *testing.T, train Train) {
 	group.Wait()
 }
 
-// damage: an object that is cut is no object, and none panics, whatever has been changed in it.
+// damage checks that truncated objects are errors, and that no damaged object panics.
 func damage(t *testing.T, train Train) {
 	c := train(t, Certificates(0, 200))
 	small := c.Compress(nil, Certificate(1000))
 	for name, data := range map[string][]byte{"cut": small[:len(small)/2], "empty": {},
 		"letter": []byte("x")} {
 		if back, err := c.Decompress(nil, data); err == nil && len(data) > 0 {
-			t.Errorf("%s: %d bytes, and no error", name, len(back))
+			t.Errorf("%s: %d bytes, want an error", name, len(back))
 		}
 	}
 	for at := range small {
@@ -130,7 +129,7 @@ func damage(t *testing.T, train Train) {
 	}
 }
 
-// FuzzRoundTrip compresses any objects with dictionaries of any samples, and decompresses any data.
+// FuzzRoundTrip compresses any object with a dictionary of any samples, and decompresses any data.
 func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
 	f.Add([]byte(`{"a":1}`), []byte(`{"a":2}`), 200)
 	f.Add([]byte(""), []byte("{}"), 1)
@@ -146,7 +145,7 @@ func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
 		c := With(trainer)(t, samples)
 		back, err := c.Decompress(nil, c.Compress(nil, object))
 		if err != nil || !bytes.Equal(back, object) {
-			t.Errorf("%q comes back as %q, %v", object, back, err)
+			t.Errorf("%q became %q, %v", object, back, err)
 		}
 		_, _ = c.Decompress(nil, object)
 	})
@@ -187,7 +186,7 @@ func Bench(b *testing.B, trainer dynamicinformer.Compression) {
 	}
 }
 
-// families are certificates of 1.2 KB, and large objects.
+// families returns certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
 	all := map[string]func(n int) []byte{"small": Certificate}
 	for _, family := range large.Families() {

@@ -21,13 +21,13 @@ const stream = new Stream((name, event) => {
 
 const shell = new Shell(types, () => stream.retry());
 
-/** open shows the page of the present place. A page has element, title, path and stream, which is what it asks of the stream. */
+/** open shows the page of the current location. A page has an element, a title, a path, and the parameters of its stream. */
 function open() {
   const { path, parameters } = place();
   if (page?.takes?.(path, parameters)) return;
   page?.close?.();
   const Page = pages[path];
-  page = Page ? new Page({ types, stream, parameters }) : { element: h("p.notice", {}, "There is no such page."), title: "crdcache" };
+  page = Page ? new Page({ types, stream, parameters }) : { element: h("p.notice", {}, "Page not found."), title: "crdcache" };
   stream.ask(page.stream ?? {});
   shell.show(page.element, path, page.title);
   page.opened?.();

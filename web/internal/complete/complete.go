@@ -1,4 +1,4 @@
-// Package complete tells what may come at a place in a query.
+// Package complete finds the completions at a position in a query.
 package complete
 
 import (
@@ -6,47 +6,47 @@ import (
 	"strings"
 )
 
-// Kind says what is expected at a place.
+// Kind is the kind of completion expected at a position.
 type Kind int
 
 const (
-	// Nothing can be proposed: a text of the user's own.
+	// Nothing can be completed: the text is free.
 	Nothing Kind = iota
 	// Term is the beginning of a condition.
 	Term
-	// Operator comes behind an index.
+	// Operator follows an index.
 	Operator
-	// Value comes behind an index and an operator.
+	// Value follows an index and an operator.
 	Value
-	// Join comes behind a condition.
+	// Join follows a condition.
 	Join
 )
 
-// Place is a place in a query.
+// Place is a position in a query.
 type Place struct {
 	Kind Kind
-	// Word is what is written of it so far.
+	// Word is the beginning of the completion that is already typed.
 	Word string
-	// Index is the index that an operator or a value is for.
+	// Index is the index of an operator or a value.
 	Index string
 }
 
 const operator = `(?:!=|==|=~|\^=|<=|>=|=|<|>)`
 
 var (
-	// condition is an index, an operator and the beginning of a value at the end of a text.
+	// condition matches an index, an operator and the beginning of a value at the end of a text.
 	condition = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator +
 		`|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
-	// more is a value behind others in a list of values.
+	// more matches a further value in a list of values.
 	more = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
-	// behind is an index and blanks, with an operator or the beginning of one.
+	// behind matches an index, blanks, and optionally the beginning of an operator.
 	behind = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
-	// whole is a condition with a value and a blank behind it.
+	// whole matches a condition with a value and a blank after it.
 	whole = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
 	word  = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
-// At tells what may come at the end of a text, which is a query up to the cursor.
+// At returns the kind of completion at the end of text, which is a query up to the cursor.
 func At(text string) Place {
 	if inFunction(text) {
 		return Place{}
@@ -71,16 +71,16 @@ func At(text string) Place {
 
 var function = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)
 
-// inFunction reports whether a text ends between the parentheses of what takes a text of its own.
+// inFunction reports whether text ends between the parentheses of a function with free text.
 func inFunction(text string) bool { return function.MatchString(text) }
 
-// Choice is an operator, and what it asks for.
+// Choice is an operator with its meaning.
 type Choice struct{ Text, Note string }
 
-// Operators are those of an index.
+// Operators returns the operators of an index.
 func Operators(sorted bool) []Choice {
 	all := []Choice{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
-		{"contains ", "has a text in it"}, {"=~", "fits a regular expression"}}
+		{"contains ", "contains a text"}, {"=~", "matches a regular expression"}}
 	if sorted {
 		all = append(all, Choice{"^=", "begins with"}, Choice{"<", "before"}, Choice{"<=", "up to"},
 			Choice{">", "after"}, Choice{">=", "from"}, Choice{"in [", "a range"})

@@ -1,4 +1,4 @@
-// Package diff tells field by field how an object has changed, and by whom.
+// Package diff compares two states of an object field by field, and finds the field managers of changes.
 package diff
 
 import (
@@ -13,41 +13,39 @@ import (
 	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
-// Field is a field that has changed.
+// Field is a changed field.
 type Field struct {
-	// Path is where the field is, with numbers for elements of lists: as in an outline of the object after
-	// the change, or, of a field that is gone, before it.
+	// Path is the path of the field, with indexes of list elements. It is the path in the outline of the
+	// object after the change or, for a removed field, before it.
 	Path string `json:"path"`
-	// Label is the same for people: [type=Ready] stands for an element of a list that is told apart by its
-	// type.
+	// Label is the path for people: [type=Ready] is the list element with that type.
 	Label string `json:"label"`
 	// Op is added, removed or changed.
 	Op string `json:"op"`
-	// Before and After are the values, as JSON that may have been cut.
+	// Before and After are the values as JSON, possibly truncated.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// By are the field managers that made the change, as far as managedFields tell.
+	// By has the field managers of the change, as far as managedFields show them.
 	By []Manager `json:"by,omitempty"`
 
 	steps []step
 }
 
 const (
-	// maxFields bounds what is told of one change, maxValue the bytes of a value.
+	// maxFields limits the fields of a change, maxValue the bytes of a value.
 	maxFields = 200
 	maxValue  = 400
-	// maxDepth is how deep values are compared field by field.
+	// maxDepth limits the depth of the comparison.
 	maxDepth = 60
 )
 
-// identities are the fields that tell elements of a list apart, by preference: listType=map of most types
-// uses one.
+// identities are the fields that identify list elements, by preference. Most types with listType=map use
+// one of them.
 var identities = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
 	"devicePath", "mountPath"}
 
-// Fields compares two states of an object. More is how many changes are left out. What every write changes,
-// managedFields and the resource version, is left out, too. An object that comes or goes, for which one of
-// the two is nil, changes in nothing.
+// Fields compares two states of an object. more is the number of omitted changes. It ignores managedFields
+// and the resource version, which every write changes. If before or after is nil, it returns nothing.
 func Fields(before, after map[string]any) (fields []Field, more int) {
 	if before == nil || after == nil {
 		return nil, 0
@@ -61,8 +59,8 @@ func Fields(before, after map[string]any) (fields []Field, more int) {
 	return c.fields, c.more
 }
 
-// step is one step of a path: a key, or an element of a list, which is at an index and, as an object, may be
-// known by one of its fields.
+// step is one step of a path: a key or a list element. An element has an index and, if it is an object,
+// possibly an identity field.
 type step struct {
 	key      string
 	index    int // of an element; -1 for a key
@@ -151,7 +149,7 @@ func (c *comparison) lists(at []step, before, after []any) {
 	}
 }
 
-// sets compares lists whose elements are told apart by a field. That the order differs is no change.
+// sets compares lists whose elements have an identity field. It ignores their order.
 func (c *comparison) sets(at []step, key string, before, after []any) {
 	olds := map[any]any{}
 	for _, element := range before {
@@ -172,7 +170,7 @@ func (c *comparison) sets(at []step, key string, before, after []any) {
 	}
 }
 
-// identity returns the field that tells the elements of both lists apart, or "".
+// identity returns the field that identifies the elements of all lists, or "".
 func identity(lists ...[]any) string {
 	return firstOf(identities, func(key string) bool {
 		for _, list := range lists {
@@ -237,7 +235,7 @@ func short(v any, most int) string {
 	return cut(value(v), most)
 }
 
-// cut shortens a text to a number of bytes, between characters.
+// cut truncates a text to a number of bytes, between characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -17,7 +17,7 @@ func object(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// told writes changes on lines of their own.
+// told formats changes as lines.
 func told(before, after map[string]any) string {
 	fields, more := Fields(before, after)
 	var lines []string
@@ -110,6 +110,6 @@ func TestManagers(t *testing.T) {
 		})
 	}
 	if got := told(state("1", `{status: {whole: x}}`), nil) + told(nil, state("1", `{a: b}`)); got != "" {
-		t.Errorf("an object that comes or goes has changed in\n%s", got)
+		t.Errorf("changed fields of a created or deleted object:\n%s", got)
 	}
 }

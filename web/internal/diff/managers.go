@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Manager is one of those who write an object.
+// Manager is a field manager of an object.
 type Manager struct {
 	Name string `json:"name"`
 	// Operation is Apply or Update.
 	Operation string `json:"operation,omitempty"`
-	// Subresource is "status", for example; empty for the object itself.
+	// Subresource is, for example, "status"; empty for the object itself.
 	Subresource string `json:"subresource,omitempty"`
-	// Time is when the manager last wrote, to the second.
+	// Time is the time of the last write, in seconds.
 	Time string `json:"time,omitempty"`
 }
 
@@ -23,13 +23,13 @@ type Manager struct {
 type managed struct {
 	Manager
 	fields  map[string]any // fieldsV1
-	earlier map[string]any // the fieldsV1 of the entry before the change
-	wrote   bool           // the entry is another one than before
+	earlier map[string]any // fieldsV1 before the change
+	wrote   bool           // the entry has changed
 }
 
 type managers []managed
 
-// readManagers reads the entries of the object as it is now, and compares them with those before.
+// readManagers reads the entries after the change, and compares them with the entries before it.
 func readManagers(before, after map[string]any) managers {
 	olds := entries(before)
 	news := entries(after)
@@ -66,9 +66,9 @@ func entries(object map[string]any) managers {
 	return all
 }
 
-// of returns who changed a field: those who wrote and own it, or owned it before. An entry has its time to
-// the second, so that the second of two quick writes may look as if nobody had made it; then it is the owner
-// who wrote last.
+// of returns the managers that changed a field: those that wrote and own it, or owned it before. Entries
+// have times in seconds, so the second of two quick writes may seem to have no writer. Then it returns the
+// owner that wrote last.
 func (m managers) of(f Field) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
@@ -92,21 +92,21 @@ func (m managers) of(f Field) []Manager {
 			writers = append(writers, entry.Manager)
 		}
 	}
-	// a field that the server sets, and nobody owns, changes with a write: the generation, for example
+	// a server-set field without an owner changes with a write, such as the generation.
 	if len(writers) == 1 {
 		return writers
 	}
 	return nil
 }
 
-// owns reports whether a set of fields has a path, or what leads to it as a whole.
+// owns reports whether a set of fields contains a path, or a parent of it that is owned atomically.
 func owns(fields map[string]any, at []step) bool {
 	if fields == nil {
 		return false
 	}
 	for i, s := range at {
 		if len(fields) == 0 {
-			return i > 0 // a value that is owned as a whole
+			return i > 0 // the value is owned atomically
 		}
 		next, ok := child(fields, s)
 		if !ok {
@@ -133,7 +133,7 @@ func child(fields map[string]any, s step) (map[string]any, bool) {
 	return nil, false
 }
 
-// selects reports whether a part of a fieldsV1 path means an element of a list.
+// selects reports whether a part of a fieldsV1 path matches a list element.
 func selects(kind, text string, s step) bool {
 	switch kind {
 	case "i":

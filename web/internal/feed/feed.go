@@ -1,5 +1,5 @@
-// Package feed hands what changes in informers, and what becomes of their types, to any number of readers,
-// each with bounded queues.
+// Package feed distributes the changes of informers, and of the status of their types, to any number of
+// readers with bounded queues.
 package feed
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Change is a change of an object. It never changes itself, and keeps both states as they are in the cache.
+// Change is a change of an object. It is immutable, and has both states as they are cached.
 type Change struct {
 	Time     time.Time
 	Informer *dynamicinformer.Informer
 	Key      string
-	// Before is nil for an object that came, After for one that went.
+	// Before is nil for a created object, After for a deleted one.
 	Before, After any
-	// Departed says of an object that went that it has left the shard, and exists.
+	// Departed: the object left the shard, and still exists.
 	Departed bool
 }
 
-// Feed follows informers for as long as somebody reads. It is safe for concurrent use, and made by New.
+// Feed watches informers while they have readers. Create it with New. It is safe for concurrent use.
 type Feed struct {
 	mu struct {
 		sync.Mutex
@@ -30,23 +30,22 @@ type Feed struct {
 	}
 }
 
-// follow is an informer that somebody wants to hear of.
+// follow is an informer with readers.
 type follow struct {
 	readers      map[*Reader]bool
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// New returns a Feed that follows nothing.
 func New() *Feed {
 	f := &Feed{}
 	f.mu.follows = map[*dynamicinformer.Informer]*follow{}
 	return f
 }
 
-// Reader takes changes from a feed. It is safe for concurrent use.
+// Reader receives changes from a feed. It is safe for concurrent use.
 type Reader struct {
 	feed *Feed
-	// wants says which objects the reader asks for.
+	// wants selects the objects
 	wants func(informer *dynamicinformer.Informer, key string) bool
 	ready chan<- struct{}
 	// listener is set by Listen, before the reader is used by several goroutines.
@@ -58,15 +57,15 @@ type Reader struct {
 	}
 }
 
-// Read returns a reader of the objects for which wants returns true. Many goroutines call wants; no lock is
-// held. The reader receives nothing before Follow. When changes or states wait, it sends to ready, unless the
-// buffer of ready is full; several readers may share one channel.
+// Read returns a reader of the objects for which wants returns true. wants is called concurrently, without
+// locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to ready,
+// unless the buffer of ready is full; several readers may share one channel.
 func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
 	key string) bool) *Reader {
 	return &Reader{feed: f, wants: wants, ready: ready}
 }
 
-// Follow has the reader hear of informers, besides those that it hears of already.
+// Follow adds informers to the reader.
 func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 	f := r.feed
 	f.mu.Lock()
@@ -76,7 +75,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 			known.readers[r] = true
 			continue
 		}
-		// What is there already is told as well, and passed over; nothing is decoded for that.
+		// Existing objects cause events, too, which are ignored; nothing is decoded for that.
 		registration, err := informer.AddEventHandler(dynamicinformer.Named("web",
 			dynamicinformer.MetadataOnly(&handler{f, informer})))
 		if err != nil {
@@ -87,7 +86,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 	return nil
 }
 
-// Close ends the reader. Informers that nobody else hears of are followed no longer.
+// Close ends the reader. Informers without readers are no longer watched.
 func (r *Reader) Close() {
 	if r.listener != nil {
 		r.listener.Remove()
@@ -98,13 +97,13 @@ func (r *Reader) Close() {
 	for informer, known := range f.mu.follows {
 		delete(known.readers, r)
 		if len(known.readers) == 0 {
-			_ = informer.RemoveEventHandler(known.registration) // of a stopped one there is nothing to remove
+			_ = informer.RemoveEventHandler(known.registration) // fails only if it has stopped
 			delete(f.mu.follows, informer)
 		}
 	}
 }
 
-// Take returns the changes that wait, and how many had to make way before that.
+// Take returns the waiting changes, and the number of changes dropped since the last call.
 func (r *Reader) Take() (changes []Change, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +124,7 @@ func (r *Reader) wake() {
 	}
 }
 
-// handler hears of one informer.
+// handler receives the events of one informer.
 type handler struct {
 	feed     *Feed
 	informer *dynamicinformer.Informer
@@ -157,7 +156,7 @@ func (h *handler) OnDeparted(object any) { h.tell(object, Change{Before: object,
 func (h *handler) tell(object any, c Change) {
 	key, err := cache.MetaNamespaceKeyFunc(object)
 	if err != nil {
-		return // no object of the API
+		return // not an API object
 	}
 	c.Time, c.Informer, c.Key = time.Now(), h.informer, key
 	h.feed.mu.Lock()

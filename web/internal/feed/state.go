@@ -10,21 +10,21 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// State is a change of what is known of a type, rather than of an object.
+// State is a change of the status of a type.
 type State struct {
 	Time time.Time
 	GVR  schema.GroupVersionResource
 	// View is Status.View of the informer.
 	View string
-	// Op is what became of the type: a state in lower case, or back, stale, current, terminating or relisted.
+	// Op is the kind of change: a state in lower case, or back, stale, current, terminating or relisted.
 	Op              string
 	Reason, Message string
 }
 
 const opBack = "back"
 
-// opOf says in a word what differs between two states of a type. It is empty where that is nothing to tell
-// of: what is there from the beginning, and reasons that no longer hold.
+// opOf names the difference between two states of a type. It returns "" for the first state, and for a
+// reason that no longer applies.
 func opOf(before, after status.Status) string {
 	switch {
 	case before.State == "":
@@ -46,7 +46,7 @@ func opOf(before, after status.Status) string {
 	return ""
 }
 
-// Listen has the reader hear of the states of a factory's types, from now on.
+// Listen adds the status changes of a factory's types to the reader.
 func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(status.Listener{
 		StateChanged: func(before, after status.Status) {
@@ -67,8 +67,8 @@ func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	return nil
 }
 
-// TakeStates returns the states that wait, and how many had to make way before that. They wait apart from the
-// changes of objects, so that a storm of these pushes out none.
+// TakeStates returns the waiting states, and the number of dropped ones. They have their own queue, so that
+// many changes of objects cannot displace them.
 func (r *Reader) TakeStates() (states []State, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,7 +35,7 @@ func TestOpOf(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := opOf(tt.before, tt.after); got != tt.want {
-				t.Errorf("it is told of as %q, want %q", got, tt.want)
+				t.Errorf("operation %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -48,14 +48,14 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	waiting, skipped := q.take()
 	if len(waiting) != maxQueue || waiting[0] != 3 || skipped != 3 {
-		t.Errorf("%d wait from %d on, and %d were skipped", len(waiting), waiting[0], skipped)
+		t.Errorf("%d waiting from %d on, %d skipped", len(waiting), waiting[0], skipped)
 	}
 	if waiting, skipped = q.take(); !slices.Equal(waiting, nil) || skipped != 0 {
-		t.Errorf("then %d wait, and %d were skipped", len(waiting), skipped)
+		t.Errorf("then %d waiting, %d skipped", len(waiting), skipped)
 	}
 }
 
-// TestStatesWaitApart puts more changes than there is room for: none of them takes the place of a state.
+// TestStatesWaitApart: changes above the limit do not displace states.
 func TestStatesWaitApart(t *testing.T) {
 	r := New().Read(make(chan struct{}, 1), nil)
 	r.putState(State{Op: "degraded"})
@@ -63,9 +63,9 @@ func TestStatesWaitApart(t *testing.T) {
 		r.put(Change{})
 	}
 	if states, skipped := r.TakeStates(); len(states) != 1 || skipped != 0 {
-		t.Errorf("%d states wait, and %d were skipped", len(states), skipped)
+		t.Errorf("%d states waiting, %d skipped", len(states), skipped)
 	}
 	if changes, skipped := r.Take(); len(changes) != maxQueue || skipped != 1 {
-		t.Errorf("%d changes wait, and %d were skipped", len(changes), skipped)
+		t.Errorf("%d changes waiting, %d skipped", len(changes), skipped)
 	}
 }

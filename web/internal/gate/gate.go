@@ -1,6 +1,6 @@
-// Package gate lets only the person in front of the machine see the page: it checks Host and Origin,
-// exchanges a one-time token for a cookie, and sets the headers that keep a browser from loading or sending
-// anything elsewhere.
+// Package gate restricts access to the page to one person: it checks Host and Origin, exchanges a one-time
+// token for a cookie, and sets the headers that keep a browser from loading anything from elsewhere or
+// sending anything there.
 package gate
 
 import (
@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// policy is the Content-Security-Policy: nothing but files of the page itself, nothing inline, and no way to
-// make a script of text.
+// policy is the Content-Security-Policy: only files of the page itself, nothing inline, and no scripts from
+// text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Gate is a guard before a handler. It is safe for concurrent use, and made by New.
+// Gate guards a handler. Create it with New. It is safe for concurrent use.
 type Gate struct {
 	hosts   []string
 	next    http.Handler
@@ -28,25 +28,26 @@ type Gate struct {
 	refused func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// New returns a gate before a handler, with links and cookies. Hosts are what the Host of a request may be,
-// each a name with or without a port; without any, it has to be a loopback address or localhost, with any
-// port. What is refused is answered by refused.
+// New returns a gate for a handler, with links and cookies. hosts are the accepted Host headers, with or
+// without ports. By default, loopback addresses and localhost are accepted, with any port. refused writes
+// the responses to rejected requests.
 func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int,
 	err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, tokens: NewTokens(time.Now), refused: refused}
 }
 
-// NewAuthenticated returns a gate like New for requests that the caller has authenticated: it needs no link
-// and no cookie, keeps no state, and serves equally behind each of several replicas.
+// NewAuthenticated returns a gate like New for requests that the caller authenticates. It has no links,
+// cookies or state, so several replicas can serve one browser.
 func NewAuthenticated(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request,
 	status int, err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, refused: refused}
 }
 
-// Login returns the path, with its query, that lets one browser in, once.
+// Login returns the path, with a one-time token, that admits one browser.
 func (g *Gate) Login() string { return "/login?token=" + g.tokens.Issue() }
 
-// Allow sets the security headers and checks Host, method and Origin. It answers a request that fails.
+// Allow sets the security headers and checks Host, method and Origin. It writes the response to a request
+// that fails.
 func (g *Gate) Allow(w http.ResponseWriter, r *http.Request) bool {
 	setHeaders(w.Header())
 	status, err := g.check(r)
@@ -56,7 +57,6 @@ func (g *Gate) Allow(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil
 }
 
-// ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.Allow(w, r) {
 		return
@@ -71,22 +71,22 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !g.tokens.Admits(r) {
 		g.refused(w, r, http.StatusUnauthorized,
-			errors.New("this browser has not been let in: open the link that crdcache printed, or ask it for another one"))
+			errors.New("this browser is not logged in: open the link that crdcache printed, or get a new one"))
 		return
 	}
 	g.next.ServeHTTP(w, r)
 }
 
 func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet { // a HEAD of a link checker must not use the token up
+	if r.Method != http.MethodGet { // the HEAD request of a link checker must not use up the token
 		w.Header().Set("Allow", http.MethodGet)
-		g.refused(w, r, http.StatusMethodNotAllowed, errors.New("the link is to be opened in a browser"))
+		g.refused(w, r, http.StatusMethodNotAllowed, errors.New("open the link in a browser"))
 		return
 	}
 	cookie, ok := g.tokens.Exchange(r.URL.Query().Get("token"))
 	if !ok && !g.tokens.Admits(r) {
 		g.refused(w, r, http.StatusUnauthorized,
-			errors.New("this link has been used, or is too old: each lets one browser in, once"))
+			errors.New("this link was used already or has expired: each link admits one browser once"))
 		return
 	}
 	if ok {
@@ -99,17 +99,17 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 func (g *Gate) check(r *http.Request) (status int, err error) {
 	switch {
 	case !g.known(r.Host):
-		// A name of somebody else's that leads to this machine: DNS rebinding.
+		// A foreign name that resolves to this machine: DNS rebinding.
 		return http.StatusMisdirectedRequest, errors.New("this host is not served here")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, errors.New("this page only reads")
 	case !ownOrigin(r):
-		return http.StatusForbidden, errors.New("requests of other sites are refused")
+		return http.StatusForbidden, errors.New("requests from other sites are not allowed")
 	}
 	return 0, nil
 }
 
-// known reports whether a Host is one of those that are served.
+// known reports whether a Host is accepted.
 func (g *Gate) known(host string) bool {
 	if len(g.hosts) > 0 {
 		return slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
@@ -128,9 +128,8 @@ func (g *Gate) known(host string) bool {
 	return err == nil && address.IsLoopback() && address.Zone() == ""
 }
 
-// ownOrigin reports whether a request is made by the page itself, or by a person who opens it. Navigation
-// from another site may open the page, which sends no cookie then and shows nothing, but may not fetch
-// anything.
+// ownOrigin reports whether a request comes from the page itself, or from a person who opens it. Another
+// site may navigate to the page, which then gets no cookie and shows nothing, but may not fetch anything.
 func ownOrigin(r *http.Request) bool {
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])

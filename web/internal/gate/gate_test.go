@@ -18,7 +18,7 @@ func newGate(hosts ...string) *Gate {
 	})
 }
 
-// ask sends a request and returns the answer; headers are names and values in turn.
+// ask sends a request and returns the response; headers alternates names and values.
 func ask(g *Gate, method, host, target string, cookies []*http.Cookie,
 	headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://placeholder"+target, nil)
@@ -120,7 +120,7 @@ func TestTokenIsGoodOnce(t *testing.T) {
 		t.Errorf("second use: %d with cookies %v, want 401 and none", again.Code, again.Result().Cookies())
 	}
 	if got := ask(g, "GET", host, link, cookies).Code; got != 303 {
-		t.Errorf("the link again, of the browser that is in: %d, want 303", got)
+		t.Errorf("the used link in the admitted browser: %d, want 303", got)
 	}
 	if got := ask(g, "GET", host, "/", cookies).Code; got != 200 {
 		t.Errorf("with the cookie: %d, want 200", got)
@@ -154,14 +154,14 @@ func TestTokensEnd(t *testing.T) {
 	r.AddCookie(cookie)
 	now = now.Add(tokenLife)
 	if _, ok := tokens.Exchange(late); ok {
-		t.Error("a token that is too old is accepted")
+		t.Error("an expired token is accepted")
 	}
 	if !tokens.Admits(r) {
 		t.Error("a session ended with its token")
 	}
 	now = now.Add(sessionLife)
 	if tokens.Admits(r) {
-		t.Error("a session that is over is admitted")
+		t.Error("an expired session is admitted")
 	}
 }
 
@@ -175,17 +175,17 @@ func TestTokensAreBounded(t *testing.T) {
 		last = tokens.Issue()
 	}
 	if _, ok := tokens.Exchange(first); ok {
-		t.Error("the oldest token did not make way")
+		t.Error("the oldest token is still valid")
 	}
 	if _, ok := tokens.Exchange(last); !ok {
 		t.Error("the newest token is refused")
 	}
 	if n := len(tokens.mu.links.ends); n > maxTokens {
-		t.Errorf("%d tokens are kept", n)
+		t.Errorf("%d tokens are stored", n)
 	}
 }
 
-// TestPolicy pins what a browser is told: no inline script or style, nothing from elsewhere.
+// TestPolicy: no inline script or style, and nothing from elsewhere.
 func TestPolicy(t *testing.T) {
 	w := ask(newGate(), "GET", "evil.example", "/", nil)
 	got := w.Header().Get("Content-Security-Policy")
@@ -199,7 +199,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestManySessions: whoever lets more browsers in throws none out.
+// TestManySessions: new sessions do not end earlier ones.
 func TestManySessions(t *testing.T) {
 	g := newGate()
 	first := ask(g, "GET", "localhost", g.Login(), nil).Result().Cookies()
@@ -207,16 +207,16 @@ func TestManySessions(t *testing.T) {
 		ask(g, "GET", "localhost", g.Login(), nil)
 	}
 	if got := ask(g, "GET", "localhost", "/", first).Code; got != 200 {
-		t.Errorf("the first is answered %d", got)
+		t.Errorf("the first session gets %d", got)
 	}
 	first[0].Value = first[0].Value[:5] + "B" + first[0].Value[6:]
 	if got := ask(g, "GET", "localhost", "/", first).Code; got != 401 {
-		t.Errorf("a session that has been lengthened is answered %d", got)
+		t.Errorf("a forged session gets %d", got)
 	}
 }
 
-// TestAuthenticated has a caller that authenticates requests: no cookie is needed, and other sites are
-// refused.
+// TestAuthenticated: if the caller authenticates requests, no cookie is needed, and requests from other
+// sites are still rejected.
 func TestAuthenticated(t *testing.T) {
 	g := newGate()
 	g = NewAuthenticated(g.next, nil, g.refused)

@@ -12,27 +12,25 @@ import (
 )
 
 const (
-	// tokenLife is how long a link that nobody opens is good.
+	// tokenLife is how long an unused link is valid.
 	tokenLife = time.Hour
-	// sessionLife is how long a browser stays let in: a long day.
+	// sessionLife is how long a browser stays logged in: a long day.
 	sessionLife = 16 * time.Hour
-	// maxTokens bounds what is remembered; the oldest makes way.
+	// maxTokens limits the stored links; the oldest is dropped.
 	maxTokens = 16
-	// maxSecret bounds what is hashed of a request.
+	// maxSecret limits the bytes of a request that are hashed.
 	maxSecret = 128
 )
 
-// digest is what is kept of a secret. Looking a digest up in a map takes a time that says nothing about the
-// secret.
+// digest is the hash of a secret. The time of a lookup by digest reveals nothing about the secret.
 type digest = [sha256.Size]byte
 
-// Tokens are the links that have been given out, and what lets browsers in: a cookie that says until when,
-// sealed by a key of the process, so that there may be any number of them. They are safe for concurrent use,
-// and made by NewTokens.
+// Tokens has the unused links, and issues session cookies. A cookie has an expiry time and an HMAC, so
+// there is no limit on their number. Create it with NewTokens. It is safe for concurrent use.
 type Tokens struct {
 	now func() time.Time
-	// name is that of the cookie. Browsers do not tell the ports of a host apart, so that several pages of
-	// one machine would otherwise overwrite each other's.
+	// name of the cookie. Browsers share cookies among the ports of a host, so pages on one machine need
+	// distinct names.
 	name string
 	key  []byte
 	mu   struct {
@@ -41,7 +39,7 @@ type Tokens struct {
 	}
 }
 
-// NewTokens returns tokens without any, by a clock.
+// NewTokens returns Tokens without links; now is the clock.
 func NewTokens(now func() time.Time) *Tokens {
 	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.key) // never fails
@@ -58,7 +56,7 @@ func (t *Tokens) Issue() string {
 	return token
 }
 
-// Exchange uses a token up and returns the cookie that it buys; false for what is no token, or no longer one.
+// Exchange uses up a token and returns a cookie. It returns false if the token is unknown or has expired.
 func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 	if len(token) > maxSecret {
 		return nil, false
@@ -73,7 +71,7 @@ func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 	return t.session(), true
 }
 
-// session returns a cookie that lets a browser in.
+// session returns a cookie that admits a browser.
 func (t *Tokens) session() *http.Cookie {
 	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLife).Unix()))
 	value = t.seal(value)
@@ -84,20 +82,20 @@ func (t *Tokens) session() *http.Cookie {
 	}
 }
 
-// seal appends what nobody can who has not the key.
+// seal appends an HMAC
 func (t *Tokens) seal(value []byte) []byte {
 	hash := hmac.New(sha256.New, t.key)
 	_, _ = hash.Write(value) // never fails
 	return hash.Sum(value)
 }
 
-// Admits reports whether a request has a cookie of a session.
+// Admits reports whether a request has a valid session cookie.
 func (t *Tokens) Admits(r *http.Request) bool {
 	for _, cookie := range r.CookiesNamed(t.name) {
 		if len(cookie.Value) > maxSecret {
 			continue
 		}
-		const said = 8 // bytes before the seal
+		const said = 8 // bytes before the HMAC
 		value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 		if err != nil || len(value) < said || !hmac.Equal(value, t.seal(value[:said:said])) {
 			continue
@@ -109,7 +107,7 @@ func (t *Tokens) Admits(r *http.Request) bool {
 	return false
 }
 
-// expiring is a bounded set whose members end after a while.
+// expiring is a bounded set whose members expire.
 type expiring struct {
 	life time.Duration
 	most int

@@ -1,4 +1,4 @@
-// Package outline writes an object as the lines of a YAML document that can be folded.
+// Package outline writes an object as the lines of a foldable YAML document.
 package outline
 
 import (
@@ -12,32 +12,31 @@ import (
 
 // Line is a line of the document.
 type Line struct {
-	// Depth is how far the line is indented, in steps of two blanks. The dash of an element counts with its
-	// depth.
+	// Depth is the indentation in steps of two blanks, including the dash of an element.
 	Depth int `json:"d"`
-	// Dash is set for the first line of an element of a list.
+	// Dash marks the first line of a list element.
 	Dash bool `json:"l,omitempty"`
-	// Key is the key with which the line begins, as YAML has it; empty in a list of scalars.
+	// Key is the key as YAML; empty in a list of scalars.
 	Key string `json:"k,omitempty"`
-	// Text is the scalar, as YAML has it; empty where lines below have the value.
+	// Text is the scalar as YAML; empty if the following lines have the value.
 	Text string `json:"t,omitempty"`
-	// Kind is s, n, b or z for texts, numbers, booleans and null, and c for a map, a list or a text over
-	// several lines, whose lines follow deeper.
+	// Kind is s, n, b or z for strings, numbers, booleans and null, and c for maps, lists and multi-line
+	// strings, whose lines follow with a greater depth.
 	Kind string `json:"c"`
-	// Fold is how many lines follow that belong to this one.
+	// Fold is the number of following lines that belong to this one.
 	Fold int `json:"f,omitempty"`
-	// Path is where the value is, as in a diff; only lines with a key have one.
+	// Path is the path of the value, as in a diff; only lines with a key have one.
 	Path string `json:"p,omitempty"`
 }
 
-// MaxDepth is how deep values may be nested to be laid out; deeper ones are one line of JSON.
+// MaxDepth limits the depth of the outline; deeper values are one line of JSON.
 const MaxDepth = 100
 
-// first are the fields that come before the others at the top, as in kubectl's output.
+// first are the first top-level fields, as in kubectl's output.
 var first = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
-// Lines lays an object out. The values are what decoding JSON gives for unstructured objects. A key of more
-// than a thousand characters is written as others are, although YAML reads none of that length.
+// Lines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
+// characters, but Lines does not treat them specially.
 func Lines(object map[string]any) []Line {
 	w := &writer{}
 	keys := slices.Sorted(maps.Keys(object))
@@ -52,12 +51,12 @@ func rank(key string) int {
 	if i := slices.Index(first, key); i >= 0 {
 		return i
 	}
-	return len(first) - 1 // with the status last but for what follows it in the alphabet
+	return len(first) - 1 // between data and status
 }
 
 type writer struct{ lines []Line }
 
-// add appends a line and whatever below writes as lines that belong to it.
+// add appends a line, and folds the lines that below appends into it.
 func (w *writer) add(line Line, below func()) {
 	at := len(w.lines)
 	w.lines = append(w.lines, line)
@@ -77,7 +76,7 @@ func (w *writer) entry(depth int, dash bool, path, key string, value any) {
 	w.value(line, inner, path, value)
 }
 
-// value writes a value behind what the line begins with; what is in it comes at a depth below inner.
+// value writes a value after the beginning of a line; inner is the depth of its content.
 func (w *writer) value(line Line, inner int, path string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -118,7 +117,7 @@ func (w *writer) value(line Line, inner int, path string, value any) {
 	w.add(line, nil)
 }
 
-// element writes an element of a list, whose dash is at depth.
+// element writes a list element with its dash at depth.
 func (w *writer) element(depth int, path string, value any) {
 	entries, ok := value.(map[string]any)
 	if !ok || len(entries) == 0 || depth >= MaxDepth {
@@ -161,7 +160,7 @@ func scalar(value any) (text, kind string) {
 	return string(out), "s"
 }
 
-// Join appends a key to a path: with a dot, or in brackets and quotes where the key could be mistaken.
+// Join appends a key to a path: after a dot, or quoted in brackets if it is not a plain word.
 func Join(path, key string) string {
 	for _, r := range key {
 		if !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {

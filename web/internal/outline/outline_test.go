@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document puts lines together as the page does.
+// document joins lines like the page does.
 func document(lines []Line) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -32,10 +32,10 @@ func document(lines []Line) string {
 	return b.String()
 }
 
-// longKey is a text that would be too long for a key of YAML, if it is one.
+// longKey matches a string that is too long for a YAML key.
 var longKey = regexp.MustCompile(`"([^"\\]|\\.){500}`)
 
-// check compares what YAML reads from the lines of an object with the object.
+// check parses the outline of an object as YAML, and compares it with the object.
 func check(t *testing.T, text []byte) {
 	t.Helper()
 	var object map[string]any
@@ -65,7 +65,7 @@ func check(t *testing.T, text []byte) {
 	}
 }
 
-// canonical writes JSON in the one way that encoding it has.
+// canonical returns JSON in a normalized encoding.
 func canonical(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var value any
@@ -79,7 +79,7 @@ func canonical(t *testing.T, text []byte) []byte {
 	return out
 }
 
-// withoutMinusZero makes zeros below zero plain ones: JSON has them, and in YAML they are integers.
+// withoutMinusZero replaces negative zeros: JSON keeps them, in YAML they are integers.
 func withoutMinusZero(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// plain are texts that YAML reads as themselves without quotes, in any of its versions, unless other says
-// that they are something else. It leaves out more than it must.
+// plain matches texts that all versions of YAML read as strings without quotes, unless they match other. It
+// is stricter than necessary.
 var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
-// other are words that some YAML reader takes for booleans, numbers or null.
+// other matches words that some YAML parsers read as booleans, numbers or null.
 var other = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
-// Scalar writes a text as a YAML scalar on one line: plain where that is safe, and else in double quotes.
+// Scalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
 func Scalar(text string) string {
 	if plain.MatchString(text) && !other.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
@@ -31,8 +31,7 @@ func Scalar(text string) string {
 	return escape(strings.TrimSuffix(quoted.String(), "\n"))
 }
 
-// escape writes what JSON leaves as it is and nobody sees, or YAML takes for a line break, as escape
-// sequences.
+// escape escapes characters that JSON leaves as they are, but that are invisible or line breaks in YAML.
 func escape(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
@@ -51,9 +50,8 @@ func escape(text string) string {
 	return out.String()
 }
 
-// blockLines splits a text that reads better as a literal block, and can be one: with several lines of
-// printable characters, at most one newline at the end, and no blanks that a reader of the page could not
-// see.
+// blockLines splits a text for a literal block. It returns false unless the text has several lines of
+// printable characters, at most one newline at the end, and no trailing blanks.
 func blockLines(text string) ([]string, bool) {
 	body := strings.TrimSuffix(text, "\n")
 	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || !utf8.ValidString(text) {
@@ -61,7 +59,7 @@ func blockLines(text string) ([]string, bool) {
 	}
 	lines := strings.Split(body, "\n")
 	if lines[0] == "" || lines[0][0] == ' ' || lines[0][0] == '\t' {
-		return nil, false // the indentation would have to be told
+		return nil, false // needs an indentation indicator
 	}
 	for _, line := range lines {
 		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, hidden) {
@@ -71,7 +69,7 @@ func blockLines(text string) ([]string, bool) {
 	return lines, true
 }
 
-// hidden reports whether a character is not allowed in a block, or turns the text around it.
+// hidden reports whether a character is not allowed in a block, or changes the text direction.
 func hidden(r rune) bool {
 	return r != '\t' && !unicode.IsGraphic(r) || r == '\u0085' || r == '\u2028' ||
 		r == '\u2029' || r == '\ufeff'

@@ -1,4 +1,4 @@
-/** Keys are the shortcuts of the whole page. They rest while somebody writes. */
+/** listenForKeys handles the keyboard shortcuts of all pages. They are disabled in text fields. */
 export function listenForKeys(up) {
   let before = "";
   document.addEventListener("keydown", (event) => {

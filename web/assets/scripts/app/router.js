@@ -1,4 +1,4 @@
-/** Places are what comes behind the # of an address: "#/type?id=…", with what is asked there. */
+/** place returns the current location from the fragment of the URL: "#/type?id=…". */
 export function place() {
   const [path, query] = location.hash.replace(/^#/, "").split("?", 2);
   return { path: path || "/", parameters: Object.fromEntries(new URLSearchParams(query ?? "")) };
@@ -14,7 +14,7 @@ export const typeLink = (id, query) => link("/type", { id, query });
 
 export const objectLink = (type, key) => link("/object", { type, key });
 
-/** remember changes what is asked without a new place: going back does not go through each query. */
+/** remember changes the parameters without a new history entry. */
 export function remember(path, parameters) {
   history.replaceState(null, "", link(path, parameters));
 }

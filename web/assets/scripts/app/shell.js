@@ -3,7 +3,7 @@ import { ago, clock } from "../parts/format.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** Shell is what surrounds the pages: the head, how the connection is, and what is wrong as a whole. */
+/** Shell is the frame around the pages: the header, the state of the connection, and failed conditions. */
 export class Shell {
   constructor(types, retry) {
     this.types = types;
@@ -16,7 +16,7 @@ export class Shell {
     setInterval(() => this.draw(), 1000);
   }
 
-  /** show puts a page into the frame. */
+  /** show displays a page. */
   show(page, path, title) {
     this.page = title;
     fill(this.main, page);
@@ -49,7 +49,7 @@ export class Shell {
   }
 
   say(element, text, name) {
-    if (element.textContent !== text) element.textContent = text; // a screen reader is told of what differs
+    if (element.textContent !== text) element.textContent = text; // screen readers announce every assignment
     element.className = name;
   }
 
@@ -63,8 +63,8 @@ export class Shell {
       this.left = h("span.quiet", { "aria-hidden": "true" });
       if (refused) fill(banner, refused);
       else if (live) fill(banner, wrong.map((c) => h("div", {}, `${c.type}: no (${c.reason || "unknown reason"}) since ${clock(c.since)}. ${c.message ?? ""}`)));
-      else if (key) fill(banner, `crdcache does not answer. What you see is from ${clock(since)}. `, this.left, h("button", { type: "button", onclick: this.retry }, "Try now"));
+      else if (key) fill(banner, `crdcache does not answer. The page shows the state at ${clock(since)}. `, this.left, h("button", { type: "button", onclick: this.retry }, "Try now"));
     }
-    if (key === "lost") this.left.textContent = `Lost ${ago(since)} ago; trying again${retry > Date.now() ? ` in ${Math.ceil((retry - Date.now()) / 1000)}s` : ""}.`;
+    if (key === "lost") this.left.textContent = `Lost ${ago(since)} ago; retrying${retry > Date.now() ? ` in ${Math.ceil((retry - Date.now()) / 1000)}s` : ""}.`;
   }
 }

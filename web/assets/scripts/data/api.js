@@ -1,12 +1,12 @@
-/** Failure is an answer that is an error. */
+/** Failure is an error response. */
 export class Failure extends Error {
   constructor(status, body) {
-    super(body.error ?? `The answer was ${status}`);
+    super(body.error ?? `HTTP status ${status}`);
     Object.assign(this, { status, offset: body.offset ?? 0, length: body.length ?? 0 });
   }
 }
 
-/** get asks for something; empty arguments are left out, and lists are repeated arguments. */
+/** get sends a request. It omits empty parameters, and repeats parameters with lists. */
 export async function get(endpoint, parameters, signal) {
   const response = await fetch(address(endpoint, parameters), { signal, headers: { Accept: "application/json" } });
   if (!response.ok) throw new Failure(response.status, await response.json().catch(() => ({})));
@@ -20,7 +20,7 @@ export function address(endpoint, parameters) {
   return `api/${endpoint}?${query}`;
 }
 
-/** Latest runs one request at a time; a newer one takes the place of the one before, which then gives undefined. */
+/** Latest runs one request at a time. A newer request cancels the previous one, which then returns undefined. */
 export class Latest {
   async get(endpoint, parameters) {
     this.stop();

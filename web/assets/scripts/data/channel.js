@@ -1,21 +1,21 @@
-const patience = 100; // ms in which tabs answer
-const many = 8; // tabs, from which on those that have crashed are looked for
+const patience = 100; // ms to wait for answers of other tabs
+const many = 8; // number of tabs above which crashed ones are looked for
 
 /**
- * Channel connects the visible tabs of a browser. One of them leads: it holds a lock, and hands what the others ask to
- * onasks(asks), a list of texts, or undefined when it leads no longer. What the leader tells, onmessage gets in each tab that
- * it is for. Without locks, which pages over plain HTTP lack, each tab leads itself.
+ * Channel connects the visible tabs of a browser. One tab is the leader: it holds a lock, and calls onasks(asks) with the
+ * subscriptions of all tabs, or with undefined when it is no longer the leader. The leader's messages reach onmessage in each
+ * subscribed tab. Pages over plain HTTP have no locks; there each tab is its own leader.
  */
 export class Channel {
   constructor(onasks, onmessage) {
-    // Pages of other namespaces show other objects.
+    // Pages with other namespaces show other objects.
     Object.assign(this, { onasks, onmessage, tab: Math.random().toString(36), name: `crdcache ${new URL(".", location).pathname}` });
     if (!navigator.locks) return;
     this.others = new BroadcastChannel(this.name);
     this.others.addEventListener("message", ({ data }) => this.take(data));
   }
 
-  /** ask says what this tab asks, and joins the others. */
+  /** ask sets the subscription of this tab, and joins the other tabs. */
   ask({ changes, ...parameters }) {
     const given = Object.entries(parameters).filter(([, value]) => value);
     this.own = changes ? new URLSearchParams(given).toString() : null; // null: no changes
@@ -35,13 +35,13 @@ export class Channel {
 
   retry() { this.send({ retry: true }); }
 
-  /** tell sends a message of the leader to the tabs that ask for something, or to all. */
+  /** tell sends a message of the leader to the tabs with a subscription, or to all. */
   tell(message, ask) {
     this.others?.postMessage({ message, ask });
     this.receive(message, ask);
   }
 
-  // A lock that is held is let go of when the promise resolves; one that is waited for, by the signal.
+  // A held lock is released when the promise resolves; a pending request is aborted by the signal.
   elect(joined) {
     const lead = () => {
       if (joined.signal.aborted) return undefined;

@@ -1,14 +1,14 @@
 import { address, get } from "./api.js";
 
 const silence = 15_000;
-const overlap = 1000; // ms for which a stream goes on beside the one that replaces it
+const overlap = 1000; // ms for which a replaced stream stays open
 const pauses = [500, 1000, 2000, 4000, 8000];
 
-/** Connection is a stream of the server, which it opens anew when it is lost. tell(message, ask) gets what comes. */
+/** Connection is an event stream of the server. It reconnects when it is lost. tell(message, ask) receives the messages. */
 export class Connection {
   constructor(tell) { Object.assign(this, { tell, failures: 0, sent: new Set() }); }
 
-  /** ask opens a stream for other changes. The one before goes on until then, and a little longer. Without a list, there is none. */
+  /** ask opens a stream with other subscriptions. The previous stream stays open for a moment. Without a list, it closes the stream. */
   ask(asks) {
     clearTimeout(this.timer);
     if (!asks) { this.close(); return; }
@@ -32,7 +32,7 @@ export class Connection {
     } else if (source === this.source) this.tell({ name, event });
   }
 
-  /** first reports whether a change has not come by another stream already. */
+  /** first reports whether another stream has not delivered a change already. */
   first(ask, change) {
     if (!this.next && !this.before) return true;
     const text = JSON.stringify([ask, change]);
@@ -65,7 +65,7 @@ export class Connection {
     try {
       await get("type", { type: "?" });
     } catch (error) {
-      if (error.status !== 401 || timer !== this.timer) return; // no answer, or the answer that there is no such type
+      if (error.status !== 401 || timer !== this.timer) return; // no answer, or type not found
       clearTimeout(timer);
       this.tell({ state: { live: false, refused: error.message } });
     }

@@ -1,19 +1,19 @@
 import { get } from "./api.js";
 
-const size = 200; // rows of a page: as many as the server gives at once
-const most = 20; // pages that are kept, those that were in view last
-const atOnce = 2; // requests
+const size = 200; // rows per page: the maximum of a response
+const most = 20; // cached pages, least recently viewed first
+const atOnce = 2; // concurrent requests
 
 /**
- * Rows are those of a result, of which only what is in view is asked for. What has left the view before its turn came is
- * not asked for, so that a drag through all rows costs no more than where it ends.
+ * Rows are the rows of a result. Only pages in view are requested. A page that leaves the view before its request is
+ * skipped, so dragging the scrollbar through all rows loads only the last position.
  */
 export class Rows {
   constructor(type, onrows, onforgotten) {
     Object.assign(this, { type, onrows, onforgotten, pages: new Map(), wanted: [], loading: new Set(), table: undefined });
   }
 
-  /** show changes to the result of a question. What is known of the one before is shown until rows of the new one come. */
+  /** show switches to the result of a query. Until its rows arrive, the previous rows are shown. */
   show(table, question) {
     Object.assign(this, { table, question });
     this.stale = this.pages;
@@ -22,19 +22,19 @@ export class Rows {
     this.loading = new Set();
   }
 
-  /** at returns row i, or undefined while it is not known. */
+  /** at returns row i, or undefined if it is not loaded. */
   at(i) {
     const number = Math.floor(i / size);
     return (this.pages.get(number) ?? this.stale?.get(number))?.[i % size];
   }
 
-  /** need says which rows are in view; what is missing of them is asked for. */
+  /** need sets the rows in view, and requests missing ones. */
   need(from, to) {
     this.wanted = [];
     for (let page = Math.floor(from / size); page * size < to; page++) {
       const rows = this.pages.get(page);
       if (!rows) { this.wanted.push(page); continue; }
-      this.pages.delete(page); // and set anew: the first in a Map is what was in view longest ago
+      this.pages.delete(page); // and set again: the first entry of the Map is the least recently viewed
       this.pages.set(page, rows);
     }
     this.next();
@@ -51,7 +51,7 @@ export class Rows {
   async load(page) {
     const { table, question, pages, loading } = this;
     loading.add(page);
-    this.wanted = this.wanted.filter((number) => number !== page); // one that fails is asked for when it is drawn again
+    this.wanted = this.wanted.filter((number) => number !== page); // after a failure it is requested when drawn again
     let rows;
     try {
       ({ rows } = await get("rows", { ...question, type: this.type, table, from: String(page * size) }));

@@ -4,10 +4,10 @@ import { Connection } from "./connection.js";
 const silence = 15_000; // the server sends a beat every five seconds
 
 /**
- * Stream receives what the server sends. All visible tabs of a browser share one connection, because browsers have six to a
- * server over HTTP/1.1 at most; a hidden tab has none.
- * onstate({ live, since, retry, refused }) gives the moment of the last sign of life, that of the next try, and why the
- * server refuses this browser. onresume(since) says that changes after a moment were missed.
+ * Stream receives the events of the server. All visible tabs of a browser share one connection, because browsers open at
+ * most six per server over HTTP/1.1. Hidden tabs have none.
+ * onstate({ live, since, retry, refused }) receives the time of the last message, the time of the next retry, and the reason
+ * if the server rejects this browser. onresume(since) is called if changes after a time were missed.
  */
 export class Stream {
   constructor(onevent, onstate, onresume) {
@@ -20,10 +20,10 @@ export class Stream {
     addEventListener("online", () => this.retry());
   }
 
-  /** ask says which changes this tab shows: { changes, type, key, match }, or {} for none. */
+  /** ask subscribes this tab to changes: { changes, type, key, match }, or {} for none. */
   ask(parameters) {
     this.parameters = parameters;
-    this.missed = 0; // by another page
+    this.missed = 0; // by the previous page
     this.join();
   }
 
@@ -50,7 +50,7 @@ export class Stream {
     this.watchdog = setTimeout(() => this.hear({ state: { live: false } }), silence);
   }
 
-  /** hear takes a message of the tab that has the connection: an event, how the connection is, or that there was none. */
+  /** hear handles a message of the leading tab: an event, the state of the connection, or a gap. */
   hear({ name, event, state, gap }) {
     if (!this.joined) return;
     if (gap || state) this.miss();

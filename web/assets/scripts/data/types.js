@@ -1,6 +1,6 @@
 const points = 60;
 
-/** Types are the types that the server keeps, as it last told of them. */
+/** Types has the last known state of the server's types. */
 export class Types {
   constructor() {
     this.rows = new Map();
@@ -8,7 +8,7 @@ export class Types {
     this.listeners = new Set();
   }
 
-  /** update takes a "types" event. */
+  /** update applies a "types" event. */
   update(event) {
     if (event.all) {
       const now = new Set((event.rows ?? []).map((row) => row.id));
@@ -30,7 +30,7 @@ export class Types {
     for (const listener of this.listeners) listener();
   }
 
-  /** listen calls a function after each update, until the function that it returns is called. */
+  /** listen calls a function after each update. It returns a function that ends this. */
   listen(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

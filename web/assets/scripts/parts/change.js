@@ -4,7 +4,7 @@ import { clock, moment, number } from "./format.js";
 
 const looks = { added: ["＋", "good"], changed: ["~", "open"], deleted: ["✕", "bad"], departed: ["→", "open"] };
 
-// What becomes of types, as the list of types shows it.
+// Changes of types, with the signs of the list of types.
 const typeLooks = { pending: ["○", "warn"], syncing: ["◐", "warn"], resuming: ["◐", "warn"], synced: ["●", "good"], back: ["●", "good"], current: ["●", "good"], stale: ["◌", "warn"], degraded: ["▲", "bad"], gone: ["✕", "bad"], stopped: ["■", "open"], terminating: ["✕", "warn"], relisted: ["↻", "open"] };
 
 const who = (m) => h("span.by", { title: `${m.operation ?? ""} ${m.time ?? ""}` }, m.name, m.subresource ? `/${m.subresource}` : "");
@@ -15,13 +15,13 @@ function field(f) {
 
 const when = (c) => h("time", { datetime: moment(c.time), title: moment(c.time) }, clock(c.time));
 
-/** typeChange shows what has become of a type, and why. */
+/** typeChange shows a change of a type's status. */
 function typeChange(c) {
   const [sign, tone] = typeLooks[c.op] ?? ["?", "open"];
   return h("li", {}, h("div.change-head", {}, when(c), h("span.op", { class: tone }, `${sign} ${c.op}`), h("a", { href: typeLink(c.type) }, c.type), c.reason ? h("b", {}, c.reason) : null, c.message ? h("span.quiet", {}, c.message) : null));
 }
 
-/** change shows a change of an object: when, what, and field by field; of one whose object is plain, without its name. */
+/** change shows a change of an object with its fields; with named, also the name of the object. */
 export function change(c, { named, brief } = {}) {
   if (!c.key) return typeChange(c);
   const [sign, tone] = looks[c.op];

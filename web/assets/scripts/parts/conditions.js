@@ -3,7 +3,7 @@ import { ago } from "./format.js";
 
 const signs = { good: "●", bad: "▲", open: "○" };
 
-/** conditions shows what an object says of itself. */
+/** conditions shows the conditions of an object. */
 export function conditions(list) {
   return h("section.card", { "aria-label": "Conditions" }, h("h2", {}, "Conditions"), h("table.conditions", {}, h("tbody", {}, list.map((c) => {
     const since = Date.parse(c.since);

@@ -3,11 +3,11 @@ import { get } from "../data/api.js";
 import { h, fill } from "./dom.js";
 import { number } from "./format.js";
 
-/** Dangling lists the references of a type's objects that lead to nothing. */
+/** Dangling lists the dangling references of a type. */
 export class Dangling {
   constructor(type) {
     this.type = type;
-    this.body = h("div", {}, h("span.quiet", {}, "Looking"));
+    this.body = h("div", {}, h("span.quiet", {}, "Loading"));
     this.element = h("section.card", { "aria-label": "Dangling references" }, h("h2", {}, "Dangling references"), this.body);
   }
 
@@ -17,7 +17,7 @@ export class Dangling {
       fill(this.body,
         h("ul.plain-list", {}, references.map((r) => h("li", {}, h("a", { href: objectLink(this.type, r.key) }, r.key), ` ${r.name} → `, h("span.bad", {}, r.to)))),
         references.length ? null : h("span.quiet", {}, "None"), more ? h("p.quiet", {}, `and ${number(more)} more`) : null,
-        unchecked.length ? h("details", {}, h("summary.quiet", {}, `${number(unchecked.length)} types were not checked`), h("ul.plain-list", {}, unchecked.map((text) => h("li", {}, text)))) : null);
+        unchecked.length ? h("details", {}, h("summary.quiet", {}, `${number(unchecked.length)} types could not be checked`), h("ul.plain-list", {}, unchecked.map((text) => h("li", {}, text)))) : null);
     } catch (error) {
       fill(this.body, h("span.quiet", {}, error.message));
     }

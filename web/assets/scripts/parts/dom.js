@@ -1,8 +1,8 @@
-// Elements are made by calls, never of text: what objects say stays text, whatever it is.
+// Elements are created by calls, never from HTML, so the content of objects stays text.
 
 const svgNames = new Set(["svg", "path"]);
 
-/** h makes an element: its name with classes ("div.card"), its attributes, and what is in it. */
+/** h creates an element from a name with classes ("div.card"), attributes and children. */
 export function h(name, attributes = {}, ...children) {
   const [tag, ...classes] = name.split(".");
   const element = svgNames.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
@@ -17,7 +17,7 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
-/** fill replaces what is in an element. */
+/** fill replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;

@@ -14,7 +14,7 @@ export function rate(n) {
   return n < 10 ? n.toFixed(1) : number(Math.round(n));
 }
 
-/** duration writes milliseconds as kubectl does: 45s, 12m, 3h20m, 5d. */
+/** duration formats milliseconds like kubectl: 45s, 12m, 3h20m, 5d. */
 export function duration(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 120) return `${s}s`;
@@ -26,7 +26,7 @@ export function duration(ms) {
   return d < 730 ? `${d}d` : `${Math.floor(d / 365)}y`;
 }
 
-/** ago writes how long a moment is past, or how long it is until then. */
+/** ago formats the time since, or until, a moment. */
 export function ago(ms) {
   if (!ms || Number.isNaN(ms)) return "";
   const passed = Date.now() - ms;
@@ -35,7 +35,7 @@ export function ago(ms) {
 
 export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB", { hour12: false });
 
-/** moment writes a point in time in full. */
+/** moment formats a time in full. */
 export const moment = (ms) => (ms ? new Date(ms).toISOString().replace(/[.]\d+Z$/, "Z") : "never");
 
 export const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;

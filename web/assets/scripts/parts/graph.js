@@ -3,18 +3,18 @@ import { get } from "../data/api.js";
 import { h, fill } from "./dom.js";
 import { number } from "./format.js";
 
-const trail = []; // the objects that led here, the latest last
+const trail = []; // the objects visited before, the latest last
 
-/** Graph shows an object between what it refers to and what refers to it; each leads on. */
+/** Graph shows an object between the objects it refers to and those that refer to it, with links. */
 export class Graph {
   constructor(type, key, kind) {
     Object.assign(this, { type, key });
-    this.body = h("div", {}, h("span.quiet", {}, "Looking"));
+    this.body = h("div", {}, h("span.quiet", {}, "Loading"));
     const at = trail.findIndex((step) => step.type === type && step.key === key);
     if (at >= 0) trail.length = at;
     trail.push({ type, key, kind });
     if (trail.length > 7) trail.shift();
-    const steps = h("ol.trail", { "aria-label": "The way here" }, trail.map((step) => h("li", {}, h("a", { href: objectLink(step.type, step.key) }, `${step.kind} ${step.key}`))));
+    const steps = h("ol.trail", { "aria-label": "Visited objects" }, trail.map((step) => h("li", {}, h("a", { href: objectLink(step.type, step.key) }, `${step.kind} ${step.key}`))));
     this.element = h("section.card", { "aria-label": "Connections" }, h("h2", {}, "Connections"), trail.length > 1 ? steps : null, this.body);
     this.resized = new ResizeObserver(() => this.connect());
     this.resized.observe(this.body);
@@ -33,7 +33,7 @@ export class Graph {
 
   draw({ owners, refers, owned, referred, more = 0 }) {
     if (!owners.length && !refers.length && !owned.length && !referred.length) {
-      fill(this.body, h("span.quiet", {}, "Nothing that is kept refers to it, and it refers to nothing."));
+      fill(this.body, h("span.quiet", {}, "It has no references, and no cached object refers to it."));
       return;
     }
     const out = h("ul", { "aria-label": "Refers to" }, [...owners, ...refers].map((r) => this.node(r, r.name === "owners" ? "owner" : r.name)));
@@ -47,12 +47,12 @@ export class Graph {
 
   node(r, name) {
     const lost = r.state === "Dangling";
-    const inside = [r.key, h("small", {}, `${r.kind} · ${name}${lost ? " · not there" : r.state === "Unknown" ? " · not known" : ""}`)];
+    const inside = [r.key, h("small", {}, `${r.kind} · ${name}${lost ? " · not found" : r.state === "Unknown" ? " · unknown" : ""}`)];
     const node = r.type && !lost ? h("a.node", { href: objectLink(r.type, r.key) }, inside) : h("span.node", { class: lost ? "dangling" : "" }, inside);
     return h("li", {}, node);
   }
 
-  /** connect draws lines between the nodes where they are now. */
+  /** connect draws the lines between the nodes. */
   connect() {
     if (!this.lines?.isConnected) return;
     const frame = this.lines.getBoundingClientRect(), here = this.here.querySelector(".node").getBoundingClientRect();

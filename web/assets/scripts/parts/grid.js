@@ -1,14 +1,14 @@
 import { h, fill, unique } from "./dom.js";
 
 const rowHeight = 26, headHeight = 28;
-// Browsers have no elements that are higher than some ten million pixels; beyond, scrolling goes faster than the rows.
+// Browsers limit the height of elements to some ten million pixels. Above this limit, scrolling skips rows.
 const maxHeight = 8_000_000;
 
 /**
- * Column is { name, least, grow?, number?, sort?, title? }: least is a width in rem, grow the share of what is left.
- * Grid is a table of any number of rows, of which only those in view are elements. A source gives
- *   cells(i): what is in row i: texts or elements, or null while that is not known
- *   href(i): where row i leads
+ * Column is { name, least, grow?, number?, sort?, title? }: least is the minimum width in rem, grow the share of the rest.
+ * Grid is a table of any number of rows. Only rows in view have elements. Its source has
+ *   cells(i): the cells of row i, texts or elements; null if they are not loaded
+ *   href(i): the link of row i
  *   need(from, to): called with the rows in view
  *   marked(i): a class for row i, or ""
  */
@@ -28,7 +28,7 @@ export class Grid {
     new ResizeObserver(() => this.later()).observe(this.element);
   }
 
-  /** columns draws the head. */
+  /** columns sets the columns. */
   columns(columns, sorted) {
     this.shown = columns;
     this.element.style.setProperty("--columns", columns.map((c) => (c.grow ? `minmax(${c.least}rem, ${c.grow}fr)` : `${c.least}rem`)).join(" "));
@@ -45,7 +45,7 @@ export class Grid {
     this.draw();
   }
 
-  /** resize says how many rows there are, and why there are none. */
+  /** resize sets the number of rows, and the text to show if there are none. */
   resize(total, why = "") {
     this.total = total;
     this.active = Math.max(0, Math.min(this.active, total - 1));
@@ -63,7 +63,7 @@ export class Grid {
     this.asked = requestAnimationFrame(() => { this.asked = 0; this.draw(); });
   }
 
-  /** view returns the first row in view, with a fraction, and how many fit. */
+  /** view returns the first row in view, as a fraction, and how many rows fit. */
   view() {
     const fits = Math.max(1, (this.element.clientHeight - headHeight) / rowHeight);
     const scrolls = Math.max(1, Math.min(this.total * rowHeight, maxHeight) - fits * rowHeight);

@@ -2,7 +2,7 @@ import { get } from "../data/api.js";
 import { h, fill } from "./dom.js";
 import { number } from "./format.js";
 
-/** Indexes shows the indexes of a type, each with its most frequent values, which narrow the query down. */
+/** Indexes shows the indexes of a type with their most frequent values, which can be added to the query. */
 export class Indexes {
   constructor(page, query, onpick) {
     Object.assign(this, { page, query, onpick });
@@ -19,7 +19,7 @@ export class Indexes {
     return item;
   }
 
-  /** update counts anew, among what a query finds. */
+  /** update counts the values again, among the results of the query. */
   update() {
     for (const item of this.items) if (item.element.open) this.load(item);
   }

@@ -1,7 +1,7 @@
 import { Latest } from "../data/api.js";
 import { h, fill, unique } from "./dom.js";
 
-/** QueryBox takes a query, and proposes what may come next: a combobox. */
+/** QueryBox is a combobox for a query, with completions. */
 export class QueryBox {
   constructor(type, text, onrun) {
     this.type = type;
@@ -68,7 +68,7 @@ export class QueryBox {
 
   key(event) {
     const n = this.proposals.length;
-    if (n && this.pending && ["ArrowDown", "ArrowUp", "Tab"].includes(event.key)) { // those that are shown are of an earlier text
+    if (n && this.pending && ["ArrowDown", "ArrowUp", "Tab"].includes(event.key)) { // the shown proposals belong to an earlier text
       event.preventDefault();
       this.pending.then(() => this.key(event));
       return;
@@ -84,7 +84,7 @@ export class QueryBox {
     event.preventDefault();
   }
 
-  /** fail shows what is wrong with the query, and where; without an error, nothing is. */
+  /** fail shows an error of the query with its position, or none. */
   fail(error) {
     this.input.setAttribute("aria-invalid", String(!!error));
     this.error.hidden = !error;

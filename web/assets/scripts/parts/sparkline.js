@@ -2,7 +2,7 @@ import { h } from "./dom.js";
 
 const width = 120, height = 20, points = 60;
 
-/** sparkline draws rates, the newest at the right. */
+/** sparkline draws rates, the newest on the right. */
 export function sparkline(rates) {
   const most = Math.max(1, ...rates);
   const start = width - (rates.length - 1) * (width / (points - 1));

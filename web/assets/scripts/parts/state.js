@@ -1,6 +1,6 @@
 import { h } from "./dom.js";
 
-// A sign goes with each state, so that color alone says nothing. Severity orders types: what needs a look comes first.
+// Each state has a sign, for people who cannot see its color. Severity sorts the types: problems come first.
 const states = {
   Degraded: { sign: "▲", tone: "bad", severity: 5 },
   Gone: { sign: "✕", tone: "bad", severity: 4 },
@@ -16,7 +16,7 @@ const look = (row) => (row.state === "Synced" && row.stale ? { sign: "◌", tone
 
 export const severity = (row) => look(row).severity;
 
-/** wording says the state of a type, with its reason. */
+/** wording returns the state of a type with its reason. */
 export const wording = (row) => row.state + (row.stale ? ", stale" : "") + (row.terminating ? ", terminating" : "") + (row.reason ? `: ${row.reason}` : "");
 
 export function stateOf(row) {

@@ -1,12 +1,12 @@
 import { h, fill } from "./dom.js";
 import { number } from "./format.js";
 
-const most = 5000; // lines that are shown at once; more only when asked for
+const most = 5000; // lines shown at first; more on request
 
-/** Yaml shows the lines of an object, which fold. */
+/** Yaml shows an object as foldable lines. */
 export class Yaml {
   constructor() {
-    this.folded = new Set([".metadata.managedFields"]); // by paths, so that it outlasts changes of the object
+    this.folded = new Set([".metadata.managedFields"]); // by path, so that it survives changes of the object
     this.lines = [];
     this.limit = most;
     this.list = h("ol.yaml", { "aria-label": "YAML" });
@@ -14,7 +14,7 @@ export class Yaml {
     this.element = h("section.card", { "aria-label": "YAML" }, h("div.bar", {}, h("h2", {}, "YAML"), h("span.grow"), this.copied), this.list);
   }
 
-  /** show shows lines; those at changed paths are marked for a moment. */
+  /** show displays lines, and briefly highlights changed paths. */
   show(lines, changed = []) {
     this.lines = lines;
     this.changed = new Set(changed);
@@ -33,7 +33,7 @@ export class Yaml {
       shown.push(this.line(line, folded));
       if (folded) i += line.f;
     }
-    const left = shown.length >= this.limit ? h("li", {}, h("button", { type: "button", onclick: () => { this.limit *= 4; this.draw(); } }, `More of ${number(this.lines.length)} lines`)) : null;
+    const left = shown.length >= this.limit ? h("li", {}, h("button", { type: "button", onclick: () => { this.limit *= 4; this.draw(); } }, `Show more of ${number(this.lines.length)} lines`)) : null;
     fill(this.list, shown, left);
     if (focus) this.list.querySelector(`[data-path="${CSS.escape(focus)}"]`)?.focus();
   }

@@ -3,12 +3,12 @@ import { change } from "../parts/change.js";
 import { h, fill } from "../parts/dom.js";
 import { clock, number, plural } from "../parts/format.js";
 
-const most = 500; // changes that are kept, and as many while paused
+const most = 500; // stored changes, and as many while paused
 
-// group is what an event is filtered by: what happened to an object, or that it is about a type. What has left a shard goes with what is deleted.
+// group returns the filter of an event: the operation, or "types". Objects that left the shard count as deleted.
 const group = (c) => (!c.key ? "types" : c.op === "departed" ? "deleted" : c.op);
 
-/** EventsPage shows what changes in all types, and what becomes of the types themselves, the latest first. */
+/** EventsPage shows changes of all objects and types, the latest first. */
 export class EventsPage {
   constructor({ stream, parameters }) {
     Object.assign(this, { source: stream, title: "Events · crdcache", parameters: { ...parameters }, off: new Set(), waiting: [], dropped: 0 });
@@ -17,7 +17,7 @@ export class EventsPage {
     this.status = h("span.quiet", { role: "status" });
     this.ops = ["added", "changed", "deleted", "types"].map((op) => h("button", { type: "button", "aria-pressed": "true", onclick: (event) => this.only(op, event.currentTarget) }, op));
     this.list = h("ol.changes");
-    this.empty = h("p.quiet", {}, "Waiting for something to happen.");
+    this.empty = h("p.quiet", {}, "No events yet.");
     this.element = h("div.page", {}, h("h1.hidden-text", {}, "Events"), h("div.bar", {}, this.search, h("span.bar", { role: "group", "aria-label": "Kinds of events" }, this.ops), this.pause, h("button", { type: "button", onclick: () => this.clear() }, "Clear"), this.status),
       h("div.log", { tabindex: 0, role: "region", "aria-label": "Events, the latest first" }, this.empty, this.list));
   }
@@ -34,7 +34,7 @@ export class EventsPage {
     const words = this.parameters.match.toLowerCase().split(/\s+/).filter(Boolean);
     for (const item of this.list.children) item.hidden = !words.every((word) => (item.names ?? "").includes(word));
     clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.source.ask(this.stream), 300); // and the server sends no others
+    this.typing = setTimeout(() => this.source.ask(this.stream), 300); // the server then sends only matching events
   }
 
   only(op, button) {
@@ -71,7 +71,7 @@ export class EventsPage {
   }
 
   resumed(since) {
-    if (this.list.children.length) this.list.prepend(h("li.quiet", {}, `Events from ${clock(since)} to ${clock(Date.now())} are missing: this page was not connected`));
+    if (this.list.children.length) this.list.prepend(h("li.quiet", {}, `Events from ${clock(since)} to ${clock(Date.now())} are missing, because this page was not connected`));
   }
 
   tell() { fill(this.status, this.paused ? `Paused; ${plural(this.waiting.length + this.dropped, "event")} since` : ""); }

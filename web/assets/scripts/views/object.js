@@ -7,9 +7,9 @@ import { ago, clock } from "../parts/format.js";
 import { Graph } from "../parts/graph.js";
 import { Yaml } from "../parts/yaml.js";
 
-const most = 200; // changes that are kept
+const most = 200; // stored changes
 
-/** ObjectPage shows an object, what it is connected with, and how it changes from now on. */
+/** ObjectPage shows an object, its references, and its changes from now on. */
 export class ObjectPage {
   constructor({ parameters }) {
     Object.assign(this, { type: parameters.type ?? "", key: parameters.key ?? "", requests: new Latest() });
@@ -47,8 +47,8 @@ export class ObjectPage {
     const created = Date.parse(object.created);
     fill(this.facts, h("span", { title: object.created }, `age ${ago(created)}`), h("span", {}, `resource version ${object.resourceVersion}`));
     fill(this.notes,
-      object.deleted ? h("p.banner", {}, `Deleted ${ago(Date.parse(object.deleted))} ago, and waits for ${(object.finalizers ?? []).join(", ") || "the end of its grace period"}.`) : null,
-      object.hidden ? h("p.quiet", {}, "The values of this object do not leave crdcache. A mark changes with its value.") : null);
+      object.deleted ? h("p.banner", {}, `Deletion requested ${ago(Date.parse(object.deleted))} ago; waiting for ${(object.finalizers ?? []).join(", ") || "the end of its grace period"}.`) : null,
+      object.hidden ? h("p.quiet", {}, "The values of this object are hidden. Each mark changes when its value changes.") : null);
     fill(this.conditions, object.conditions ? conditions(object.conditions) : null);
     this.yaml.show(object.lines, changed);
     if (!this.graph) {
@@ -59,7 +59,7 @@ export class ObjectPage {
   }
 
   resumed(since) {
-    this.list.prepend(h("li.quiet", {}, `Changes from ${clock(since)} to ${clock(Date.now())} are missing: this page was not connected`));
+    this.list.prepend(h("li.quiet", {}, `Changes from ${clock(since)} to ${clock(Date.now())} are missing, because this page was not connected`));
     this.load([]);
   }
 
@@ -69,8 +69,8 @@ export class ObjectPage {
     for (const c of changes) this.list.prepend(change(c));
     if (skipped) this.list.prepend(h("li.quiet", {}, `${skipped} changes came too fast to be shown`));
     while (this.list.children.length > most) this.list.lastChild.remove();
-    if (changes.at(-1)?.op === "departed") fill(this.notes, h("p.banner", {}, "This object has left the shard that is kept here, and exists. What you see is the last state that was seen."));
-    else if (changes.at(-1)?.op === "deleted") fill(this.notes, h("p.banner", {}, "This object is gone. What you see is its last state."));
+    if (changes.at(-1)?.op === "departed") fill(this.notes, h("p.banner", {}, "This object has left the shard of this cache, but still exists. The page shows its last known state."));
+    else if (changes.at(-1)?.op === "deleted") fill(this.notes, h("p.banner", {}, "This object was deleted. The page shows its last state."));
     else this.load(changes.flatMap((c) => c.fields ?? []).map((f) => f.path));
   }
 }

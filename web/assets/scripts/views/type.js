@@ -9,10 +9,10 @@ import { Indexes } from "../parts/indexes.js";
 import { QueryBox } from "../parts/querybox.js";
 import { stateOf } from "../parts/state.js";
 
-const pause = 2000; // at least, between two looks at a table whose objects change
-const share = 10; // and as many times as long as a look takes, so that large tables keep nobody busy
+const pause = 2000; // minimum ms between two queries while objects change
+const share = 10; // and minimum multiple of the duration of a query, so that large tables cause little load
 
-/** TypePage shows the objects of a type, and finds some of them. */
+/** TypePage shows the objects of a type that match a query. */
 export class TypePage {
   constructor({ types, parameters }) {
     Object.assign(this, { types, id: parameters.id ?? "", title: `${parameters.id} · crdcache`, parameters: { ...parameters }, requests: new Latest(), events: -1, asked: 0, pause });
@@ -33,7 +33,7 @@ export class TypePage {
     this.clock = setInterval(() => this.grid.later(), 5000);
   }
 
-  /** takes reports whether another place is this page, with another query perhaps. */
+  /** takes reports whether a location is this page, and applies its query. */
   takes(path, parameters) {
     if (path !== "/type" || parameters.id !== this.id) return false;
     this.parameters = { ...parameters };
@@ -53,7 +53,7 @@ export class TypePage {
     fill(this.heading, this.page.kind || this.id, " ", h("span.quiet", {}, this.id));
     this.indexes = new Indexes(this.page, () => this.parameters.query, (condition) => this.narrow(condition));
     this.dangling = new Dangling(this.id);
-    fill(this.side, this.page.hidden ? h("p.card", {}, "The values of these objects do not leave crdcache. Start it with the flag for secrets to see them.") : null, this.indexes.element, this.dangling.element);
+    fill(this.side, this.page.hidden ? h("p.card", {}, "The values of these objects are hidden. To see them, start crdcache with the flag for secrets.") : null, this.indexes.element, this.dangling.element);
     this.layout();
     this.grid.element.focus({ preventScroll: true });
     this.run();
@@ -127,7 +127,7 @@ export class TypePage {
       this.pause = Math.max(pause, share * (Date.now() - this.asked));
       this.box.fail();
       this.rows.show(answer.table, { query, sort, descending });
-      this.grid.resize(answer.total, answer.objects ? "No object fits the query." : "There are no objects.");
+      this.grid.resize(answer.total, answer.objects ? "No object matches the query." : "No objects.");
       this.explain(answer);
       this.indexes?.update();
       this.dangling?.update();
@@ -139,19 +139,19 @@ export class TypePage {
 
   explain(answer) {
     const time = answer.microseconds < 1000 ? `${answer.microseconds} µs` : `${(answer.microseconds / 1000).toFixed(1)} ms`;
-    const text = `${number(answer.total)} of ${plural(answer.objects, "object")} in ${time}${answer.scan && this.parameters.query ? ", by looking at all" : ""}${answer.stale ? ", stale" : ""}${answer.warnings ? `, ${plural(answer.warnings.length, "doubt")}` : ""}`;
+    const text = `${number(answer.total)} of ${plural(answer.objects, "object")} in ${time}${answer.scan && this.parameters.query ? ", by a full scan" : ""}${answer.stale ? ", stale" : ""}${answer.warnings ? `, ${plural(answer.warnings.length, "warning")}` : ""}`;
     this.answer.textContent = text;
     fill(this.plan, answer.plan.map((sentence) => h("li", {}, sentence)), (answer.warnings ?? []).map((warning) => h("li.warn", {}, warning)), h("li.quiet", {}, `At resource version ${answer.resourceVersion || "unknown"}.`));
   }
 
   later() { this.timer ??= setTimeout(() => this.run(), Math.max(0, this.asked + this.pause - Date.now())); }
 
-  /** changed is called when the server has told of types. */
+  /** changed is called after each update of the types. */
   changed() {
     const row = this.types.rows.get(this.id);
     if (!row) return;
     fill(this.figures, stateOf(row), h("span", {}, h("b", {}, number(row.objects)), " objects"), row.partial ? null : h("span", {}, h("b", {}, bytes(row.bytes))), row.partial ? null : h("span", {}, h("b", {}, rate(row.rate) || "0"), " events/s"), h("span", {}, `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", { class: row.reason ? "bad" : "" }, row.message) : null);
-    if (!this.page || this.timer || (!row.partial && row.events === this.events)) return; // whether others see changes is not told
+    if (!this.page || this.timer || (!row.partial && row.events === this.events)) return; // events of partly visible types are not counted
     this.later();
   }
 }

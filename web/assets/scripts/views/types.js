@@ -7,7 +7,7 @@ import { severity, stateOf, wording } from "../parts/state.js";
 
 const total = (row) => row.rates.reduce((sum, rate) => sum + rate, 0);
 
-// What a column shows, and what it is sorted by; narrow screens have the columns that say so.
+// Columns with their cells and sort values; narrow screens show only columns with a narrow width.
 const columns = [
   { name: "Type", least: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h(closed(row) ? "span" : "a", closed(row) ? {} : { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
   { name: "State", least: 9, grow: 2, sort: "state", narrow: 7, first: "descending", value: severity, cell: stateOf },
@@ -17,7 +17,7 @@ const columns = [
   { name: "Relists", least: 5, number: true, sort: "relists", first: "descending", value: (row) => row.relists, cell: (row) => (row.relists ? number(row.relists) : "") },
   { name: "Events/s", least: 5.5, number: true, sort: "rate", first: "descending", value: total, cell: (row) => rate(row.rate) },
   { name: "2 minutes", least: 10, value: () => 0, cell: (row) => sparkline(row.rates) },
-  { name: "Contact", least: 5, number: true, sort: "contact", title: "When the server last gave a sign of life", value: (row) => row.contact, cell: (row) => h("span", { class: row.stale ? "warn" : "", title: moment(row.contact) }, row.contact ? `${ago(row.contact)} ago` : "never") },
+  { name: "Contact", least: 5, number: true, sort: "contact", title: "Last contact with the server", value: (row) => row.contact, cell: (row) => h("span", { class: row.stale ? "warn" : "", title: moment(row.contact) }, row.contact ? `${ago(row.contact)} ago` : "never") },
 ];
 
 const states = ["Degraded", "Gone", "Stopped", "Pending", "Syncing", "Synced", "Checking", "Withheld"];
@@ -84,7 +84,7 @@ export class TypesPage {
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     this.rows = found.map((row) => [column.value(row), row]).sort((a, b) => turn * compare(a[0], b[0]) || compare(a[1].id, b[1].id)).map((pair) => pair[1]);
     this.summarize(all);
-    this.grid.resize(this.rows.length, !this.types.known ? "Waiting for crdcache." : all.length ? "No type fits." : "No type is kept yet.");
+    this.grid.resize(this.rows.length, !this.types.known ? "Waiting for crdcache." : all.length ? "No type matches." : "No types are cached yet.");
   }
 
   summarize(all) {
@@ -92,7 +92,7 @@ export class TypesPage {
     fill(this.figures, h("span", {}, h("b", {}, number(all.length)), " types"), h("span", {}, h("b", {}, number(sum((r) => r.objects))), " objects"), h("span", {}, h("b", {}, bytes(sum((r) => r.bytes)))), h("span", {}, h("b", {}, rate(sum((r) => r.rate)) || "0"), " events/s"));
     const withheld = all.filter((row) => row.state === "Withheld");
     this.withheld.hidden = !withheld.length;
-    this.withheld.textContent = withheld.length ? `Of ${plural(withheld.length, "type")} you see nothing here: ${withheld[0].message}` : "";
+    this.withheld.textContent = withheld.length ? `You cannot see ${plural(withheld.length, "type")}: ${withheld[0].message}` : "";
     const focused = document.activeElement?.dataset?.state;
     fill(this.chips, states.map((name) => {
       const n = all.filter((row) => row.state === name).length;

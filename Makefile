@@ -209,6 +209,7 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	@echo "platforms: $(PLATFORMS) darwin/arm64"; go build -o $(BIN)/platforms ./internal/guard/platforms && $(BIN)/platforms $(PLATFORMS)
 	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/platforms windows/amd64) || exit 1; done
 	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 	./packaging/vulncheck.sh $(MODULES)
 

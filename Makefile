@@ -5,6 +5,10 @@ export GOFLAGS := -buildvcs=false
 MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/monitoring packaging/sbom server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
+# The files and folders whose English vale checks, and the files of them that it skips.
+PROSE := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+NOT_PROSE := {*_test.go,*/testdata/*,docs/cli.md}
 FUZZTIME ?= 20s
 # What is tested in 32 bits as well.
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
@@ -201,7 +205,7 @@ generate: ## Write generated files, format all Go code and tidy every module
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
-lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, type-check for other platforms, and look for vulnerabilities
+lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, type-check for other platforms, check the prose, and look for vulnerabilities
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
@@ -211,7 +215,12 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
+	@$(MAKE) --no-print-directory prose
 	./packaging/vulncheck.sh $(MODULES)
+
+.PHONY: prose
+prose: ## Check the English of documents, comments and messages with the rules in .vale
+	go run $(VALE) --glob='!$(NOT_PROSE)' --output=line $(PROSE)
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities that the modules can reach; says so where there is no database to ask

@@ -69,13 +69,13 @@ func TestLoad(t *testing.T) {
 		event, watch := l.watched(server, *loadWatchers, l.changes(server, 0).used)
 		events, memory = append(events, event), append(memory, watch)
 	}
-	l.record("1,000 events told", "ms", events...)
+	l.record("1,000 events", "ms", events...)
 	l.record("memory of a watch", "KiB", memory...)
 	l.tell()
 }
 
 func listName(version string, compressed bool) string {
-	name := "LIST of all, as recent as it gets"
+	name := "LIST of all, most recent"
 	if version != "" {
 		name = "LIST of all with `resourceVersion=" + version + "`"
 	}
@@ -109,7 +109,7 @@ func (l *load) record(what, unit string, figures ...float64) {
 	}
 	cells := make([]string, len(figures))
 	for i, figure := range figures {
-		if cells[i] = "not seen"; figure > 0 {
+		if cells[i] = "below noise"; figure > 0 {
 			cells[i] = fmt.Sprintf("%.4g %s", figure, unit)
 		}
 	}
@@ -123,7 +123,7 @@ func (l *load) tell() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	text := fmt.Sprintf("%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
+	text := fmt.Sprintf("%d objects, %d MB as a list; %d watches by one client, %d changes at %s a second (target %d); %d processors, load %s at the end.\n\n",
 		*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates,
 			" and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
 	text += "| | kube-apiserver | crdcached | less by |\n|---|--:|--:|--:|\n" +

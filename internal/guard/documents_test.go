@@ -1,0 +1,88 @@
+package guard
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+	heading   = regexp.MustCompile("(?m)^#+ (.*)$")
+	link      = regexp.MustCompile(`\]\(([^)\s:]*)\)`) // a colon is in web addresses only
+	testName  = regexp.MustCompile(`\b(Test|Fuzz|Benchmark)[A-Z]\w+`)
+	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+)
+
+// anchor returns the fragment by which GitHub links to a heading.
+func anchor(title string) string {
+	title = regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(title), "")
+	return strings.ReplaceAll(title, " ", "-")
+}
+
+// TestDocuments checks the links of documents, the existence of the tests they name, and their lengths.
+func TestDocuments(t *testing.T) {
+	pages, anchors, tests := map[string]string{}, map[string]bool{}, map[string]bool{}
+	for _, name := range files(t) {
+		isTest := strings.HasSuffix(name, "_test.go")
+		if !isTest && path.Ext(name) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isTest {
+			for _, match := range testFunc.FindAllSubmatch(text, -1) {
+				tests[string(match[1])] = true
+			}
+			continue
+		}
+		pages[name] = string(text)
+		for _, match := range heading.FindAllSubmatch(codeBlock.ReplaceAll(text, nil), -1) {
+			anchors[name+"#"+anchor(string(match[1]))] = true
+		}
+	}
+	total, design := 0, 0
+	for name, text := range pages {
+		for _, test := range testName.FindAllString(text, -1) {
+			if !tests[test] {
+				t.Errorf("%s names %s, which does not exist", name, test)
+			}
+		}
+		for _, match := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+			file, fragment, _ := strings.Cut(match[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", name, match[1])
+			} else if fragment != "" && !anchors[target+"#"+fragment] {
+				t.Errorf("%s links to %s: there is no such heading", name, match[1])
+			}
+		}
+		words := len(strings.Fields(text))
+		switch path.Dir(name) {
+		case "docs/design":
+			design += words
+			fallthrough
+		case ".", "docs":
+			if name != "docs/cli.md" { // generated
+				total += words
+			}
+		}
+		// References are longer: they are searched, not read.
+		if most := map[string]int{"docs/config.md": 4000, "docs/cli.md": 12_000, "docs/jsonpath.md": 2500,
+			"docs/operations.md": 2500, "docs/design/lifecycle.md": 2700}[name]; words > max(2000, most) {
+			t.Errorf("%s has %d words, want at most %d", name, words, max(2000, most))
+		}
+	}
+	if lines := strings.Count(pages["README.md"], "\n"); total > 40_000 || design > 9_000 || lines > 110 {
+		t.Errorf("%d words, %d of design, %d lines of README; want at most 40,000, 9,000 and 110", total,
+			design, lines)
+	}
+}

@@ -13,9 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// See to it that handlers have dealt with everything before the program ends. A handler with a name is told
-// apart from others.
-func ExampleFactory_WaitForHandlers() {
+// Wait until handlers have handled all events before the program ends.
+func ExampleFactory_Shutdown() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
@@ -25,12 +24,7 @@ func ExampleFactory_WaitForHandlers() {
 		fmt.Println(err)
 		return
 	}
-	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	informer := factory.MustForResource(widgets)
 	var names []string // of one handler, which is called by one goroutine
 	_, err = informer.AddEventHandler(dynamicinformer.Named("names", cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { names = append(names, obj.(*unstructured.Unstructured).GetName()) },
@@ -48,19 +42,15 @@ func ExampleFactory_WaitForHandlers() {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.WaitForHandlers(ctx); err != nil {
+	if err := factory.Shutdown(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
 	slices.Sort(names)
 	fmt.Println(names)
-	for _, handler := range informer.Handlers() {
-		fmt.Printf("%s: %d events left\n", handler.Name, handler.Depth)
-	}
 
 	// Output:
 	// [a b]
-	// names: 0 events left
 }
 
 // Read the JSON of everything that is cached, without decoding any of it.

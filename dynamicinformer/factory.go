@@ -40,9 +40,11 @@ type Factory struct {
 	hub           *health.Hub
 	subscriptions subscriptions
 
-	// ctx ends with Shutdown.
+	// ctx ends during Shutdown, after queued events have been handled.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	// done is closed when Shutdown is called.
+	done chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -80,6 +82,7 @@ func New(options Options) (*Factory, error) {
 		f.source.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
 	}
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
+	f.done = make(chan struct{})
 	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
 		map[described]status.Counters{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)
@@ -112,6 +115,15 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 		return nil, err
 	}
 	return h.Informer(), nil
+}
+
+// MustForResource is ForResource for a constant GVR: it panics where ForResource returns an error.
+func (f *Factory) MustForResource(gvr schema.GroupVersionResource) *Informer {
+	i, err := f.ForResource(gvr)
+	if err != nil {
+		panic(err)
+	}
+	return i
 }
 
 // Start runs every informer that was requested and does not run yet, until ctx ends, Shutdown is called, or

@@ -200,6 +200,19 @@ func TestRequestsOfOldServer(t *testing.T) {
 
 // TestHandlerCallsFactory: callbacks run without locks, so they may ask the factory for anything but its
 // end.
+func TestMustForResource(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	if f.MustForResource(widgets) != ask(t, f, widgets) {
+		t.Error("it returns another informer than ForResource")
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "lacks a version") {
+			t.Errorf("it panicked with %v", err)
+		}
+	}()
+	f.MustForResource(schema.GroupVersionResource{})
+}
+
 func TestHandlerCallsFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))

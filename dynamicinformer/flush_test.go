@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWaitForHandlers: after it, handlers have returned from all that was there, however slow they are.
-func TestWaitForHandlers(t *testing.T) {
+// TestShutdownDrains: handlers receive everything that was queued before, however slow they are.
+func TestShutdownDrains(t *testing.T) {
 	const objects = 1000
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		for n := range objects {
@@ -28,7 +28,7 @@ func TestWaitForHandlers(t *testing.T) {
 		}
 		f := newVirtualFactory(t, server, Options{})
 		var added atomic.Int64
-		gate := make(chan struct{}) // open after the wait has begun
+		gate := make(chan struct{}) // open after the shutdown has begun
 		for _, i := range []*Informer{ask(t, f, widgets), ask(t, f, gadgets)} {
 			for range 2 {
 				_, err := i.AddEventHandler(
@@ -36,29 +36,36 @@ func TestWaitForHandlers(t *testing.T) {
 				must(t, err)
 			}
 		}
-		must(t, f.WaitForHandlers(t.Context())) // nothing was queued yet
 		start(t, f)
-		waited := make(chan error, 1)
-		go func() { waited <- f.WaitForHandlers(t.Context()) }() // ends when all is delivered
 		synctest.Wait()
-		if added.Load() != 0 || len(waited) != 0 {
-			t.Errorf("%d objects, and %d waits are over", added.Load(), len(waited))
+		shut := make(chan error, 1)
+		go func() { shut <- f.Shutdown(t.Context()) }() // ends when all is delivered
+		synctest.Wait()
+		if added.Load() != 0 || len(shut) != 0 {
+			t.Errorf("%d objects were handled, and %d shutdowns have ended", added.Load(), len(shut))
+		}
+		select {
+		case <-f.Done():
+		default:
+			t.Error("Done is not closed while Shutdown waits")
 		}
 		close(gate)
-		if err := <-waited; err != nil || added.Load() != 2*(objects+objects/10) {
-			t.Errorf("%d objects were added: %v", added.Load(), err)
+		if err := <-shut; err != nil || added.Load() != 2*(objects+objects/10) {
+			t.Errorf("%d objects were handled: %v", added.Load(), err)
 		}
 	})
 }
 
-// TestWaitForHandlersSaysWho has not returned, and that a stopped informer has thrown away what waited.
-func TestWaitForHandlersSaysWho(t *testing.T) {
+// TestShutdownGivesUp: when its context ends, Shutdown names the handlers that have not returned, and drops
+// the rest. So does Close, immediately.
+func TestShutdownGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
-		gate := make(chan struct{})
-		for name, handler := range map[string]func(any){"slow": func(any) { <-gate }, "quick": func(any) {}} {
+		gate, handled := make(chan struct{}), 0
+		for name, handler := range map[string]func(any){"slow": func(any) { <-gate; handled++ },
+			"quick": func(any) {}} {
 			_, err := i.AddEventHandler(Named(name, cache.ResourceEventHandlerFuncs{AddFunc: handler}))
 			must(t, err)
 		}
@@ -67,22 +74,21 @@ func TestWaitForHandlersSaysWho(t *testing.T) {
 		enough := errors.New("had enough")
 		cancel(enough)
 		synctest.Wait()
-		err := f.WaitForHandlers(ctx)
-		const want = "dynamicinformer: waiting for event handlers: not done: widgets.v1.example.com: slow (3 events): had enough"
-		var busy *HandlersError
-		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want || len(busy.Types) != 1 {
-			t.Errorf("%v, want %s", err, want)
-		}
 		if err := i.Flush(ctx); !errors.Is(err, enough) {
 			t.Errorf("one informer: %v", err)
 		}
-		waited := make(chan error, 1)
-		go func() { waited <- f.WaitForHandlers(t.Context()) }() // ends when the handler has
-		synctest.Wait()
-		i.core.Stop()
+		err := f.Shutdown(ctx)
+		const want = "dynamicinformer: shutdown: still running: widgets.v1.example.com (handlers that " +
+			"have not returned: widgets.v1.example.com: slow (3 events)): had enough"
+		var busy *ShutdownError
+		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		must(t, f.Close())
 		close(gate)
-		if err := <-waited; !errors.Is(err, ErrStopped) {
-			t.Errorf("two events were thrown away: %v", err)
+		must(t, f.Shutdown(t.Context()))
+		if handled != 1 {
+			t.Errorf("%d events were handled, want the first", handled)
 		}
 	})
 }

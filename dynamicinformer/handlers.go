@@ -1,6 +1,8 @@
 package dynamicinformer
 
 import (
+	"context"
+
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -18,6 +20,14 @@ func (i *Informer) Handlers() []status.Handler {
 	}
 	return all
 }
+
+// Flush waits until every event handler of the informer, including the handlers of subscriptions, has handled
+// all events that were queued before the call. After WaitForSync these include the initial list. Flush does
+// not wait for later events.
+//
+// It returns the cause of ctx, or ErrStopped if the informer stopped and dropped some of these events. Do not
+// call it from an event handler: it would wait for its own return.
+func (i *Informer) Flush(ctx context.Context) error { return i.core.Flush(ctx) }
 
 // Named returns an event handler that forwards to handler and has a name, which appears in status.Handler and
 // in errors. The default name is the Go type, which several handlers may share. Named and MetadataOnly can be

@@ -74,7 +74,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
 		t.Errorf("what runs (-want +got):\n%s", diff)
 	}
-	const stuck = "widgets.v1.example.com: cache.ResourceEventHandlerFuncs"
+	const stuck = "widgets.v1.example.com: cache.ResourceEventHandlerFuncs (1 events)"
 	if diff := cmp.Diff([]string{stuck}, running.Handlers); diff != "" {
 		t.Errorf("handlers that have not returned (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,168 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
+// events that were queued before the call, and then until all informers have ended. If ctx ends first,
+// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError. An
+// informer drops its events if the context of its Start has ended, so call Shutdown before that.
+//
+// The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
+// listener or a subscriber: it would wait for its own return.
+func (f *Factory) Shutdown(ctx context.Context) error {
+	all := f.shut()
+	busy := f.drain(ctx, all)
+	subscriptions := f.subscriptions.closeAll()
+	f.cancel(errFactoryShut)
+	if f.stopTypes != nil {
+		f.stopTypes()
+	}
+	failure := &ShutdownError{}
+	for k, e := range all {
+		ended := f.awaitEnd(ctx, e)
+		if !ended && busy[k] == nil {
+			busy[k] = e.informer.busyHandlers()
+		}
+		if !ended || len(busy[k]) > 0 {
+			failure.Running = append(failure.Running, e.key.gvr)
+		}
+		for _, r := range busy[k] {
+			failure.Handlers = append(failure.Handlers,
+				fmt.Sprintf("%s: %s (%d events)", formatGVR(e.key.gvr), r.Name(), r.Depth()))
+		}
+	}
+	notified := errors.Join(awaitAll(ctx, subscriptions), f.hub.Shut(ctx))
+	if len(failure.Running) > 0 || notified != nil {
+		failure.Cause = context.Cause(ctx)
+		return failure
+	}
+	return nil
+}
+
+// Close stops the factory immediately. It drops queued events, and does not wait for running handlers. The
+// error is always nil.
+func (f *Factory) Close() error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errFactoryShut)
+	_ = f.Shutdown(ctx) // reports the handlers that still run
+	return nil
+}
+
+// Done returns a channel that is closed when Shutdown or Close is called. It is for users of a shared factory.
+func (f *Factory) Done() <-chan struct{} { return f.done }
+
+// shut refuses new informers from now on, and returns all entries that have not ended.
+func (f *Factory) shut() []*entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.shutdown {
+		close(f.done)
+	}
+	f.mu.shutdown = true
+	var all []*entry
+	for _, e := range f.mu.entries {
+		e.stopLinger()
+		if e.ctx == nil {
+			all = append(all, e)
+		}
+	}
+	for e := range f.mu.alive {
+		all = append(all, e)
+	}
+	return sortedEntries(all)
+}
+
+// drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns
+// the handlers of each informer that have not.
+func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registration {
+	busy := make([][]*informer.Registration, len(all))
+	var running sync.WaitGroup
+	for k, e := range all {
+		if e.cancel == nil {
+			continue
+		}
+		flush := e.informer.core.StartFlush()
+		if len(flush) == 0 {
+			e.cancel(errFactoryShut)
+			continue
+		}
+		running.Go(func() { // ended by the handlers or ctx
+			if err := flush.Wait(ctx); err != nil && !errors.Is(err, ErrStopped) {
+				busy[k] = flush.Busy()
+			}
+			e.cancel(errFactoryShut)
+		})
+	}
+	running.Wait()
+	return busy
+}
+
+// busyHandlers returns the handlers of a stopped informer that have not returned.
+func (i *Informer) busyHandlers() []*informer.Registration {
+	var busy []*informer.Registration
+	for _, r := range i.core.Registrations() {
+		select {
+		case <-r.ShutdownChan():
+		default:
+			busy = append(busy, r)
+		}
+	}
+	return busy
+}
+
+// awaitEnd waits for the end of an informer. It returns false if ctx ends first. It stops an informer that
+// was never started.
+func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
+	if e.ctx == nil {
+		e.informer.abandon(errFactoryShut)
+		return true
+	}
+	select {
+	case <-e.done:
+		return true
+	default:
+	}
+	select {
+	case <-e.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ShutdownError lists the informers and handlers that were not done when the context of Shutdown ended.
+type ShutdownError struct {
+	// Running are the types whose informers have not ended or have dropped events, usually because a handler
+	// has not returned. It is empty if only a listener or subscriber has not returned.
+	Running []schema.GroupVersionResource
+	// Handlers are the event handlers that have not returned, as "TYPE: NAME (N events)" with the name of
+	// status.Handler and the number of remaining events.
+	Handlers []string
+	// Cause is the cause of the context.
+	Cause error
+}
+
+// Error lists the types and handlers in one line.
+func (e *ShutdownError) Error() string {
+	running := formatGVRs(e.Running)
+	if running == "" {
+		running = "a listener or subscriber"
+	}
+	if len(e.Handlers) > 0 {
+		running += fmt.Sprintf(" (handlers that have not returned: %s)", strings.Join(e.Handlers, ", "))
+	}
+	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
+}
+
+// Unwrap returns the context's cause.
+func (e *ShutdownError) Unwrap() error { return e.Cause }

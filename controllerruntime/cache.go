@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Cache is a cache.Cache whose informers come from a dynamicinformer.Factory. Create it with New. It is
@@ -25,7 +26,6 @@ type Cache struct {
 	options  Options
 	// failOnMissing: reads do not start informers.
 	failOnMissing bool
-	watchErrors   toolscache.WatchErrorHandlerWithContext
 
 	factory *dynamicinformer.Factory
 	// suffix distinguishes the indexes of caches that share a factory.
@@ -90,8 +90,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	}
 	c := &Cache{
 		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: ours,
-		failOnMissing: options.ReaderFailOnMissingInformer, watchErrors: options.DefaultWatchErrorHandler,
-		factory: ours.Factory, started: make(chan struct{}),
+		failOnMissing: options.ReaderFailOnMissingInformer, factory: ours.Factory, started: make(chan struct{}),
 	}
 	c.life, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.pending = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
@@ -102,12 +101,31 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
+	if options.DefaultWatchErrorHandler != nil {
+		if err := c.reportFailures(options.DefaultWatchErrorHandler); err != nil {
+			return nil, fmt.Errorf("controllerruntime: %w", err)
+		}
+	}
 	if ours.Sharding != nil {
 		if err := ours.Sharding.attach(c); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
 	return c, nil
+}
+
+// reportFailures calls the handler for every failed list or watch of the factory, with a reflector that has
+// only a name and a type.
+func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) error {
+	handle, err := c.factory.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
+		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
+			toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
+		handler(c.life, reflector, f.Err)
+	}})
+	if err == nil {
+		context.AfterFunc(c.life, handle.Close)
+	}
+	return err
 }
 
 // sharedCaches counts the caches that use the factory of a caller.

@@ -368,3 +368,26 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 		<-changed
 	}
 }
+
+// TestDefaultWatchErrorHandler: the handler receives failed requests with a reflector that it can look into.
+func TestDefaultWatchErrorHandler(t *testing.T) {
+	server := newServer(t)
+	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
+	failed := make(chan string, 100)
+	c := newCache(t, server, cache.Options{DefaultWatchErrorHandler: func(ctx context.Context,
+		r *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		select {
+		case failed <- r.TypeDescription() + ": " + err.Error():
+		default:
+		}
+	}}, Options{})
+	start(t, c)
+	_, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-failed; !strings.Contains(got, "configmaps") || !strings.Contains(got, "out of order") {
+		t.Errorf("the handler received %q", got)
+	}
+}

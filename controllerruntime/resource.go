@@ -200,8 +200,7 @@ func (c *Cache) viewOptions(r *resource, namespace string,
 		options.Namespaces = dynamicinformer.InNamespaces(namespace)
 	}
 	period := jittered(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
-	options.Resync, options.WatchBookmarks, options.WatchErrorHandler = &period,
-		config.EnableWatchBookmarks, c.watchErrors
+	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
 	case stripsManagedFields(config.Transform):

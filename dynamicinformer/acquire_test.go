@@ -279,7 +279,7 @@ func TestViews(t *testing.T) {
 // TestEveryFieldIsPartOfTheView, but for those that several views of a type can share.
 func TestEveryFieldIsPartOfTheView(t *testing.T) {
 	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
-		"WatchBookmarks": true, "WatchErrorHandler": true, "Required": true, "Indexers": true,
+		"WatchBookmarks": true, "Required": true, "Indexers": true,
 		"Indexes": true, "Persist": true}
 	for field := range reflect.TypeFor[ResourceOptions]().Fields() {
 		var a, b ResourceOptions

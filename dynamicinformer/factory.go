@@ -68,14 +68,12 @@ func New(options Options) (*Factory, error) {
 	options = options.withDefaults()
 	f := &Factory{options: options, source: source{
 		Server: &requests.Server{
-			Client:    client,
-			Limiter:   requests.NewLimiter(options.ListConcurrency, time.Now),
-			Restores:  requests.NewRestores(),
-			OnFailure: options.OnWatchError,
+			Client:   client,
+			Limiter:  requests.NewLimiter(options.ListConcurrency, time.Now),
+			Restores: requests.NewRestores(),
 		},
-		onWatchError: options.OnWatchError,
-		logger:       options.Logger,
-		sweeper:      store.NewSweeper(options.MemoryBudget),
+		logger:  options.Logger,
+		sweeper: store.NewSweeper(options.MemoryBudget),
 	}}
 	f.source.namespaces = f.namespaces
 	if options.Persistence != nil {

@@ -85,6 +85,7 @@ func TestShutdownGivesUp(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		must(t, f.Close())
+		synctest.Wait()
 		close(gate)
 		must(t, f.Shutdown(t.Context()))
 		if handled != 1 {

@@ -108,28 +108,22 @@ type Informer struct {
 // source holds the parts that the informers of a factory share.
 type source struct {
 	*requests.Server
-	onWatchError func(schema.GroupVersionResource, error) // may be nil
-	logger       *klog.Logger                             // may be nil
+	logger *klog.Logger // may be nil
 	// namespaces returns the shared list of namespaces.
 	namespaces  func() (follow.NamespaceList, error)
 	persistence *persist.Shared // nil: no persistence
 	sweeper     *store.Sweeper
 }
 
-// watchErrorHandler returns the function for failed lists and watches, or nil to log the errors.
-func (s source) watchErrorHandler(gvr schema.GroupVersionResource,
-	options ResourceOptions) cache.WatchErrorHandlerWithContext {
-	if s.onWatchError == nil {
-		return options.WatchErrorHandler
+// logFailure logs a failed list or watch. Relists are normal, and logged only with verbosity 4. Listeners
+// receive the failures from health.
+func logFailure(ctx context.Context, r *cache.Reflector, err error) {
+	if reason := requests.ReasonOf(err); reason != status.ReasonNone {
+		klog.FromContext(ctx).Info("List or watch failed", "type", r.TypeDescription(), "reason", reason,
+			"err", err)
+		return
 	}
-	return func(ctx context.Context, r *cache.Reflector, err error) {
-		if requests.ReasonOf(err) != status.ReasonNone {
-			s.onWatchError(gvr, err)
-		}
-		if options.WatchErrorHandler != nil {
-			options.WatchErrorHandler(ctx, r, err)
-		}
-	}
+	klog.FromContext(ctx).V(4).Info("Relisting", "type", r.TypeDescription(), "err", err)
 }
 
 // unpaced is the backoff of a reflector whose requests a requests.Pacer paces.
@@ -161,10 +155,8 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 			return nil, err
 		}
 	}
-	if handler := from.watchErrorHandler(gvr, options); handler != nil {
-		if err := core.SetWatchErrorHandlerWithContext(handler); err != nil {
-			return nil, err
-		}
+	if err := core.SetWatchErrorHandlerWithContext(logFailure); err != nil {
+		return nil, err
 	}
 	i := &Informer{
 		SharedIndexInformer: core,

@@ -8,11 +8,11 @@ import (
 // ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct{ inner *health.ListenerHandle }
 
-// Remove removes the listener and drops its queued calls. It does not wait for a running call (Done does), so
+// Close removes the listener and drops its queued calls. It does not wait for a running call (Done does), so
 // the listener itself may call it. Further calls do nothing.
-func (l *ListenerHandle) Remove() { l.inner.Remove() }
+func (l *ListenerHandle) Close() { l.inner.Close() }
 
-// Done returns a channel that is closed when the listener is no longer called, after Remove or Shutdown.
+// Done returns a channel that is closed when the listener is no longer called, after Close or Shutdown.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.inner.Done() }
 
 // Depth returns the number of queued calls, including the running one.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -31,14 +32,17 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 	})
 }
 
+// quiet drops the log.
+var quiet = logr.Discard()
+
 // newVirtualFactory returns a factory on a server in memory that is shut down with the test.
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	if options.Client == nil {
 		options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
 	}
-	if options.OnWatchError == nil { // the default logs, at most once a millisecond of real time
-		options.OnWatchError = func(schema.GroupVersionResource, error) {}
+	if options.Logger == nil {
+		options.Logger = &quiet
 	}
 	f, err := New(options)
 	if err != nil {
@@ -297,7 +301,8 @@ func TestLaggingServer(t *testing.T) {
 	})
 }
 
-func TestOnWatchError(t *testing.T) {
+// TestRequestFailed: a listener receives every failed request, and only these.
+func TestRequestFailed(t *testing.T) {
 	tests := map[string]struct {
 		faults []apitest.Fault
 		want   []status.Reason // at first, and after what follows
@@ -316,30 +321,21 @@ func TestOnWatchError(t *testing.T) {
 				server.Break(tt.faults...)
 				var mu sync.Mutex
 				var got []status.Reason
-				var failed []status.Reason
-				listener := status.Listener{RequestFailed: func(f status.RequestFailure) {
-					mu.Lock()
-					defer mu.Unlock()
-					failed = append(failed, f.Reason)
-				}}
-				f := newVirtualFactory(t, server, Options{Listener: listener,
-					OnWatchError: func(gvr schema.GroupVersionResource, err error) {
+				f := newVirtualFactory(t, server, Options{Listener: status.Listener{
+					RequestFailed: func(f status.RequestFailure) {
 						mu.Lock()
 						defer mu.Unlock()
-						if gvr != widgets {
-							t.Errorf("the type is %v", gvr)
+						if f.GVR != widgets || f.Err == nil {
+							t.Errorf("the failure is %+v", f)
 						}
-						got = append(got, requests.ReasonOf(err))
-					}})
+						got = append(got, f.Reason)
+					}}})
 				ask(t, f, widgets)
 				start(t, f)
 				mu.Lock()
 				defer mu.Unlock()
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("the failures (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(failed, got); diff != "" {
-					t.Errorf("the failures that a listener is told of (-listener +got):\n%s", diff)
 				}
 			})
 		})

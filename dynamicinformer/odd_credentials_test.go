@@ -26,7 +26,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -195,7 +194,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	defer front.Close()
 	defer front.CloseClientConnections()
 	c.issue("first")
-	f, err := New(Options{OnWatchError: func(schema.GroupVersionResource, error) {}, Config: &rest.Config{
+	f, err := New(Options{Logger: &quiet, Config: &rest.Config{
 		Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
 			CertFile: filepath.Join(c.folder, "cert"), KeyFile: filepath.Join(c.folder, "key"),
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
@@ -252,7 +251,7 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	failed := filepath.Join(t.TempDir(), "failed")
 	script := `[ -e "$0" ] || { touch "$0"; echo "not yet" >&2; exit 1; }
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"secret"}}'`
-	f, err := New(Options{OnWatchError: func(schema.GroupVersionResource, error) {}, Config: &rest.Config{
+	f, err := New(Options{Logger: &quiet, Config: &rest.Config{
 		Host: front.URL, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 			Bytes: front.Certificate().Raw})},

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -82,7 +80,7 @@ func TestOddServers(t *testing.T) {
 func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
 	f, err := New(Options{Config: server.Config(), HTTPClient: client,
-		OnWatchError: func(schema.GroupVersionResource, error) {}})
+		Logger: &quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,14 +73,6 @@ type Options struct {
 	// at Shutdown. Default: 5 seconds.
 	PersistenceInterval time.Duration
 
-	// OnWatchError is called for every failure that Listener.RequestFailed and Status report, and for errors
-	// in the content of an answer. It runs in the goroutine that watches the type and must not block. Unlike
-	// the watch error handler of an informer, it also receives refused connections, throttling and broken
-	// watches. These are not failures: answers that are part of the protocol (410, a resource version from
-	// the future), a rejected watch-list if the following list succeeds, and a 403 for all namespaces if the
-	// informer then watches single ones. Default: errors appear in the status and in the log.
-	OnWatchError func(gvr schema.GroupVersionResource, err error)
-
 	// Listener observes the informers, for metrics, logs and alerts; see also Factory.AddListener. Default:
 	// none.
 	Listener status.Listener

@@ -21,7 +21,7 @@ import (
 // options apply (see Options.Resources), and finally the default that the field names.
 //
 // Requests for one type share an informer if they agree in everything except Resync, PageSize,
-// MinWatchTimeout, WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Functions agree if they
+// MinWatchTimeout, WatchBookmarks, Indexers, Persist and Required. Functions agree if they
 // are the same value.
 type ResourceOptions struct {
 	// Namespaces limit the informer to some namespaces. Several namespaces each have their own list and
@@ -63,11 +63,6 @@ type ResourceOptions struct {
 	// The first request for an informer decides. Without them the informer does not use watch-lists. Default:
 	// true.
 	WatchBookmarks *bool
-
-	// WatchErrorHandler is called when a list or watch ends with an error, as in client-go, instead of a log
-	// message. It does not receive refused connections, throttling and broken watches; Options.OnWatchError,
-	// which is called in addition, does. The first request for an informer decides.
-	WatchErrorHandler cache.WatchErrorHandlerWithContext
 
 	// Storage selects the form of objects in memory. Default: StoragePacked, JSON that is decoded when it is
 	// read.
@@ -136,9 +131,6 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	}
 	if o.WatchBookmarks == nil {
 		o.WatchBookmarks = defaults.WatchBookmarks
-	}
-	if o.WatchErrorHandler == nil {
-		o.WatchErrorHandler = defaults.WatchErrorHandler
 	}
 	if !o.Storage.isSet() {
 		o.Storage = defaults.Storage

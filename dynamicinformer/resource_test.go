@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"testing"
@@ -55,9 +54,6 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	case *cache.TransformFunc:
 		return pair(cache.TransformFunc(StripManagedFields),
 			cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
-	case *cache.WatchErrorHandlerWithContext:
-		return pair(cache.WatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler),
-			cache.WatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
 	}
 	t.Fatalf("what values has the field %s of type %s?", field.Name, field.Type)
 	return a, b

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -69,8 +68,7 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 		options.Shard = s.shard
 		f, err := New(Options{
 			Config: server.Config(), HTTPClient: client, Defaults: options,
-			// the default logs, at most once a millisecond of real time
-			OnWatchError: func(schema.GroupVersionResource, error) {},
+			Logger: &quiet,
 		})
 		if err != nil {
 			t.Fatal(err)

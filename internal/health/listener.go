@@ -19,14 +19,14 @@ type ListenerHandle struct {
 	queue    *queue.Calls
 }
 
-// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
+// Close takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
 // is under way (Done does), so it may be called from inside, and more than once.
-func (l *ListenerHandle) Remove() {
+func (l *ListenerHandle) Close() {
 	l.hub.Remove(l)
 	l.queue.Close()
 }
 
-// Done is closed when the listener is not called any more, after Remove or Shutdown.
+// Done is closed when the listener is not called any more, after Close or Shutdown.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 
 // Depth is how many events the listener has not been told of yet, with the one it is being told of.
@@ -99,6 +99,6 @@ func conditionChanged(l *Listener, before, after Condition) []func() {
 // drain waits until the listener has been told everything, and takes it out.
 func (l *ListenerHandle) drain(ctx context.Context) error {
 	err := l.queue.Drain(ctx)
-	l.Remove()
+	l.Close()
 	return err
 }

@@ -172,7 +172,7 @@ func TestListenerRemoved(t *testing.T) {
 	_, kept := e.listen()
 	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
 		"TypesKnown:  -> True ")
-	l.Remove()
+	l.Close()
 	<-l.Done()
 	e.health(widgets, false)
 	e.expect("removed", d, l)

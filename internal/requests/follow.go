@@ -11,7 +11,7 @@ import (
 // begins with initial events, it ends with an ERROR when they pause for longer than Patience or end early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
-		continuity: c, reports: unheard{}, tell: func(error) {},
+		continuity: c, reports: unheard{},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(ctx, w, initial)

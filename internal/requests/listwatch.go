@@ -32,8 +32,6 @@ type listWatch struct {
 	pacer       *Pacer
 	// continuity tells whether a watch may go on after an outage.
 	continuity *Continuity
-	// tell is called with the failures that the reflector keeps from its watch error handler.
-	tell func(error)
 	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests;
 	// nil: that is a failure like others.
 	forbidden func(error)
@@ -66,16 +64,11 @@ func (l *listWatch) record(o outcome) {
 	if e.opens {
 		l.reports.WatchOpened()
 	}
-	if e.tells {
-		l.tell(e.err)
-	}
 }
 
 // panicked records that a list or watch could not be handled.
 func (l *listWatch) panicked(value any) {
-	err := fmt.Errorf("%w: %v", errPanicked, value)
-	l.reports.Answer(VerbWatch, err)
-	l.tell(err)
+	l.reports.Answer(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
 }
 
 // attempt returns the next request, and its context.

@@ -21,9 +21,6 @@ type Server struct {
 	Limiter *Limiter
 	// Restores detects that a server was restored from a backup.
 	Restores *Restores
-	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be
-	// nil.
-	OnFailure func(schema.GroupVersionResource, error)
 
 	outage outage
 }
@@ -88,7 +85,6 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		reports: reports,
 		limiter: s.Limiter,
 		pacer:   p,
-		tell:    func(error) {},
 
 		selection:   target.Selection,
 		noBookmarks: target.NoBookmarks,
@@ -100,9 +96,6 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
-	if s.OnFailure != nil {
-		l.tell = func(err error) { s.OnFailure(target.GVR, err) }
-	}
 	lw := reflected{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 	if _, ok := s.Client.(*Client); ok {
 		return inlined{lw}

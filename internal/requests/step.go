@@ -70,8 +70,6 @@ type effect struct {
 	reports bool
 	verb    Verb
 	err     error
-	// tells says that the failure is told to who wants to know of all: the reflector keeps it to itself.
-	tells bool
 	// opens says that a watch is open whose initial events, if it has any, are over.
 	opens bool
 	// handsOver says that the requests end here.
@@ -169,7 +167,6 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		e.throttles, e.wait = true, max(o.asked, time.Duration(seconds)*time.Second)
 		e.reports = o.asked == 0 // that the server asks for time is known already, and no failure
 	}
-	e.tells = o.verb.Watches() && (o.phase == broken || repeats)
 	return p.failed(s, o, reason, e.wait), e
 }
 
@@ -196,7 +193,7 @@ func (p policy) closed(s state, o outcome) (state, effect) {
 	if o.brought || s.failures < closesUntilFailure {
 		return s, effect{}
 	}
-	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed, tells: true}
+	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed}
 }
 
 // repeated reports whether the reflector tries a watch or watch-list that failed with err again by itself.

@@ -39,12 +39,8 @@ func TestStep(t *testing.T) {
 		return s
 	}
 	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
-	told := func(verb Verb, err error) effect {
-		return effect{reports: true, verb: verb,
-			err: err, tells: true}
-	}
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
-		return effect{reports: wait == 0, verb: verb, err: err, tells: verb.Watches(),
+		return effect{reports: wait == 0, verb: verb, err: err,
 			throttles: true, wait: wait}
 	}
 	tests := map[string]struct {
@@ -76,19 +72,19 @@ func TestStep(t *testing.T) {
 		"a watch is refused": {outcome{verb: VerbWatch, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"a watch breaks": {outcome{verb: VerbWatch, phase: broken, err: failure},
-			paused(VerbWatch, ReasonRequestFailed, first), told(VerbWatch, failure)},
+			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"no watch-lists": {outcome{verb: VerbWatchList, err: serverError(422)},
 			state{fallback: true}, effect{}},
 		"no connection": {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
 			soon), reported(VerbList, errRefused)},
 		"none, for a watch": {outcome{verb: VerbWatch, err: errRefused},
-			paused(VerbWatch, ReasonUnreachable, soon), told(VerbWatch, errRefused)},
+			paused(VerbWatch, ReasonUnreachable, soon), reported(VerbWatch, errRefused)},
 		"none, for both": {outcome{verb: VerbWatchList, err: errRefused},
-			paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errRefused)},
+			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errRefused)},
 		"connection lost": {outcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable,
 			soon), reported(VerbList, errLost)},
 		"lost, for both": {outcome{verb: VerbWatchList, err: errLost},
-			paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errLost)},
+			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errLost)},
 		"lost in the answer": {outcome{verb: VerbList, err: io.ErrUnexpectedEOF},
 			paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
 		"no answer": {outcome{verb: VerbList, err: errNoAnswer},
@@ -159,7 +155,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
 			}
 			s = next
-			return e.reports && e.tells && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
+			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
 		}
 		var told []bool
 		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {

@@ -89,7 +89,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 // Close ends the reader. Informers without readers are no longer watched.
 func (r *Reader) Close() {
 	if r.listener != nil {
-		r.listener.Remove()
+		r.listener.Close()
 	}
 	f := r.feed
 	f.mu.Lock()

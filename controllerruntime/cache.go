@@ -90,7 +90,8 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	}
 	c := &Cache{
 		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: ours,
-		failOnMissing: options.ReaderFailOnMissingInformer, factory: ours.Factory, started: make(chan struct{}),
+		failOnMissing: options.ReaderFailOnMissingInformer, factory: ours.Factory,
+		started: make(chan struct{}),
 	}
 	c.life, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.pending = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}

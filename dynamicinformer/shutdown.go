@@ -58,7 +58,8 @@ func (f *Factory) Close() error {
 	return nil
 }
 
-// Done returns a channel that is closed when Shutdown or Close is called. It is for users of a shared factory.
+// Done returns a channel that is closed when Shutdown or Close is called. It is for users of a shared
+// factory.
 func (f *Factory) Done() <-chan struct{} { return f.done }
 
 // shut refuses new informers from now on, and returns all entries that have not ended.

@@ -21,7 +21,7 @@ func TestSavesAreNoReads(t *testing.T) {
 	server.Create(t, widgets, painted("web", "later", "red"))
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == count+1 })
 	for key, item := range i.core.Snapshot().All {
-		if item.(*packed.Object).Use().Read {
+		if item.(*packed.Object).Usage().Read {
 			t.Fatalf("%s counts as read", key)
 		}
 	}

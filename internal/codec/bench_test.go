@@ -9,10 +9,10 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 )
 
-// benchObjects is how many objects one round of a benchmark reads.
+// benchObjects is the number of objects read in one round of a benchmark.
 const benchObjects = 1000
 
-// BenchmarkWatch reads events from a stream, as client-go does and as Events does.
+// BenchmarkWatch compares client-go's decoder with Events.
 func BenchmarkWatch(b *testing.B) {
 	var stream strings.Builder
 	for n := range benchObjects {
@@ -36,7 +36,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// BenchmarkReadList packs a list as it arrives, and measures the heap that it occupies.
+// BenchmarkReadList packs a list as it arrives, and measures the heap that the list occupies.
 func BenchmarkReadList(b *testing.B) {
 	data := widgetList(benchObjects)
 	b.ReportAllocs()

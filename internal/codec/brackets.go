@@ -1,28 +1,28 @@
 package codec
 
-// bracketScanner finds the end of a JSON object by counting brackets. It takes the text in pieces. It does
-// not check the syntax, and does not tell braces from square brackets.
+// bracketScanner finds the end of a JSON object by counting brackets. It accepts the text in pieces. It
+// neither checks the syntax nor distinguishes braces from square brackets.
 type bracketScanner struct {
 	depth    int
 	inString bool
 	escaped  bool // the last byte was a backslash inside a string
 }
 
-// scanState is what a bracketScanner found.
+// scanState is the result of a bracketScanner.
 type scanState int
 
 const (
-	scanIncomplete scanState = iota // all was read, and the object goes on
-	scanComplete                    // the object ended
-	scanUnusual                     // a control character, or too many brackets
+	scanIncomplete  scanState = iota // the object continues after the text
+	scanComplete                     // the object ended
+	scanUnsupported                  // a control character, or too many brackets
 )
 
-// maxBrackets is the depth from which on objects are left to the stock serializer, which counts the depth of
-// an event and its object together.
+// maxBrackets is the depth from which on objects are left to the stock serializer. It counts the depth of an
+// event and its object together.
 const maxBrackets = 5000
 
-// marks tells the bytes that a bracketScanner looks at outside strings. Control characters are among them
-// because API servers send none within an event: what has some is pretty-printed, or no JSON.
+// marks contains the bytes that a bracketScanner has to inspect outside of strings. API servers send no
+// control characters within an event, so text with them is pretty-printed or not JSON.
 var marks = func() (table [256]bool) {
 	for c := range byte(' ') {
 		table[c] = true
@@ -33,13 +33,13 @@ var marks = func() (table [256]bool) {
 	return table
 }()
 
-// advance reads text until the object ends, and returns how many bytes that took.
+// advance reads text until the object ends, and returns the number of bytes read.
 func (s *bracketScanner) advance(text []byte) (int, scanState) {
 	for i, c := range text {
 		if s.inString {
 			switch {
-			case c < ' ': // also behind a backslash
-				return i, scanUnusual
+			case c < ' ': // also after a backslash
+				return i, scanUnsupported
 			case s.escaped:
 				s.escaped = false
 			case c == '"':
@@ -57,14 +57,14 @@ func (s *bracketScanner) advance(text []byte) (int, scanState) {
 			s.inString = true
 		case '{', '[':
 			if s.depth++; s.depth > maxBrackets {
-				return i, scanUnusual
+				return i, scanUnsupported
 			}
 		case '}', ']':
 			if s.depth--; s.depth <= 0 {
 				return i + 1, scanComplete
 			}
 		default:
-			return i, scanUnusual
+			return i, scanUnsupported
 		}
 	}
 	return len(text), scanIncomplete

@@ -28,7 +28,7 @@ func jsonInfo(t testing.TB, s runtime.NegotiatedSerializer) runtime.SerializerIn
 	return info
 }
 
-// widget is an object as an API server sends it.
+// widget returns an object as an API server sends it.
 func widget(n int) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"n":"%[1]d"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name":"widget-%[1]d","namespace":"default","resourceVersion":"%[1]d","uid":"uid-%[1]d"},"spec":{"text":"é \u003c\n%[1]d","ratio":0.5,"size":%[1]d,"list":[1,null,true]}}`, n)
 }
@@ -41,7 +41,7 @@ func widgetList(count int) string {
 	return `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"continue":"","resourceVersion":"900","remainingItemCount":2},"items":[` + strings.Join(items, ",") + `]}`
 }
 
-// bodies are what a server, or something between, may answer.
+// bodies are possible responses of a server or proxy.
 var bodies = map[string]string{
 	"object":                  widget(1),
 	"spaces":                  "\n " + widget(1) + " \n",
@@ -95,7 +95,7 @@ var bodies = map[string]string{
 	"an object that has items": `{"apiVersion":"v1","kind":"Widget","items":[{"a":1}],"metadata":{"name":"a"}}`,
 }
 
-// differ is cmp.Diff for what is usually equal: cmp alone takes minutes for deep nesting.
+// differ is cmp.Diff with a shortcut for equal values, because cmp needs minutes for deep nesting.
 func differ(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -103,7 +103,7 @@ func differ(want, got any) string {
 	return cmp.Diff(want, got)
 }
 
-// brokenSerializer cannot decode.
+// brokenSerializer fails to decode.
 type brokenSerializer struct{ runtime.NegotiatedSerializer }
 
 func (b brokenSerializer) SupportedMediaTypes() []runtime.SerializerInfo {

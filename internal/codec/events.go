@@ -17,31 +17,31 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Events reads the events of a watch on the goroutine of its caller. It keeps no buffer while it waits for an
-// event, so that a quiet watch costs no more than its connection. Only Close may be called concurrently.
+// Events reads the events of a watch on the goroutine of its caller. It holds no buffer while it waits for an
+// event, so that an idle watch needs no memory beyond its connection. Only Close may be called concurrently.
 type Events struct {
 	lines  lineReader
 	stock  runtime.NegotiatedSerializer
 	packer *packed.Packer
-	// gvk is the kind of the last object that was packed.
+	// gvk is the kind of the last packed object.
 	gvk schema.GroupVersionKind
-	// rest reads the stream from the first frame on that is not a line; nil so far.
-	rest *restwatch.Decoder
+	// fallback reads the rest of the stream after a frame that is not a line. It is nil until then.
+	fallback *restwatch.Decoder
 }
 
-// NewEvents returns the events of body, which is the JSON that answers a watch. stock is the serializer of
+// NewEvents returns the events of body, the JSON response to a watch request. stock is the serializer of
 // dynamic.ConfigFor.
 func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *packed.Packer) *Events {
 	return &Events{lines: lineReader{source: body}, stock: stock, packer: packer}
 }
 
 // Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for
-// it. The event has no type if the packer does not want its object. waited is true if the event had not
-// arrived when Next was called. The error is io.EOF at the end of the stream, otherwise that of reading or
-// decoding.
+// it. If the packer filters the object, the event has no type. waited reports whether the event had not
+// arrived when Next was called. The error is io.EOF at the end of the stream, otherwise an error of reading
+// or decoding.
 func (e *Events) Next() (event watch.Event, waited bool, err error) {
-	if e.rest != nil {
-		event, err = e.decode(e.rest)
+	if e.fallback != nil {
+		event, err = e.decode(e.fallback)
 		return event, true, err
 	}
 	reads := e.lines.reads
@@ -55,11 +55,11 @@ func (e *Events) Next() (event watch.Event, waited bool, err error) {
 			return event, e.lines.reads > reads, nil
 		}
 	}
-	event, err = e.unusual(frame)
+	event, err = e.decodeFrame(frame)
 	return event, true, err
 }
 
-// Close ends the watch. A blocked Next returns.
+// Close ends the watch and unblocks Next.
 func (e *Events) Close() error { return e.lines.source.Close() }
 
 var (
@@ -68,8 +68,8 @@ var (
 	eventTypes   = []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error}
 )
 
-// pack packs the object of an event that has the form in which API servers send it, and is false for any
-// other frame. The scan that packs also proves that the frame, which is just a line, is one event.
+// pack packs the object of an event in the form in which API servers send it. It returns false for any other
+// frame. Packing also verifies that the frame, which is just a line, is exactly one event.
 func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 	kind, start := eventHead(frame)
 	if start == 0 || len(frame) > maxFrame {
@@ -77,16 +77,16 @@ func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 	}
 	packer := e.packer
 	if kind == watch.Bookmark || kind == watch.Error {
-		packer = packer.All() // it belongs to no collection
+		packer = packer.Unfiltered() // shard filters do not apply
 	}
 	object, end, _ := packer.TryNext(frame, start)
 	if object == nil || !onlyBrace(frame[end:]) {
 		return event, false
 	}
-	if object == packed.Unwanted {
+	if object == packed.Filtered {
 		return event, true
 	}
-	if gvk := object.GroupVersionKind(); gvk != e.gvk { // nearly always the kind of the object before
+	if gvk := object.GroupVersionKind(); gvk != e.gvk { // nearly always equal
 		if typedKinds()[gvk.Kind] || isTable(gvk) {
 			return event, false
 		}
@@ -95,8 +95,8 @@ func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 	return watch.Event{Type: kind, Object: object}, true
 }
 
-// eventHead returns the type of an event and the offset of its object, which begins with a brace. The offset
-// is 0 if the frame does not begin as API servers write it.
+// eventHead returns the type of an event and the offset of its object. The offset is 0 if the frame does not
+// begin as API servers write it.
 func eventHead(frame []byte) (watch.EventType, int) {
 	rest, ok := bytes.CutPrefix(frame, typePrefix)
 	if !ok {
@@ -115,17 +115,16 @@ func eventHead(frame []byte) (watch.EventType, int) {
 	return "", 0
 }
 
-// onlyBrace reports whether text is the brace that ends an event.
+// onlyBrace reports whether text is the closing brace of an event.
 func onlyBrace(text []byte) bool {
 	return len(text) > 0 && text[0] == '}' && len(bytes.TrimLeft(text[1:], " \t\r\n")) == 0
 }
 
 var errNoJSON = errors.New("the serializer has no streams of JSON")
 
-// unusual decodes a frame that cannot be packed as client-go does. If the frame is not one event, or is nil,
-// the stock decoder reads the stream from the beginning of the frame on, and also finds the error if there is
-// one.
-func (e *Events) unusual(frame []byte) (watch.Event, error) {
+// decodeFrame decodes a frame that cannot be packed, as client-go does. If the frame is nil or not exactly
+// one event, the stock decoder reads the stream from the start of the frame, and reports any error.
+func (e *Events) decodeFrame(frame []byte) (watch.Event, error) {
 	info, ok := runtime.SerializerInfoForMediaType(e.stock.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok || info.StreamSerializer == nil {
 		return watch.Event{}, errNoJSON
@@ -138,8 +137,8 @@ func (e *Events) unusual(frame []byte) (watch.Event, error) {
 	}
 	frames := info.StreamSerializer.Framer.NewFrameReader(e.lines.unread(frame))
 	events := streaming.NewDecoder(frames, info.StreamSerializer.Serializer)
-	e.rest = restwatch.NewDecoder(events, info.Serializer)
-	return e.decode(e.rest)
+	e.fallback = restwatch.NewDecoder(events, info.Serializer)
+	return e.decode(e.fallback)
 }
 
 // oneFrame is a stream of one frame.
@@ -158,7 +157,7 @@ func (f oneFrame) Decode(
 // Close implements streaming.Decoder.
 func (oneFrame) Close() error { return nil }
 
-// decode decodes the next event of a stream, and packs its object.
+// decode decodes the next event of a stream and packs its object.
 func (e *Events) decode(stream *restwatch.Decoder) (event watch.Event, err error) {
 	if event.Type, event.Object, err = stream.Decode(); err != nil {
 		return watch.Event{}, err
@@ -175,13 +174,13 @@ func (e *Events) decode(stream *restwatch.Decoder) (event watch.Event, err error
 	return event, nil
 }
 
-// isTable reports whether objects of a kind are tables, which informers refuse by their kind.
+// isTable reports whether gvk is a server-side table, which informers reject by its kind.
 func isTable(gvk schema.GroupVersionKind) bool {
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
 // typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares group
-// and version, but it takes some kinds of any group for its own. A kind too many only costs time.
+// and version, except for some kinds. A superfluous kind only takes the slow path.
 var typedKinds = sync.OnceValue(func() map[string]bool {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

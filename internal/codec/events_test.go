@@ -12,8 +12,9 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 )
 
-// TestEventsTellWhatWasWaitedFor: of events that come together only the first was.
-func TestEventsTellWhatWasWaitedFor(t *testing.T) {
+// TestEventsReportWaiting checks waited: it is true only for the first of several events that arrive
+// together.
+func TestEventsReportWaiting(t *testing.T) {
 	together := strings.Repeat(event("ADDED", widget(1)), 3)
 	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together),
 		strings.NewReader(together))), stock(), nil)
@@ -24,8 +25,8 @@ func TestEventsTellWhatWasWaitedFor(t *testing.T) {
 	}
 }
 
-// TestQuietWatchesKeepNoBuffer: while nothing comes, a watch has less than a kilobyte.
-func TestQuietWatchesKeepNoBuffer(t *testing.T) {
+// TestIdleWatchesHaveNoBuffer checks that an idle watch needs less than a kilobyte.
+func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 	const watches = 100
 	quiet := make([]*codec.Events, watches)
 	measure := func() uint64 {
@@ -36,7 +37,7 @@ func TestQuietWatchesKeepNoBuffer(t *testing.T) {
 		return stats.HeapAlloc
 	}
 	text := event("ADDED", large[:len(large)-len(large)/10*9]+
-		`"}`) // more than the buffer of one that is not quiet
+		`"}`) // larger than the buffer of an active watch
 	before := measure()
 	for n := range quiet {
 		events := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
@@ -49,16 +50,16 @@ func TestQuietWatchesKeepNoBuffer(t *testing.T) {
 		quiet[n] = events
 	}
 	if each := (measure() - before) / watches; each > 1024 {
-		t.Errorf("each keeps %d bytes", each)
+		t.Errorf("each watch retains %d bytes", each)
 	}
 	runtime.KeepAlive(quiet)
 	runtime.KeepAlive(text)
 }
 
-// pausing has text, and then nothing for now.
+// pausing returns text, and then an error.
 type pausing struct{ text string }
 
-var errPause = errors.New("nothing comes")
+var errPause = errors.New("no data")
 
 func (p *pausing) Read(data []byte) (int, error) {
 	if p.text == "" {
@@ -69,8 +70,9 @@ func (p *pausing) Read(data []byte) (int, error) {
 	return n, nil
 }
 
-// TestQuietWatchOfStockDecoder: a watch that client-go's decoder reads does not retain the line buffer.
-func TestQuietWatchOfStockDecoder(t *testing.T) {
+// TestIdleWatchOfStockDecoder checks that a watch read by client-go's decoder does not retain the line
+// buffer.
+func TestIdleWatchOfStockDecoder(t *testing.T) {
 	const watches = 50
 	measure := func() uint64 {
 		runtime.GC()

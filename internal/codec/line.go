@@ -14,26 +14,26 @@ import (
 const (
 	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
 	lineBuffer = 64 << 10
-	// firstBytes is the size of the first read of a frame, which needs no buffer. So a quiet watch has none.
+	// firstBytes is the size of the first read of a frame, which needs no buffer. So an idle watch has none.
 	firstBytes = 16
 	// maxFrame is the size of the largest frame that client-go accepts.
 	maxFrame = 16 << 20
 )
 
-// errNoLine is the error of a stream that goes on with something that is not an event in a line.
+// errNoLine is returned if the stream continues with something other than an event in a line.
 var errNoLine = errors.New("the stream is not in lines")
 
-// lineReader cuts a stream into frames at the ends of lines, where API servers end events. Other servers may
-// send no ends of lines. So it counts brackets where the end of a line has not arrived.
+// lineReader splits a stream into frames at line ends, where API servers end events. Other servers may not
+// send line ends, so it counts brackets when no line end has arrived.
 type lineReader struct {
 	source io.ReadCloser
 
 	buffer  []byte
-	start   int // of the next frame in buffer
-	scanned int // the end of the part of it that scan has read
+	start   int // offset of the next frame in buffer
+	scanned int // offset up to which scan has read
 	scan    bracketScanner
-	failure error // of the source, reported after the frames that were read
-	reads   int   // of the source
+	failure error // error of the source, reported after the buffered frames
+	reads   int   // number of reads of the source
 	first   [firstBytes]byte
 }
 
@@ -57,8 +57,8 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// unread returns the stream from the beginning of frame on, which next has just returned. If frame is nil, it
-// is the stream behind the last frame.
+// unread returns the stream starting with frame, the last result of next. If frame is nil, it returns the
+// stream after the last frame.
 func (r *lineReader) unread(frame []byte) io.ReadCloser {
 	source := io.Reader(r.source)
 	if r.failure != nil {
@@ -72,12 +72,12 @@ func (r *lineReader) unread(frame []byte) io.ReadCloser {
 	}{io.MultiReader(left, source), r.source}
 }
 
-// failedReader is a source that has failed already.
+// failedReader is a source that has failed.
 type failedReader struct{ err error }
 
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
-// take returns the next frame if all of it is in the buffer, otherwise nil.
+// take returns the next frame if it is completely in the buffer, otherwise nil.
 func (r *lineReader) take() ([]byte, error) {
 	if r.scan.depth == 0 {
 		r.skipSpace()
@@ -97,13 +97,13 @@ func (r *lineReader) take() ([]byte, error) {
 	switch state {
 	case scanComplete:
 		return r.cut(r.scanned), nil
-	case scanUnusual:
+	case scanUnsupported:
 		return nil, errNoLine
 	}
 	return nil, nil
 }
 
-// cut takes the frame that ends at end.
+// cut consumes the frame that ends at end.
 func (r *lineReader) cut(end int) []byte {
 	frame := r.buffer[r.start:end]
 	r.start, r.scanned = end, end
@@ -111,7 +111,7 @@ func (r *lineReader) cut(end int) []byte {
 	return frame
 }
 
-// skipSpace moves the beginning of the frame behind white space.
+// skipSpace skips white space before the frame.
 func (r *lineReader) skipSpace() {
 	for r.start < len(r.buffer) && jsontext.IsSpace(r.buffer[r.start]) {
 		r.start++
@@ -119,19 +119,19 @@ func (r *lineReader) skipSpace() {
 	r.scanned = r.start
 }
 
-// lineBuffers are not in use.
+// lineBuffers is a pool of buffers.
 var lineBuffers = sync.Pool{New: func() any { return new([lineBuffer]byte) }}
 
-// fill reads more of the source, after making room.
+// fill makes room and reads more of the source.
 func (r *lineReader) fill() {
-	switch kept := r.buffer[r.start:]; {
-	case len(kept) == 0:
+	switch unread := r.buffer[r.start:]; {
+	case len(unread) == 0:
 		r.await()
 		return
-	case r.start > 0 && cap(r.buffer) > lineBuffer && len(kept) < lineBuffer/2:
-		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], kept...)
+	case r.start > 0 && cap(r.buffer) > lineBuffer && len(unread) < lineBuffer/2:
+		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], unread...)
 	case r.start > 0:
-		r.buffer = r.buffer[:copy(r.buffer, kept)]
+		r.buffer = r.buffer[:copy(r.buffer, unread)]
 	case len(r.buffer) == cap(r.buffer):
 		r.buffer = append(make([]byte, 0, 2*cap(r.buffer)), r.buffer...)
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ErrUnusual is returned by ReadList for what is not a list of the usual form: the dynamic client has to say
-// what it is. Errors of the reader are returned as they are.
-var ErrUnusual = errors.New("not a list of the usual form")
+// ErrUnsupportedList is returned by ReadList for responses that are not typical lists. The caller lets the
+// dynamic client decode them. Errors of the reader are returned unchanged.
+var ErrUnsupportedList = errors.New("unsupported form of a list")
 
 const (
-	// listBuffer is how much of a list is in memory at first, beside the packed objects.
+	// listBuffer is the initial size of the read buffer.
 	listBuffer = 64 << 10
-	// maxItem is the size of the largest item that is looked for; API servers have none that large.
+	// maxItem limits the size of an item, in bytes; API servers store no objects of this size.
 	maxItem = 128 << 20
 )
 
-// ReadList reads the JSON of a list and packs its items one by one. At most one item at a time is in memory
-// as it came: the list holds each in the form that packer.Listed returns.
+// ReadList reads the JSON of a list and packs its items one by one, converted by packer.ListForm. At most one
+// item at a time is in memory as JSON.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	l := &listReader{source: r, packer: packer, data: make([]byte, 0, listBuffer),
 		list: &packed.List{Items: []*packed.Object{}}}
@@ -36,44 +36,42 @@ func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	return l.list, nil
 }
 
-// listReader reads one list.
 type listReader struct {
-	source  io.Reader
-	packer  *packed.Packer
-	data    []byte // what has been read and not been used up yet
-	pos     int    // in data
-	ended   bool   // the source has nothing more
-	list    *packed.List
-	members map[string]any // of the list, but for the items
-	items   bool           // were there
-	late    []lateItem
+	source    io.Reader
+	packer    *packed.Packer
+	data      []byte // the unread part of the input
+	pos       int    // offset in data
+	ended     bool   // the source has reached its end
+	list      *packed.List
+	members   map[string]any // members of the list, without items
+	seenItems bool           // items has been read
+	untyped   []untypedItem
 }
 
-// lateItem is an item that lacks a kind and came before the kind of the list.
-type lateItem struct {
+// untypedItem is an item without a kind that came before the kind of the list.
+type untypedItem struct {
 	index int
 	json  []byte
 }
 
-// read reads the whole list.
 func (l *listReader) read() error {
 	l.members = map[string]any{}
 	if c, err := l.next(); err != nil || c != '{' {
-		return orUnusual(err)
+		return orUnsupported(err)
 	}
 	l.pos++
 	if err := l.object(); err != nil {
 		return err
 	}
 	if _, err := l.next(); !errors.Is(err, io.EOF) {
-		return orUnusual(err)
+		return orUnsupported(err)
 	}
 	return l.finish()
 }
 
-func orUnusual(err error) error {
+func orUnsupported(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
-		return ErrUnusual
+		return ErrUnsupportedList
 	}
 	return err
 }
@@ -87,7 +85,7 @@ func (l *listReader) object() error {
 		}
 		name, ok := key.(string)
 		if c, err := l.next(); !ok || err != nil || c != ':' {
-			return orUnusual(err)
+			return orUnsupported(err)
 		}
 		l.pos++
 		if err := l.member(name); err != nil {
@@ -95,7 +93,7 @@ func (l *listReader) object() error {
 		}
 		c, err := l.next()
 		if err != nil {
-			return orUnusual(err)
+			return orUnsupported(err)
 		}
 		l.pos++
 		switch c {
@@ -103,10 +101,10 @@ func (l *listReader) object() error {
 			return nil
 		case ',':
 			if c, err := l.next(); err != nil || c != '"' {
-				return orUnusual(err)
+				return orUnsupported(err)
 			}
 		default:
-			return ErrUnusual
+			return ErrUnsupportedList
 		}
 	}
 }
@@ -114,18 +112,18 @@ func (l *listReader) object() error {
 // member reads the value of a key of the list.
 func (l *listReader) member(name string) error {
 	if _, err := l.next(); err != nil {
-		return orUnusual(err)
+		return orUnsupported(err)
 	}
 	if name == "items" {
-		if l.items || l.data[l.pos] != '[' {
-			return ErrUnusual
+		if l.seenItems || l.data[l.pos] != '[' {
+			return ErrUnsupportedList
 		}
-		l.items = true
+		l.seenItems = true
 		l.pos++
 		return l.array()
 	}
 	if _, twice := l.members[name]; twice || jsontext.Shadows(name) {
-		return ErrUnusual
+		return ErrUnsupportedList
 	}
 	value, err := l.value()
 	l.members[name] = value
@@ -136,7 +134,7 @@ func (l *listReader) member(name string) error {
 func (l *listReader) array() error {
 	c, err := l.next()
 	if err != nil {
-		return orUnusual(err)
+		return orUnsupported(err)
 	}
 	if c == ']' {
 		l.pos++
@@ -144,21 +142,21 @@ func (l *listReader) array() error {
 	}
 	for {
 		if _, err := l.next(); err != nil {
-			return orUnusual(err)
+			return orUnsupported(err)
 		}
 		if err := l.item(); err != nil {
 			return err
 		}
 		c, err := l.next()
 		if err != nil {
-			return orUnusual(err)
+			return orUnsupported(err)
 		}
 		l.pos++
 		if c == ']' {
 			return nil
 		}
 		if c != ',' {
-			return ErrUnusual
+			return ErrUnsupportedList
 		}
 	}
 }
@@ -169,29 +167,29 @@ func (l *listReader) item() error {
 	for {
 		object, end, more := l.packer.TryItem(l.data, l.pos, version, kind)
 		switch {
-		case object == packed.Unwanted:
+		case object == packed.Filtered:
 			l.pos = end
 			return nil
 		case object != nil:
-			l.list.Items = append(l.list.Items, l.packer.Listed(object))
+			l.list.Items = append(l.list.Items, l.packer.ListForm(object))
 			l.pos = end
 			return nil
 		case more:
 			if err := l.grow(); err != nil {
-				return orUnusual(err)
+				return orUnsupported(err)
 			}
 		case end > 0 && kind == "":
-			l.late = append(l.late, lateItem{len(l.list.Items), append([]byte(nil), l.data[l.pos:end]...)})
+			l.untyped = append(l.untyped, untypedItem{len(l.list.Items), append([]byte(nil), l.data[l.pos:end]...)})
 			l.list.Items = append(l.list.Items, nil)
 			l.pos = end
 			return nil
 		default:
-			return ErrUnusual
+			return ErrUnsupportedList
 		}
 	}
 }
 
-// itemKind returns the kind and version of items that have none, or nothing as long as that is not known.
+// itemKind returns the default kind and version of items, or empty strings while they are unknown.
 func (l *listReader) itemKind() (kind, version string) {
 	kind, _ = l.members["kind"].(string)
 	version, _ = l.members["apiVersion"].(string)
@@ -201,19 +199,19 @@ func (l *listReader) itemKind() (kind, version string) {
 	return strings.TrimSuffix(kind, "List"), version
 }
 
-// finish checks the list and fills in what is outside the items.
+// finish checks the list, packs untyped items and sets the list's metadata.
 func (l *listReader) finish() error {
 	gvk := kindOf(l.members)
-	if gvk == nil || !l.items || isTable(*gvk) || gvk.Kind == "Status" {
-		return ErrUnusual
+	if gvk == nil || !l.seenItems || isTable(*gvk) || gvk.Kind == "Status" {
+		return ErrUnsupportedList
 	}
 	kind, version := l.itemKind()
-	for _, item := range l.late {
-		object, _, _ := l.packer.All().TryItem(item.json, 0, version, kind)
+	for _, item := range l.untyped {
+		object, _, _ := l.packer.Unfiltered().TryItem(item.json, 0, version, kind)
 		if object == nil {
-			return ErrUnusual
+			return ErrUnsupportedList
 		}
-		l.list.Items[item.index] = l.packer.Listed(object)
+		l.list.Items[item.index] = l.packer.ListForm(object)
 	}
 	content := unstructured.UnstructuredList{Object: l.members}
 	l.list.APIVersion, l.list.Kind = version, gvk.Kind
@@ -227,7 +225,7 @@ func (l *listReader) finish() error {
 	return nil
 }
 
-// kindOf returns the kind of an object that has a valid one, and a version; otherwise nil.
+// kindOf returns the kind and version of an object, or nil if one of them is missing or invalid.
 func kindOf(content map[string]any) *schema.GroupVersionKind {
 	version, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
@@ -239,28 +237,28 @@ func kindOf(content map[string]any) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// envelope decodes what is around the items.
+// envelope decodes the list without its items.
 var envelope = jsontext.NewDecoder()
 
 // value decodes the value at pos.
 func (l *listReader) value() (any, error) {
 	if _, err := l.next(); err != nil {
-		return nil, orUnusual(err)
+		return nil, orUnsupported(err)
 	}
 	for {
 		end, ok, more := jsontext.SkipValue(l.data, l.pos)
 		if !ok {
 			if !more {
-				return nil, ErrUnusual
+				return nil, ErrUnsupportedList
 			}
 			if err := l.grow(); err != nil {
-				return nil, orUnusual(err)
+				return nil, orUnsupported(err)
 			}
 			continue
 		}
 		value, err := envelope.DecodeValue(l.data[l.pos:end])
 		if err != nil {
-			return nil, ErrUnusual
+			return nil, ErrUnsupportedList
 		}
 		l.pos = end
 		return value, nil
@@ -282,7 +280,7 @@ func (l *listReader) next() (byte, error) {
 	}
 }
 
-// grow reads more behind what has not been used up. At the end of the source it returns io.EOF.
+// grow discards consumed data and reads more. At the end of the source it returns io.EOF.
 func (l *listReader) grow() error {
 	if l.ended {
 		return io.EOF
@@ -293,12 +291,12 @@ func (l *listReader) grow() error {
 	}
 	if len(l.data) == cap(l.data) {
 		if len(l.data) >= maxItem {
-			return fmt.Errorf("reading a list: an item of more than %d bytes", maxItem)
+			return fmt.Errorf("read list: item exceeds %d bytes", maxItem)
 		}
 		l.data = append(make([]byte, 0, 2*cap(l.data)), l.data...)
 	}
 	before := len(l.data)
-	// Half a buffer at least, because what is there in part is scanned again.
+	// Read at least half a buffer, because a partial item is scanned again.
 	for len(l.data) == before || len(l.data) < cap(l.data)/2 {
 		n, err := l.source.Read(l.data[len(l.data):cap(l.data)])
 		l.data = l.data[:len(l.data)+n]

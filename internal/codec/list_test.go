@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 )
 
-// lists are bodies beside those of single objects that a list request may be answered with.
+// lists are possible responses to a list request, in addition to bodies.
 var lists = map[string]string{
 	"items last": widgetList(5),
 	"items first": `{"apiVersion":"example.com/v1","items":[` + widget(1) + "," + widget(2) +
@@ -42,13 +42,13 @@ var lists = map[string]string{
 		widget(1) + `]}`,
 }
 
-// listLikeStock fails unless ReadList makes of data what stock does, or leaves it to it.
+// listLikeStock fails unless ReadList returns the same as stock, or ErrUnsupportedList.
 func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (usual bool) {
 	t.Helper()
 	want := &unstructured.UnstructuredList{}
 	_, _, wantErr := jsonInfo(t, stock()).Serializer.Decode([]byte(data), nil, want)
 	got, err := codec.ReadList(wrap(strings.NewReader(data)), nil)
-	if errors.Is(err, codec.ErrUnusual) {
+	if errors.Is(err, codec.ErrUnsupportedList) {
 		return false
 	}
 	if err != nil || wantErr != nil {
@@ -99,7 +99,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// TestReadListFails checks that a list that breaks off is not taken for a shorter one.
+// TestReadListFails checks that a truncated list is not accepted as a shorter one.
 func TestReadListFails(t *testing.T) {
 	data := widgetList(300)
 	for _, n := range []int{0, 1, 100, len(data) / 2, len(data) - 1} {
@@ -108,7 +108,7 @@ func TestReadListFails(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("after %d bytes: got %v", n, err)
 		}
-		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err, codec.ErrUnusual) {
+		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err, codec.ErrUnsupportedList) {
 			t.Errorf("%d bytes: got %v", n, err)
 		}
 	}

@@ -22,7 +22,7 @@ func event(kind, object string) string { return `{"type":"` + kind + `","object"
 
 const bookmark = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`
 
-// streams are what a watch may deliver.
+// streams are possible streams of a watch.
 var streams = map[string]string{
 	"events": event("ADDED", widget(1)) + event("MODIFIED", widget(2)) + event("DELETED",
 		widget(3)) + event("BOOKMARK", bookmark),
@@ -84,15 +84,15 @@ var streams = map[string]string{
 var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` +
 	strings.Repeat("0123456789", 150_000) + `"}`
 
-// step is what one call of a watch decoder says. Errors are compared by whether they end the stream
-// cleanly: where syntax is wrong, our reader notices later, with other words.
+// step is the result of one call of a watch decoder. Errors are only compared by whether they end the stream
+// cleanly, because Events reports syntax errors later and with other texts.
 type step struct {
 	Type   string
 	Object runtime.Object
 	Ended  string
 }
 
-// replay decodes a stream with all the layers that client-go has for it.
+// replay decodes a stream with client-go's decoders.
 func replay(t testing.TB, stream io.Reader) []step {
 	t.Helper()
 	info := jsonInfo(t, stock())
@@ -104,7 +104,7 @@ func replay(t testing.TB, stream io.Reader) []step {
 }
 
 // replayPacked reads a stream with Events. unpacked counts the objects that were not packed. Objects are
-// decoded when the stream is over, which finds out those that refer to its buffers.
+// decoded after the end of the stream, to detect references to its buffers.
 func replayPacked(packer *packed.Packer, stream io.Reader) (all []step, unpacked int) {
 	events := codec.NewEvents(io.NopCloser(stream), stock(), packer)
 	defer events.Close()
@@ -137,7 +137,7 @@ func steps(next func() (watch.EventType, runtime.Object, error)) (all []step) {
 	}
 }
 
-// isLikeStock reports whether steps are what stock has, but for where a stream with wrong syntax is given up.
+// isLikeStock compares steps with those of stock. Streams with syntax errors may end earlier or later.
 func isLikeStock(want, got []step) string {
 	n := len(want) - 1
 	if len(got) == n+1 && want[n].Ended == "an error" && got[n].Ended != "" {
@@ -156,7 +156,7 @@ func TestStreamsAreStock(t *testing.T) {
 	}
 	for name, stream := range streams {
 		for kind, wrap := range readers {
-			if kind != "whole" && len(stream) > 1<<20 { // one reader shows that size does not matter
+			if kind != "whole" && len(stream) > 1<<20 { // one reader is enough for large streams
 				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -173,7 +173,6 @@ func TestStreamsAreStock(t *testing.T) {
 	}
 }
 
-// TestTruncatedStreams ends a stream at every byte.
 func TestTruncatedStreams(t *testing.T) {
 	stream := event("ADDED", widget(1)) + event("BOOKMARK", bookmark)
 	for n := range stream {
@@ -200,7 +199,7 @@ func FuzzStreamsAreStock(f *testing.F) {
 	})
 }
 
-// TestBookmarkIsKept checks what the reflector needs of the bookmark that ends a watch-list.
+// TestBookmarkIsKept checks the fields that the reflector needs of the bookmark at the end of a watch-list.
 func TestBookmarkIsKept(t *testing.T) {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true,
 		Paths: []packed.Path{{{Key: "metadata"}, {Key: "annotations"}}}})
@@ -221,7 +220,7 @@ func TestBookmarkIsKept(t *testing.T) {
 	}
 }
 
-// TestFastPath checks that usual events never reach the stock serializer.
+// TestFastPath checks that typical events never reach the stock serializer.
 func TestFastPath(t *testing.T) {
 	var stream strings.Builder
 	for n := range 500 {
@@ -239,7 +238,7 @@ func TestFastPath(t *testing.T) {
 	}
 }
 
-// TestUnusualEventIsAlone checks that one event of an unusual form leaves the fast path to those behind it.
+// TestUnusualEventIsAlone checks that events after one unusual event use the fast path.
 func TestUnusualEventIsAlone(t *testing.T) {
 	const unusual = `{"apiVersion":"v1","kind":"Widget","Kind":"Gadget","metadata":{"name":"a"}}`
 	for name, object := range map[string]string{"an object": unusual, "a Table": bodies["Table"]} {
@@ -257,7 +256,7 @@ func TestUnusualEventIsAlone(t *testing.T) {
 	}
 }
 
-// countingSerializer counts the decoders that are made of it.
+// countingSerializer counts the decoders that it creates.
 type countingSerializer struct {
 	runtime.NegotiatedSerializer
 	asked int
@@ -268,8 +267,8 @@ func (c *countingSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return c.NegotiatedSerializer.SupportedMediaTypes()
 }
 
-// TestOversizedFrame checks that frames larger than client-go allows end the watch, and that what is read of
-// them is bounded.
+// TestOversizedFrame checks that frames larger than client-go allows end the watch, and that reading of them
+// is bounded.
 func TestOversizedFrame(t *testing.T) {
 	for name, stream := range map[string]io.Reader{
 		"line": strings.NewReader(event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) +

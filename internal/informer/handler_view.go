@@ -87,7 +87,7 @@ type view struct {
 // viewFor returns the view of a handler.
 func (i *Informer) viewFor(how unwrapped) view {
 	form := i.store.Form()
-	v := view{object: form.Shown, ignored: ignoredBy(how.handler), departed: how.departed}
+	v := view{object: form.PeekObject, ignored: ignoredBy(how.handler), departed: how.departed}
 	v.ignored[kindDeparted] = how.departed == nil
 	if how.undecoded {
 		v.object = func(item Item) any { return item }

@@ -43,7 +43,7 @@ func (g *generation) listedItem(obj any) (Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.informer.store.Form().Listed(item), nil
+	return g.informer.store.Form().ListForm(item), nil
 }
 
 // copyOf returns a copy of what can be copied.

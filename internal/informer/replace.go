@@ -84,7 +84,7 @@ func (g *generation) itemsOf(list []any) (*items, error) {
 	var firstFailure error
 	failures := 0
 	if form, packs := i.store.Form().(*store.Packed); packs {
-		form.CountAgain()
+		form.RestartList()
 	}
 	for _, obj := range list {
 		item, failure := g.listedItem(obj)

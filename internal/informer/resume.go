@@ -309,7 +309,7 @@ func (r *resumption) confirm(ctx context.Context) error {
 		r.past.Confirmed()
 		r.announce()
 	}
-	if r.informer.store.Unfolds() {
+	if r.informer.store.ExtractsBlocks() {
 		r.informer.workers.Go(func() { r.unfold(ctx) }) // ended by ctx, with the generation
 	}
 	return nil
@@ -323,7 +323,7 @@ const unfoldPause = 2 * time.Millisecond
 func (r *resumption) unfold(ctx context.Context) {
 	pause := time.NewTimer(unfoldPause)
 	defer pause.Stop()
-	for next := r.informer.store.Unfold(0); next != 0; next = r.informer.store.Unfold(next) {
+	for next := r.informer.store.ExtractBlocks(0); next != 0; next = r.informer.store.ExtractBlocks(next) {
 		pause.Reset(unfoldPause)
 		select {
 		case <-ctx.Done():

@@ -18,25 +18,25 @@ var (
 // GetObjectKind implements runtime.Object.
 func (o *Object) GetObjectKind() schema.ObjectKind { return o }
 
-// DeepCopyObject implements runtime.Object. It returns the object itself, which never changes.
+// DeepCopyObject implements runtime.Object. It returns the object itself, which is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // GroupVersionKind implements schema.ObjectKind.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
-	if kept := o.class.kept; kept != nil {
-		return kept.GroupVersionKind()
+	if original := o.info.original; original != nil {
+		return original.GroupVersionKind()
 	}
-	return o.class.gvk
+	return o.info.gvk
 }
 
 // GetAPIVersion returns apiVersion.
-func (o *Object) GetAPIVersion() string { return o.class.apiVersion }
+func (o *Object) GetAPIVersion() string { return o.info.apiVersion }
 
 // GetKind returns kind.
-func (o *Object) GetKind() string { return o.class.kind }
+func (o *Object) GetKind() string { return o.info.kind }
 
-// The getters of names and labels return strings with memory of their own: a handler that keeps them must not
-// keep the object.
+// Strings returned by the following getters do not share the object's memory: a handler that keeps them does
+// not keep the object.
 
 // GetName implements metav1.Object.
 func (o *Object) GetName() string { return strings.Clone(o.Name()) }
@@ -88,7 +88,7 @@ func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
 // GetSelfLink implements metav1.Object.
 func (o *Object) GetSelfLink() string { return o.Unstructured().GetSelfLink() }
 
-// refuse is what the setters do: whoever calls one takes what is shared for their own.
+// refuse panics in setters, because a caller is about to change a shared object.
 func (o *Object) refuse() { panic("packed: a packed object cannot be changed: " + o.Key()) }
 
 // SetGroupVersionKind panics.

@@ -1,83 +1,83 @@
 package packed
 
-// What an object remembers of its reads, beside the length of its namespace. Readers set a bit, without a
-// lock and hardly ever more than once between two looks at it; there is no time stamp and no list of what was
-// read last.
+// Object.state records reads of the object, in addition to the length of the namespace. A reader only sets a
+// bit, without a lock, and at most once between two calls of Age. There are no timestamps and no LRU list.
 const (
-	// flagRead says that the object was read since the last call of Age.
+	// flagRead is set if the object was read since the last call of Age.
 	flagRead = 1 << (17 + iota)
-	// flagSeen says that it was read between two earlier calls, and flagUsed that this has happened twice, so
-	// that it is in use: one look at everything does not make it so.
+	// flagSeen is set if it was read between two earlier calls; flagUsed if that happened in two periods, so
+	// that a single scan of all objects does not mark them as in use.
 	flagSeen
 	flagUsed
-	// flagStays says that compressing the object saves nothing.
-	flagStays
+	// flagIncompressible is set if compressing the object saves no memory.
+	flagIncompressible
 
-	// ageOne is an age of one call without a read.
+	// ageOne is the age of an object that was not read for one period.
 	ageOne  = 1 << 24
 	maskAge = 0xff << 24
 )
 
-// MaxAge is the age at which an object is taken to be in use no more.
+// MaxAge is the age at which an object no longer counts as in use.
 const MaxAge = 6
 
-// Use is how an object has been read.
-type Use struct {
-	// Read says that it was read since the last call of Age, Again that it was also read before that, not
-	// long ago.
-	Read, Again bool
-	// Used says that it has been read more than once lately, at times that lie apart.
-	Used bool
-	// Age counts the calls of Age since the last read, MaxAge at most.
+// Usage describes how an object is read.
+type Usage struct {
+	// Read is set if the object was read since the last call of Age, Repeated if it was also read in an
+	// earlier recent period.
+	Read, Repeated bool
+	// InUse is set if the object was read in more than one recent period.
+	InUse bool
+	// Age is the number of calls of Age since the last read, at most MaxAge.
 	Age int
-	// Stays is what SetStays has set.
-	Stays bool
+	// Incompressible is set by SetIncompressible.
+	Incompressible bool
 }
 
-// MarkRead notes that the object is read.
+// MarkRead marks the object as read.
 func (o *Object) MarkRead() {
-	if o.word.Load()&flagRead == 0 {
-		o.word.Or(flagRead)
+	if o.state.Load()&flagRead == 0 {
+		o.state.Or(flagRead)
 	}
 }
 
-// Use tells how the object has been read.
-func (o *Object) Use() Use { return useOf(o.word.Load()) }
+// Usage returns the object's usage without starting a new period.
+func (o *Object) Usage() Usage { return usageOf(o.state.Load()) }
 
-func useOf(word uint32) Use {
-	return Use{
-		Read: word&flagRead != 0, Again: word&flagRead != 0 && word&flagSeen != 0, Used: word&flagUsed != 0,
-		Age: int(word & maskAge / ageOne), Stays: word&flagStays != 0,
+func usageOf(state uint32) Usage {
+	return Usage{
+		Read: state&flagRead != 0, Repeated: state&flagRead != 0 && state&flagSeen != 0,
+		InUse: state&flagUsed != 0,
+		Age:   int(state & maskAge / ageOne), Incompressible: state&flagIncompressible != 0,
 	}
 }
 
-// Age tells how the object has been read, and begins another period.
-func (o *Object) Age() Use {
+// Age returns the object's usage and starts a new period.
+func (o *Object) Age() Usage {
 	for {
-		word := o.word.Load()
-		next := word
+		state := o.state.Load()
+		next := state
 		switch {
-		case word&flagRead != 0:
-			if word&flagSeen != 0 {
+		case state&flagRead != 0:
+			if state&flagSeen != 0 {
 				next |= flagUsed
 			}
 			next = next&^(flagRead|maskAge) | flagSeen
-		case word&maskAge < MaxAge*ageOne:
+		case state&maskAge < MaxAge*ageOne:
 			next += ageOne
 		}
 		if next&maskAge == MaxAge*ageOne {
 			next &^= flagSeen | flagUsed
 		}
-		if next == word || o.word.CompareAndSwap(word, next) {
-			use := useOf(word)
-			use.Used, use.Age = next&flagUsed != 0, int(next&maskAge/ageOne)
+		if next == state || o.state.CompareAndSwap(state, next) {
+			use := usageOf(state)
+			use.InUse, use.Age = next&flagUsed != 0, int(next&maskAge/ageOne)
 			return use
 		}
 	}
 }
 
-// SetUsed notes that the object is in use.
-func (o *Object) SetUsed() { o.word.Or(flagSeen | flagUsed) }
+// SetInUse marks the object as in use.
+func (o *Object) SetInUse() { o.state.Or(flagSeen | flagUsed) }
 
-// SetStays notes that compressing the object saves nothing.
-func (o *Object) SetStays() { o.word.Or(flagStays) }
+// SetIncompressible records that compressing the object saves no memory.
+func (o *Object) SetIncompressible() { o.state.Or(flagIncompressible) }

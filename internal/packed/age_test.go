@@ -2,7 +2,6 @@ package packed
 
 import "testing"
 
-// TestAge follows what an object remembers of its reads.
 func TestAge(t *testing.T) {
 	o, err := NewPacker(nil).Pack(
 		[]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b","labels":{"é":""}}}`))
@@ -11,21 +10,21 @@ func TestAge(t *testing.T) {
 	}
 	steps := []struct {
 		read bool
-		want Use
+		want Usage
 	}{
-		{false, Use{Age: 1}},
-		{true, Use{Read: true}},
-		{false, Use{Age: 1}},
-		{false, Use{Age: 2}},
-		{true, Use{Read: true, Again: true, Used: true}},
-		{false, Use{Used: true, Age: 1}},
-		{false, Use{Used: true, Age: 2}},
-		{false, Use{Used: true, Age: 3}},
-		{false, Use{Used: true, Age: 4}},
-		{false, Use{Used: true, Age: 5}},
-		{false, Use{Age: MaxAge}},
-		{false, Use{Age: MaxAge}},
-		{true, Use{Read: true}},
+		{false, Usage{Age: 1}},
+		{true, Usage{Read: true}},
+		{false, Usage{Age: 1}},
+		{false, Usage{Age: 2}},
+		{true, Usage{Read: true, Repeated: true, InUse: true}},
+		{false, Usage{InUse: true, Age: 1}},
+		{false, Usage{InUse: true, Age: 2}},
+		{false, Usage{InUse: true, Age: 3}},
+		{false, Usage{InUse: true, Age: 4}},
+		{false, Usage{InUse: true, Age: 5}},
+		{false, Usage{Age: MaxAge}},
+		{false, Usage{Age: MaxAge}},
+		{true, Usage{Read: true}},
 	}
 	for n, step := range steps {
 		if step.read {
@@ -35,17 +34,17 @@ func TestAge(t *testing.T) {
 			t.Errorf("step %d: %+v, want %+v", n, use, step.want)
 		}
 	}
-	o.SetUsed()
-	o.SetStays()
-	if use := o.Use(); use != (Use{Used: true, Stays: true}) {
-		t.Errorf("in the end: %+v", use)
+	o.SetInUse()
+	o.SetIncompressible()
+	if use := o.Usage(); use != (Usage{InUse: true, Incompressible: true}) {
+		t.Errorf("final usage: %+v", use)
 	}
-	if o.Namespace() != "b" || o.Name() != "a" || !o.oddLabels() {
+	if o.Namespace() != "b" || o.Name() != "a" || !o.complexLabels() {
 		t.Errorf("the object is %s in %s", o.Name(), o.Namespace())
 	}
 }
 
-// TestReads lists what counts as a read.
+// TestReads checks which methods mark an object as read.
 func TestReads(t *testing.T) {
 	text := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 	nothing := func([]byte) error { return nil }
@@ -53,20 +52,20 @@ func TestReads(t *testing.T) {
 		use   func(o *Object)
 		reads bool
 	}{
-		"Unstructured": {func(o *Object) { o.Unstructured() }, true},
-		"View":         {func(o *Object) { _ = o.View(nothing) }, true},
-		"AppendJSON":   {func(o *Object) { _, _ = o.AppendJSON(nil) }, true},
-		"annotations":  {func(o *Object) { o.GetAnnotations() }, true},
-		"Shown":        {func(o *Object) { o.Shown() }, false},
-		"Peek":         {func(o *Object) { _ = o.Peek(nothing) }, false},
-		"Decode":       {func(o *Object) { _, _ = o.Decode() }, false},
-		"identity":     {func(o *Object) { o.Key(); o.GetName(); o.GetUID(); o.GetLabels() }, false},
+		"Unstructured":     {func(o *Object) { o.Unstructured() }, true},
+		"View":             {func(o *Object) { _ = o.View(nothing) }, true},
+		"AppendJSON":       {func(o *Object) { _, _ = o.AppendJSON(nil) }, true},
+		"annotations":      {func(o *Object) { o.GetAnnotations() }, true},
+		"PeekUnstructured": {func(o *Object) { o.PeekUnstructured() }, false},
+		"Peek":             {func(o *Object) { _ = o.Peek(nothing) }, false},
+		"Decode":           {func(o *Object) { _, _ = o.Decode() }, false},
+		"identity":         {func(o *Object) { o.Key(); o.GetName(); o.GetUID(); o.GetLabels() }, false},
 	} {
 		o, err := NewPacker(nil).Pack(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if use.use(o); o.Use().Read != use.reads {
+		if use.use(o); o.Usage().Read != use.reads {
 			t.Errorf("%s counts as a read: %v", what, !use.reads)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// benchObjects is how many different objects a benchmark reads.
+// benchObjects is the number of different objects that a benchmark reads.
 const benchObjects = 1000
 
 func certificates() (all [][]byte, size int) {
@@ -25,7 +25,7 @@ func certificates() (all [][]byte, size int) {
 	return all, size / benchObjects
 }
 
-// withoutNoise leaves out what most do.
+// withoutNoise is a typical Pruner.
 func withoutNoise(b *testing.B) *packed.Packer {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
 	if err != nil {
@@ -60,7 +60,7 @@ func BenchmarkPack(b *testing.B) {
 	})
 }
 
-// BenchmarkHeap measures what packed objects occupy.
+// BenchmarkHeap measures the heap size of packed objects.
 func BenchmarkHeap(b *testing.B) {
 	all, _ := certificates()
 	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
@@ -81,8 +81,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// cpu reports the CPU time of an operation, which unlike its duration does not depend on what else runs. The
-// func it returns ends the measurement.
+// cpu reports the CPU time per operation, which is independent of other processes. The returned func ends the
+// measurement.
 func cpu(b *testing.B) func() {
 	before := used()
 	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
@@ -154,8 +154,8 @@ func BenchmarkUnstructured(b *testing.B) {
 	})
 }
 
-// BenchmarkColdRead compares reading an object that is not decoded with what client-go's users pay for one of
-// their own: a deep copy. The two take turns, so that the result holds on a busy machine, too.
+// BenchmarkColdRead compares reading an object that is not decoded with the deep copy that client-go's users
+// make. The two alternate, so that the result also holds on a busy machine.
 func BenchmarkColdRead(b *testing.B) {
 	all, _ := certificates()
 	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
@@ -212,12 +212,12 @@ func BenchmarkFromUnstructured(b *testing.B) {
 	}
 }
 
-// BenchmarkAtRest decodes an object before and after an update when nothing of it, nor of what it takes, is
-// in the processor's caches, as where an update comes now and then. The metric is the median.
+// BenchmarkAtRest decodes an object before and after an update with cold processor caches, as for rare
+// updates. The metric is the median.
 func BenchmarkAtRest(b *testing.B) {
 	all, _ := certificates()
 	packer := withoutNoise(b)
-	others := make([]byte, 64<<20) // more than the caches hold
+	others := make([]byte, 64<<20) // larger than the caches
 	var took []time.Duration
 	touched := 0
 	for n := 0; b.Loop(); n++ {

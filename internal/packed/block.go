@@ -11,35 +11,38 @@ import (
 	"weak"
 )
 
-// A block is how objects are kept outside memory: in two texts, of which the head has what identifies each
-// object and its labels, and the bodies have the rest. Who reads the head has the objects, and the bodies
-// need not be read, nor even be decompressed, before somebody reads one of them. What the head has is cut out
-// of the JSON in the bodies. UIDs, which nothing compresses, are taken out of the head's records, as numbers.
+// A block stores many objects as two texts. The index holds the identity and labels of each object, the
+// bodies hold the rest of their JSON, from which the fields in the index are cut out. Reading the index
+// restores all objects; the bodies are opened when one of them is read. UIDs do not compress, so the index
+// stores them separately, in binary.
 
-// BlockWriter collects the objects of a block. Its zero value is ready for use; Reset makes it so again.
+// BlockWriter collects the objects of a block. The zero value is ready to use.
 type BlockWriter struct {
-	classes []*class
+	types   []*typeInfo
 	uids    []byte
 	records []byte
 	bodies  []byte
-	record  []byte // memory for reuse
+	record  []byte // scratch
 	count   int
 }
 
-// Count is how many objects there are, and Size what their bodies come to.
+// Count returns the number of objects.
+//
+// Size returns the length of their bodies in bytes.
 func (w *BlockWriter) Count() int { return w.count }
 func (w *BlockWriter) Size() int  { return len(w.bodies) }
 
-// Reset forgets all objects.
+// Reset removes all objects and keeps the memory for the next block.
 func (w *BlockWriter) Reset() {
-	w.classes, w.uids, w.records, w.bodies, w.count = w.classes[:0], w.uids[:0], w.records[:0],
+	w.types, w.uids, w.records, w.bodies, w.count = w.types[:0], w.uids[:0], w.records[:0],
 		w.bodies[:0], 0
 }
 
-// maxBodies is what the bodies of a block come to at most.
+// maxBodies limits the length of a block's bodies.
 const maxBodies = 1 << 30
 
-// Add adds an object. It returns false for one that blocks cannot take, which has to be kept as JSON.
+// Add adds an object to the block. It returns false if blocks cannot represent the object, which the caller
+// then stores as JSON.
 func (w *BlockWriter) Add(o *Object) (bool, error) {
 	if o.Compressed() {
 		var plain *Object
@@ -57,7 +60,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		return false, nil
 	}
 	l := layout{
-		class: w.class(o.class), bodyAt: len(w.bodies), odd: o.word.Load()&flagOddLabels != 0,
+		typ: w.typeNumber(o.info), bodyAt: len(w.bodies), complex: o.state.Load()&flagComplexLabels != 0,
 		namespace: int(o.namespaceLen()), key: len(o.slab) - int(o.keyAt),
 		labels: field{length: int(o.labelsLen)},
 		uid:    o.literal(o.uidAt, uint32(o.uidLen)), version: o.literal(o.versionAt, uint32(o.versionLen)),
@@ -72,11 +75,11 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	}
 	w.bodies = append(w.bodies, text[from:]...)
 	l.body = len(w.bodies) - l.bodyAt
-	w.uids, l.numbered = appendNumber(w.uids, string(o.UID()))
+	w.uids, l.binaryUID = appendBinaryUID(w.uids, string(o.UID()))
 	w.record = l.append(w.record[:0])
 	at := len(w.record)
 	w.record = o.appendIdentity(w.record)
-	if l.numbered {
+	if l.binaryUID {
 		w.record = slices.Delete(w.record, at, at+l.uid.length)
 	}
 	w.records = binary.AppendUvarint(w.records, uint64(len(w.record)))
@@ -85,7 +88,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	return true, nil
 }
 
-// literal is the field at an offset of the slab: one that stands in the JSON, or not.
+// literal returns the field at an offset of slab, with a negative offset if it is not part of the JSON.
 func (o *Object) literal(at, length uint32) field {
 	if length == 0 || at >= o.body {
 		return field{at: -1, length: int(length)}
@@ -93,43 +96,44 @@ func (o *Object) literal(at, length uint32) field {
 	return field{at: int(at), length: int(length)}
 }
 
-// class is the number of a class.
-func (w *BlockWriter) class(of *class) int {
-	if at := slices.Index(w.classes, of); at >= 0 {
+// typeNumber returns the index of t in the block's list of types, and adds t if necessary.
+func (w *BlockWriter) typeNumber(t *typeInfo) int {
+	if at := slices.Index(w.types, t); at >= 0 {
 		return at
 	}
-	w.classes = append(w.classes, of)
-	return len(w.classes) - 1
+	w.types = append(w.types, t)
+	return len(w.types) - 1
 }
 
-// Block returns the two texts of the block, which the next call of Add or Reset changes.
-func (w *BlockWriter) Block() (head, bodies []byte) {
-	head = binary.AppendUvarint(nil, uint64(len(w.classes)))
-	for _, c := range w.classes {
+// Block returns the index and the bodies. They are valid until the next call of Add or Reset.
+func (w *BlockWriter) Block() (index, bodies []byte) {
+	index = binary.AppendUvarint(nil, uint64(len(w.types)))
+	for _, c := range w.types {
 		for _, text := range []string{c.apiVersion, c.kind} {
-			head = append(binary.AppendUvarint(head, uint64(len(text))), text...)
+			index = append(binary.AppendUvarint(index, uint64(len(text))), text...)
 		}
 	}
-	head = binary.AppendUvarint(head, uint64(w.count))
-	head = append(binary.AppendUvarint(head, uint64(len(w.uids))), w.uids...)
-	return append(head, w.records...), w.bodies
+	index = binary.AppendUvarint(index, uint64(w.count))
+	index = append(binary.AppendUvarint(index, uint64(len(w.uids))), w.uids...)
+	return append(index, w.records...), w.bodies
 }
 
-// field is a string of an object: at is where it stands in the JSON; negative: it does not.
+// field is a string of an object. at is its offset in the JSON, negative if the JSON does not contain it.
 type field struct{ at, length int }
 
-// layout says where the parts of an object are. A record of a block's head is a layout and what
-// appendIdentity appends, without the UID if that is numbered.
+// layout locates the parts of an object. A record of the index is a layout followed by the result of
+// appendIdentity, without the UID if that is stored in binary.
 type layout struct {
-	class                int
-	bodyAt, body         int // the JSON in the bodies, without the fields that stand in it
+	typ int
+	// range of the object in the bodies
+	bodyAt, body         int
 	uid, version, labels field
 	namespace, key       int
-	odd                  bool
-	numbered             bool // the UID is among the numbers of the head
+	complex              bool
+	binaryUID            bool // the UID is stored in binary
 }
 
-// cuts are the fields that stand in the JSON, in their order there.
+// cuts returns the fields that are cut out of the JSON, in the order of their offsets.
 func (l *layout) cuts() []field {
 	cuts := make([]field, 0, 3)
 	for _, f := range [...]field{l.uid, l.version, l.labels} {
@@ -147,14 +151,14 @@ func (l *layout) cuts() []field {
 
 func (l *layout) append(to []byte) []byte {
 	flags := 0
-	if l.odd {
+	if l.complex {
 		flags |= 1
 	}
-	if l.numbered {
+	if l.binaryUID {
 		flags |= 2
 	}
 	for _, number := range [...]int{
-		l.class, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at +
+		l.typ, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at +
 			1, l.version.length, l.labels.at + 1, l.labels.length,
 		l.namespace<<2 | flags, l.key,
 	} {
@@ -163,11 +167,10 @@ func (l *layout) append(to []byte) []byte {
 	return to
 }
 
-// errBlock is for a block that nobody has written like that.
 var errBlock = errors.New("the block is damaged")
 
-// readLayout reads the layout that a record begins with, and returns its length. The rest of the record is
-// checked by whole.
+// readLayout decodes the layout at the start of a record and returns its encoded length. The caller checks
+// the length of the rest.
 func readLayout(record string) (l layout, length int, err error) {
 	rest := record
 	var numbers [11]int
@@ -179,28 +182,29 @@ func readLayout(record string) (l layout, length int, err error) {
 		numbers[k] = number
 	}
 	l = layout{
-		class: numbers[0], bodyAt: numbers[1], body: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
+		typ: numbers[0], bodyAt: numbers[1], body: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
 		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
-		namespace: numbers[9] >> 2, odd: numbers[9]&1 != 0, numbered: numbers[9]&2 != 0, key: numbers[10],
+		namespace: numbers[9] >> 2, complex: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
+		key: numbers[10],
 	}
 	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField ||
 		l.namespace >= l.key && l.namespace > 0 ||
-		l.numbered && l.uid.length != uidLength {
+		l.binaryUID && l.uid.length != uidLength {
 		return l, 0, errBlock
 	}
 	return l, len(record) - len(rest), nil
 }
 
-// identity is the length of what follows a layout in a record.
-func (l *layout) identity() int64 {
+// identityLen returns the length of the part of a record that follows the layout.
+func (l *layout) identityLen() int64 {
 	length := int64(l.version.length) + int64(l.labels.length) + int64(l.key)
-	if !l.numbered {
+	if !l.binaryUID {
 		length += int64(l.uid.length)
 	}
 	return length
 }
 
-// number takes a number off the front.
+// number consumes a varint.
 func number(text *string) (int, bool) {
 	n := uint64(0)
 	for i := 0; i < len(*text) && i < 5; i++ {
@@ -214,7 +218,7 @@ func number(text *string) (int, bool) {
 	return 0, false
 }
 
-// part takes as many bytes off the front as a number says that comes before them.
+// part consumes a varint and as many bytes as it says.
 func part(text *string) (string, bool) {
 	n, ok := number(text)
 	if !ok || n > len(*text) {
@@ -225,48 +229,48 @@ func part(text *string) (string, bool) {
 	return found, true
 }
 
-// Block has the bodies of some objects, which stay in memory, as does what identifies each of them, as long
-// as one of them does.
+// Block holds the bodies of its objects and their identities. Both stay in memory until no object of the
+// block is referenced.
 type Block struct {
 	open func() ([]byte, error)
-	// held is what it takes in memory. kept is what open needs, and bodies is what it returns comes to.
-	held, kept, bodies int
-	// shares is what the objects come to, without what the allocator adds to it.
-	shares int
-	// opened is what open returned last, if the garbage collector has not taken it.
-	opened atomic.Pointer[weak.Pointer[opened]]
-	// objects are all that were read with it.
+	// memory is the block's heap size in bytes; source is the part of it that open refers to. bodies is the
+	// length of the opened bodies.
+	memory, source, bodies int
+	// unrounded is memory without the allocator's rounding.
+	unrounded int
+	// opened caches the result of open until the garbage collector frees it.
+	opened  atomic.Pointer[weak.Pointer[opened]]
 	objects []Object
 }
 
 type opened struct{ bodies []byte }
 
-// ReadBlock returns the objects of a head, of which they have a copy. They count as compressed. bodies
-// returns the bodies of the block, as long as one of the objects lives in this form, and is safe for
-// concurrent use; size is what it keeps in memory.
-func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
-	b := &Block{open: bodies, kept: size}
-	rest := textOf(head)
+// ReadBlock returns the objects of an index, which it copies. The objects count as compressed. bodies returns
+// the block's bodies; it is called while objects of the block are in use, and must be safe for concurrent
+// use. size is the memory that it retains, in bytes.
+func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
+	b := &Block{open: bodies, source: size}
+	rest := textOf(index)
 	count, ok := number(&rest)
 	if !ok || count > len(rest) {
 		return nil, errBlock
 	}
-	classes := make([]*class, count)
-	for k := range classes {
+	types := make([]*typeInfo, count)
+	for k := range types {
 		apiVersion, ok := part(&rest)
 		kind, also := part(&rest)
 		if !ok || !also {
 			return nil, errBlock
 		}
-		c := *plainClass(bytesOf(apiVersion), bytesOf(kind))
+		c := *plainType(bytesOf(apiVersion), bytesOf(kind))
 		c.block = b
-		classes[k] = &c
+		types[k] = &c
 	}
 	if count, ok = number(&rest); !ok || count > len(rest) {
 		return nil, errBlock
 	}
 	b.objects = make([]Object, count)
-	if err := b.read(rest, classes); err != nil {
+	if err := b.read(rest, types); err != nil {
 		return nil, err
 	}
 	objects := make([]*Object, count)
@@ -276,63 +280,63 @@ func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object,
 	return objects, nil
 }
 
-// read makes the objects of the numbers and records of a head.
-func (b *Block) read(rest string, classes []*class) error {
+// read decodes the UIDs and records of an index into b.objects.
+func (b *Block) read(rest string, types []*typeInfo) error {
 	uids, ok := part(&rest)
 	if !ok {
 		return errBlock
 	}
-	// All slabs are pieces of one text, which must not move while they are made.
-	text := make([]byte, 0, len(rest)+len(uids)/numberLength*uidLength)
+	// All slabs are parts of one allocation, so it must not grow while they are cut out of it.
+	text := make([]byte, 0, len(rest)+len(uids)/binaryUIDLength*uidLength)
 	for k := range b.objects {
 		record, ok := part(&rest)
 		if !ok {
 			return errBlock
 		}
 		l, length, err := readLayout(record)
-		if err != nil || l.class >= len(classes) || l.identity() != int64(len(record)-length) {
+		if err != nil || l.typ >= len(types) || l.identityLen() != int64(len(record)-length) {
 			return errBlock
 		}
 		start := len(text)
 		text = append(text, record[:length]...)
-		if l.numbered {
-			if len(uids) < numberLength {
+		if l.binaryUID {
+			if len(uids) < binaryUIDLength {
 				return errBlock
 			}
-			text = appendUID(text, uids[:numberLength])
-			uids = uids[numberLength:]
+			text = appendUID(text, uids[:binaryUIDLength])
+			uids = uids[binaryUIDLength:]
 		}
 		text = append(text, record[length:]...)
-		b.objects[k].place(textOf(text[start:]), classes[l.class], &l, length)
+		b.objects[k].init(textOf(text[start:]), types[l.typ], &l, length)
 		b.bodies += l.body
 	}
 	if rest != "" || uids != "" {
 		return errBlock
 	}
 	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
-	b.held = int(unsafe.Sizeof(*b)) + len(classes)*int(unsafe.Sizeof(class{})) + Allocated(objects) +
-		Allocated(cap(text)) + Allocated(b.kept)
-	b.shares = objects + len(text) + b.kept
+	b.memory = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) + Allocated(objects) +
+		Allocated(cap(text)) + Allocated(b.source)
+	b.unrounded = objects + len(text) + b.source
 	return nil
 }
 
-// place makes an object of a slab that begins with a layout of some length.
-func (o *Object) place(slab string, class *class, l *layout, length int) {
-	o.slab, o.class, o.body = slab, class, uint32(length)
+// init sets the object's fields. slab begins with an encoded layout of the given length.
+func (o *Object) init(slab string, info *typeInfo, l *layout, length int) {
+	o.slab, o.info, o.body = slab, info, uint32(length)
 	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length),
 		uint32(l.labels.length)
-	o.placeIdentity()
-	o.word.Store(l.word())
+	o.setIdentityOffsets()
+	o.state.Store(l.state())
 }
 
-func (l *layout) word() uint32 {
-	if l.odd {
-		return uint32(l.namespace) | flagOddLabels
+func (l *layout) state() uint32 {
+	if l.complex {
+		return uint32(l.namespace) | flagComplexLabels
 	}
 	return uint32(l.namespace)
 }
 
-// bytes returns the bodies.
+// bytes returns the opened bodies.
 func (b *Block) bytes() ([]byte, error) {
 	if last := b.opened.Load(); last != nil {
 		if now := last.Value(); now != nil {
@@ -348,7 +352,7 @@ func (b *Block) bytes() ([]byte, error) {
 	return bodies, nil
 }
 
-// appendBody appends the JSON of an object of a block.
+// appendBody appends the JSON of an object of the block and returns the object's layout.
 func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	l, _, err := readLayout(o.slab)
 	if err != nil {
@@ -381,55 +385,54 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	return append(dst, body...), l, nil
 }
 
-// Block returns the block that the object is in; nil: it has memory of its own.
-func (o *Object) Block() *Block { return o.class.block }
+// Block returns the block that contains the object, or nil.
+func (o *Object) Block() *Block { return o.info.block }
 
-// Held is how many bytes of heap the block occupies, its objects included, as long as any of these is in
-// memory.
-func (b *Block) Held() int { return b.held }
+// Size returns the block's heap size in bytes, including its objects.
+func (b *Block) Size() int { return b.memory }
 
-// Len counts the objects.
+// Len returns the number of objects.
 func (b *Block) Len() int { return len(b.objects) }
 
-// share is what an object has of what its block holds.
-func (b *Block) share(o *Object) int {
+// sizeOf returns an object's share of the block's memory, in bytes.
+func (b *Block) sizeOf(o *Object) int {
 	size := float64(int(unsafe.Sizeof(*o)) + len(o.slab))
 	if l, _, err := readLayout(o.slab); err == nil && b.bodies > 0 {
-		size += float64(b.kept) * float64(l.body) / float64(b.bodies)
+		size += float64(b.source) * float64(l.body) / float64(b.bodies)
 	}
-	return int(size / float64(b.shares) * float64(b.held))
+	return int(size / float64(b.unrounded) * float64(b.memory))
 }
 
-// Unfold calls yield with each object of the block, and what makes the same object with memory of its own.
-func (b *Block) Unfold(yield func(folded *Object, unfold func() (*Object, error)) bool) {
+// Objects calls yield for each object of the block with a function that copies the object out of the block.
+func (b *Block) Objects(yield func(o *Object, extract func() (*Object, error)) bool) {
 	for k := range b.objects {
-		folded := &b.objects[k]
-		if !yield(folded, folded.unfold) {
+		o := &b.objects[k]
+		if !yield(o, o.extract) {
 			return
 		}
 	}
 }
 
-// unfold returns an object of a block as the Packer would have made it.
-func (o *Object) unfold() (*Object, error) {
+// extract returns the object as the Packer would have made it, without a reference to the block.
+func (o *Object) extract() (*Object, error) {
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()
-	text, l, err := o.class.block.appendBody(buffer.bytes, o)
+	text, l, err := o.info.block.appendBody(buffer.bytes, o)
 	if err != nil {
 		return nil, err
 	}
 	next := &Object{
-		class: plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), body: uint32(len(text)),
+		info: plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)), body: uint32(len(text)),
 		uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen,
 	}
 	var slab strings.Builder
-	lost := 0 // bytes of fields that are not in the JSON
+	missing := 0 // length of the fields that are not in the JSON
 	for _, f := range []field{l.uid, l.version, l.labels} {
 		if f.at < 0 {
-			lost += f.length
+			missing += f.length
 		}
 	}
-	slab.Grow(len(text) + lost + l.key)
+	slab.Grow(len(text) + missing + l.key)
 	slab.Write(text)
 	place := func(f field, value string) uint32 {
 		if f.at >= 0 || f.length == 0 {
@@ -446,7 +449,7 @@ func (o *Object) unfold() (*Object, error) {
 	slab.WriteString(o.Key())
 	next.slab = slab.String()
 	buffer.bytes = text
-	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
+	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
 	next.decoded.Store(o.decoded.Load())
 	return next, nil
 }

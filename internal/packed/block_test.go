@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// inBlock returns an object as a block has it; nil: blocks cannot take it.
+// inBlock returns the object as read from a block, or nil if blocks cannot represent it.
 func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 	t.Helper()
 	var w packed.BlockWriter
@@ -26,9 +26,9 @@ func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 	if w.Count() != len(objects) {
 		t.Fatalf("the block has %d objects of %d", w.Count(), len(objects))
 	}
-	head, bodies := w.Block()
+	index, bodies := w.Block()
 	bodies = bytes.Clone(bodies)
-	read, err := packed.ReadBlock(head, func() ([]byte, error) { return bodies, nil }, 0)
+	read, err := packed.ReadBlock(index, func() ([]byte, error) { return bodies, nil }, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func textOf(t testing.TB, o *packed.Object) string {
 	return string(text)
 }
 
-// TestBlocks: what comes out of a block is what went in, text by text, and unfolded it is the same in each of
-// its parts.
+// TestBlocks checks that objects are the same after writing and reading a block, and after extraction from
+// it.
 func TestBlocks(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for name, packer := range pruners(t) {
@@ -66,28 +66,28 @@ func TestBlocks(t *testing.T) {
 				all = append(all, o)
 				compressed := inBlock(t, codec.Compress(o))
 				if text := textOf(t, compressed[0]); text != textOf(t, o) {
-					t.Fatalf("of a compressed object there is %s", text)
+					t.Fatalf("JSON of a compressed object: %s", text)
 				}
 			}
 			for k, o := range inBlock(t, all...) {
 				want := all[k]
 				if got := textOf(t, o); got != textOf(t, want) {
-					t.Fatalf("there is %s, want %s", got, textOf(t, want))
+					t.Fatalf("got %s, want %s", got, textOf(t, want))
 				}
 				if !o.Compressed() || o.Block() == nil || want.Block() != nil {
-					t.Error("it does not count as compressed, or as one of a block")
+					t.Error("not compressed, or not in a block")
 				}
 				own, err := o.Decompress()
 				if err != nil || !own.Same(want) {
-					t.Fatalf("unfolded it is not the same as %s: %v", textOf(t, want), err)
+					t.Fatalf("the extracted object differs from %s: %v", textOf(t, want), err)
 				}
-				for form, o := range map[string]*packed.Object{"in the block": o, "unfolded": own} {
+				for form, o := range map[string]*packed.Object{"in the block": o, "extracted": own} {
 					if diff := cmp.Diff(identityOf(want), identityOf(o)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", form, diff)
 					}
 				}
 				if !o.SameContent(want) {
-					t.Error("it has not the same content")
+					t.Error("the content differs")
 				}
 			}
 		})
@@ -99,8 +99,7 @@ func identityOf(o *packed.Object) []any {
 		o.GroupVersionKind(), o.GetLabels()}
 }
 
-// TestBlocksOfDecompressed: objects that were compressed before, as adaptive storage has them, have what
-// identifies them, and their labels, behind the JSON.
+// TestBlocksOfDecompressed uses objects that were compressed before, with their identity after the JSON.
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {
@@ -109,36 +108,36 @@ func TestBlocksOfDecompressed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folded := inBlock(t, again)[0]
-		unfolded, err := folded.Decompress()
+		o := inBlock(t, again)[0]
+		extracted, err := o.Decompress()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for form, o := range map[string]*packed.Object{"in the block": folded, "unfolded": unfolded} {
+		for form, o := range map[string]*packed.Object{"in the block": o, "extracted": extracted} {
 			if diff := cmp.Diff(identityOf(want), identityOf(o)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", form, diff)
 			}
 			if got := textOf(t, o); got != textOf(t, want) {
-				t.Errorf("%s there is %s, want %s", form, got, textOf(t, want))
+				t.Errorf("%s: got %s, want %s", form, got, textOf(t, want))
 			}
 		}
 	}
 }
 
-// TestUnfold: one call yields each object of the block.
-func TestUnfold(t *testing.T) {
+// TestExtract checks that Objects yields each object once.
+func TestExtract(t *testing.T) {
 	var all []*packed.Object
 	for n := range 5 {
 		all = append(all, packed.NewPacker(nil).Try(certificate(n)))
 	}
 	read := inBlock(t, all...)
 	var got []*packed.Object
-	read[2].Block().Unfold(func(folded *packed.Object, unfold func() (*packed.Object, error)) bool {
-		own, err := unfold()
+	read[2].Block().Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
+		own, err := extract()
 		if err != nil || !own.Same(all[len(got)]) || own.Block() != nil {
-			t.Errorf("%s is unfolded to %v: %v", folded.Key(), own, err)
+			t.Errorf("%s is extracted as %v: %v", o.Key(), own, err)
 		}
-		got = append(got, folded)
+		got = append(got, o)
 		return true
 	})
 	if diff := cmp.Diff(len(read), len(got)); diff != "" {
@@ -146,12 +145,12 @@ func TestUnfold(t *testing.T) {
 	}
 	for k := range read {
 		if read[k] != got[k] {
-			t.Errorf("object %d is another one", k)
+			t.Errorf("wrong object %d", k)
 		}
 	}
 }
 
-// TestNotInBlocks: what has no JSON is left out.
+// TestNotInBlocks uses an object without JSON.
 func TestNotInBlocks(t *testing.T) {
 	o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "K", "odd": struct{}{}}})
@@ -159,14 +158,14 @@ func TestNotInBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if inBlock(t, o) != nil {
-		t.Error("it is in the block")
+		t.Error("the object is in the block")
 	}
 }
 
 var errBodies = errors.New("no bodies")
 
-// damagedBlocks are heads and bodies that nobody has written.
-func damagedBlocks(t testing.TB, read func(head, bodies []byte)) {
+// damagedBlocks returns invalid indexes and bodies.
+func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {
 	t.Helper()
 	var w packed.BlockWriter
 	for n := range 2 {
@@ -174,21 +173,21 @@ func damagedBlocks(t testing.TB, read func(head, bodies []byte)) {
 			t.Fatal(err)
 		}
 	}
-	head, bodies := w.Block()
-	for n := range head {
-		read(bytes.Clone(head[:n]), bodies)
+	index, bodies := w.Block()
+	for n := range index {
+		read(bytes.Clone(index[:n]), bodies)
 		for _, c := range []byte{0, 1, 0x7f, 0xff} {
-			damaged := bytes.Clone(head)
+			damaged := bytes.Clone(index)
 			damaged[n] = c
 			read(damaged, bodies)
 		}
 	}
-	read(head, bodies[:len(bodies)/2])
+	read(index, bodies[:len(bodies)/2])
 }
 
-// readAll reads whatever there is in a block.
-func readAll(head, bodies []byte) {
-	objects, err := packed.ReadBlock(head, func() ([]byte, error) { return bodies, nil }, len(bodies))
+// readAll reads everything from a block.
+func readAll(index, bodies []byte) {
+	objects, err := packed.ReadBlock(index, func() ([]byte, error) { return bodies, nil }, len(bodies))
 	if err != nil {
 		return
 	}
@@ -196,21 +195,21 @@ func readAll(head, bodies []byte) {
 		_ = fmt.Sprint(identityOf(o)...)
 		_, _ = o.AppendJSON(nil)
 		_, _ = o.Decompress()
-		if size := o.Size(); size > o.Block().Held() {
-			panic(fmt.Sprintf("%d bytes of %d", size, o.Block().Held()))
+		if size := o.Size(); size > o.Block().Size() {
+			panic(fmt.Sprintf("%d bytes of %d", size, o.Block().Size()))
 		}
 	}
 }
 
-// TestDamagedBlocks: what cannot be read is an error, and not a panic.
+// TestDamagedBlocks checks that damaged blocks cause errors, not panics.
 func TestDamagedBlocks(t *testing.T) {
 	damagedBlocks(t, readAll)
 	var w packed.BlockWriter
 	if _, err := w.Add(packed.NewPacker(nil).Try(certificate(1))); err != nil {
 		t.Fatal(err)
 	}
-	head, _ := w.Block()
-	read, err := packed.ReadBlock(head, func() ([]byte, error) { return nil, errBodies }, 0)
+	index, _ := w.Block()
+	read, err := packed.ReadBlock(index, func() ([]byte, error) { return nil, errBodies }, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +220,7 @@ func TestDamagedBlocks(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if name := read[0].Unstructured().GetName(); name != "certificate-1" {
-		t.Errorf("without its body it is %q", name)
+		t.Errorf("name without body: %q", name)
 	}
 }
 
@@ -232,7 +231,7 @@ func FuzzReadBlock(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	head, bodies := w.Block()
-	f.Add(head, bodies)
-	f.Fuzz(func(_ *testing.T, head, bodies []byte) { readAll(head, bodies) })
+	index, bodies := w.Block()
+	f.Add(index, bodies)
+	f.Fuzz(func(_ *testing.T, index, bodies []byte) { readAll(index, bodies) })
 }

@@ -2,38 +2,37 @@ package packed
 
 import "fmt"
 
-// Compressor makes JSON smaller. All methods are safe for concurrent use. It has no name of its own, so that
-// public packages can write it out in their documentation.
+// Compressor compresses JSON. Its methods are safe for concurrent use. It is an alias so that public packages
+// can show the interface in their documentation.
 type Compressor = interface {
 	// Compress appends the compressed form of src to dst.
 	Compress(dst, src []byte) []byte
-	// Decompress appends what Compress made src of to dst. src must not be changed.
+	// Decompress appends the original of src, a result of Compress, to dst. It must not change src.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
 // Trainer makes Compressors.
 type Trainer interface {
-	// Train returns a Compressor that suits JSON like the samples, which must not be changed or kept. Objects
-	// that were compressed with an earlier Compressor are decompressed with that one.
+	// Train returns a Compressor for JSON that resembles the samples, which it must neither change nor
+	// retain. Objects keep the Compressor that compressed them.
 	Train(samples [][]byte) (Compressor, error)
 }
 
-// Codec is a Compressor with what the objects that it compresses have in common. A store has one for each
-// type and training.
+// Codec compresses objects with one Compressor. A store has one Codec for each type and training.
 type Codec struct {
 	compressor Compressor
-	classes    classCache
+	types      typeCache
 }
 
-// NewCodec returns a Codec.
+// NewCodec returns a Codec that uses compressor.
 func NewCodec(compressor Compressor) *Codec { return &Codec{compressor: compressor} }
 
-// maxCompressed is the size of the largest objects that are compressed. API servers have none that large, and
-// so a Compressor may bound the memory for what claims to be larger.
+// maxCompressed is the size limit of objects to compress, in bytes. API servers store no objects of this
+// size; a Compressor can reject larger results of decompression.
 const maxCompressed = 64 << 20
 
-// Compress returns the object compressed; the object itself where that would not save memory, where it is
-// compressed already or very large, or where it has no JSON.
+// Compress returns a compressed copy of the object. It returns the object itself if that saves no memory, or
+// if the object is already compressed, larger than maxCompressed or without JSON.
 func (c *Codec) Compress(o *Object) *Object {
 	text, ok := o.JSON()
 	if !ok || len(text) > maxCompressed {
@@ -47,10 +46,10 @@ func (c *Codec) Compress(o *Object) *Object {
 	if Allocated(len(buffer.bytes)) >= Allocated(len(o.slab)) {
 		return o
 	}
-	return o.inForm(c.class(o.class), string(buffer.bytes), body)
+	return o.withBody(c.typeFor(o.info), string(buffer.bytes), body)
 }
 
-// appendIdentity appends what identifies the object and its labels, which are readable in every form.
+// appendIdentity appends the identity fields, labels and key, which stay uncompressed in every form.
 func (o *Object) appendIdentity(slab []byte) []byte {
 	slab = append(slab, o.slab[o.uidAt:o.uidAt+uint32(o.uidLen)]...)
 	slab = append(slab, o.slab[o.versionAt:o.versionAt+uint32(o.versionLen)]...)
@@ -58,50 +57,51 @@ func (o *Object) appendIdentity(slab []byte) []byte {
 	return append(slab, o.slab[o.keyAt:]...)
 }
 
-// inForm returns the object in another form: slab begins with a body, which class explains, and ends with
-// what appendIdentity appended. Decoded copies that are in memory are those of both.
-func (o *Object) inForm(class *class, slab string, body int) *Object {
-	next := &Object{slab: slab, class: class, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
+// withBody returns the object with another body: slab is a body of the given length followed by the result of
+// appendIdentity. Both objects share their decoded copies.
+func (o *Object) withBody(info *typeInfo, slab string, body int) *Object {
+	next := &Object{slab: slab, info: info, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
 		labelsLen: o.labelsLen}
-	next.placeIdentity()
-	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
+	next.setIdentityOffsets()
+	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
 	next.decoded.Store(o.decoded.Load())
 	return next
 }
 
-// placeIdentity says where what appendIdentity appended is, behind a body.
-func (o *Object) placeIdentity() {
+// setIdentityOffsets sets the offsets of the fields that appendIdentity appended after the body.
+func (o *Object) setIdentityOffsets() {
 	o.uidAt = o.body
 	o.versionAt = o.uidAt + uint32(o.uidLen)
 	o.labelsAt = o.versionAt + uint32(o.versionLen)
 	o.keyAt = o.labelsAt + o.labelsLen
 }
 
-// Decompress returns a compressed object as it was before; another one as it is. It fails for one that is
-// damaged.
+// Decompress returns the object uncompressed; an uncompressed object is returned as it is. It fails if the
+// body is damaged.
 func (o *Object) Decompress() (*Object, error) {
 	if !o.Compressed() {
 		return o, nil
 	}
 	if o.Block() != nil {
-		return o.unfold()
+		return o.extract()
 	}
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()
 	var err error
 	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {
-		return nil, fmt.Errorf("decompressing %s: %w", o.Key(), err)
+		return nil, fmt.Errorf("decompress %s: %w", o.Key(), err)
 	}
 	body := len(buffer.bytes)
 	buffer.bytes = o.appendIdentity(buffer.bytes)
-	return o.inForm(plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)),
+	return o.withBody(plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)),
 		string(buffer.bytes), body), nil
 }
 
-// class is of with the codec's compressor.
-func (c *Codec) class(of *class) *class {
-	return c.classes.get(bytesOf(of.apiVersion), bytesOf(of.kind), func(apiVersion, kind string) *class {
-		return &class{apiVersion: apiVersion, kind: kind, gvk: of.gvk, usual: of.usual, decoder: of.decoder,
-			compressor: c.compressor}
-	})
+func (c *Codec) typeFor(plain *typeInfo) *typeInfo {
+	return c.types.get(bytesOf(plain.apiVersion), bytesOf(plain.kind),
+		func(apiVersion, kind string) *typeInfo {
+			return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: plain.gvk, decodable: plain.decodable,
+				decoder:    plain.decoder,
+				compressor: c.compressor}
+		})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// deflate is a Compressor that counts.
+// deflate is a Compressor that counts its calls.
 type deflate struct {
 	dictionary []byte
 	reads      atomic.Int64
@@ -71,7 +71,7 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestCompressedIdentity checks that nothing is decompressed for what caches ask all the time.
+// TestCompressedIdentity checks that frequent reads of the cache do not decompress.
 func TestCompressedIdentity(t *testing.T) {
 	compressor := &deflate{dictionary: certificate(0)}
 	o := packed.NewCodec(compressor).Compress(pack(t, string(certificate(7))))
@@ -86,7 +86,7 @@ func TestCompressedIdentity(t *testing.T) {
 	}
 }
 
-// inflate makes everything larger.
+// inflate is a Compressor that enlarges its input.
 type inflate struct{}
 
 func (inflate) Compress(dst, src []byte) []byte {
@@ -97,11 +97,11 @@ func (inflate) Decompress([]byte, []byte) ([]byte, error) { return nil, errors.N
 func TestCompressWithoutGain(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	if packed.NewCodec(inflate{}).Compress(o) != o {
-		t.Error("compressed to more than before")
+		t.Error("compressed although it gets larger")
 	}
 }
 
-// forgetful loses what it compressed.
+// forgetful is a Compressor that fails to decompress.
 type forgetful struct{}
 
 var errForgotten = errors.New("forgotten")
@@ -120,6 +120,6 @@ func TestDamagedObject(t *testing.T) {
 	u := o.Unstructured()
 	if u.GetName() != "certificate-3" || u.GetNamespace() != "tenant-3" || u.GetLabels()["env"] != "prod" ||
 		u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
-		t.Errorf("what is known is missing: %v", u.Object)
+		t.Errorf("the identity is missing: %v", u.Object)
 	}
 }

@@ -46,7 +46,7 @@ func TestPackManifests(t *testing.T) {
 	}
 }
 
-// TestPackTruncated ends an object at every byte, and begins it at every byte.
+// TestPackTruncated packs every prefix and every suffix of an object.
 func TestPackTruncated(t *testing.T) {
 	packer := pruners(t)["paths"]
 	document := certificate(1)
@@ -54,12 +54,12 @@ func TestPackTruncated(t *testing.T) {
 		agree(t, packer, document[:n])
 		agree(t, packer, document[n:])
 		if o, _, more := packer.TryNext(document[:n], 0); o != nil || !more {
-			t.Fatalf("after %d bytes: packed %v, to be continued %v", n, o != nil, more)
+			t.Fatalf("after %d bytes: packed %v, truncated %v", n, o != nil, more)
 		}
 	}
 }
 
-// TestPackDamaged changes bytes all over an object.
+// TestPackDamaged changes bytes of an object.
 func TestPackDamaged(t *testing.T) {
 	packers := pruners(t)
 	document := certificate(1)

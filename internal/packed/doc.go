@@ -1,23 +1,28 @@
-// Package packed keeps Kubernetes objects as the JSON that they came as, in little memory.
+// Package packed stores Kubernetes objects as compact JSON.
 //
-// # Purpose
+// =# Purpose
 //
-// An unstructured object of 2 KB of JSON occupies 9 to 12 KB as maps, and takes 20 times as long to build as
-// to check. Most objects of a cache are never read. A packed Object is one piece of memory with the JSON and
-// the key, and 64 bytes beside it that say where name, UID, resource version and labels are. It is decoded
-// when somebody reads it; a weak pointer keeps the result for as long as the garbage collector lets it live.
+// An unstructured object of 2 KB of JSON occupies 9 to 12 KB as maps, and decoding it takes 20 times as long
+// as checking its syntax. Most objects of a cache are never read. An Object is one allocation with the JSON
+// and the key, plus 64 bytes with the offsets of name, UID, resource version and labels. It is decoded when
+// it is read. A weak pointer keeps the decoded copy until the garbage collector frees it.
 //
-// # Semantics
+// =# Forms
 //
-// Packer.Pack accepts what apimachinery's unstructured JSON decoding accepts, refuses what it refuses, and
-// Object.Unstructured returns what it returns, less what Prune says. One pass over the bytes checks the
-// syntax and finds the identity and the parts to leave out. What is unusual (a key twice at the top level,
-// nesting beyond 5,000, escapes where names are) takes a slower way to the same result. Fuzz tests hold the
-// results against apimachinery's.
+// The body of an Object is its JSON, its JSON compressed by a Codec, or a range of the bodies of a Block. The
+// key, the identity fields and the labels are readable without decompression in every form.
 //
-// # Concurrency
+// =# Semantics
 //
-// Objects never change and may be used from any number of goroutines, and so may Packers. What Unstructured
-// returns is shared and must not be changed; changing it does not change what is packed. The two objects that
-// Pair returns share what is the same in both, so that changing one may change the other.
+// Packer.Pack accepts and rejects the same input as apimachinery's decoder for unstructured objects, and
+// Object.Unstructured returns the same result, without the fields that a Prune removes. One pass over the
+// bytes checks the syntax and finds the identity fields and the fields to remove. Rare input (a duplicate key
+// at the top level, nesting beyond 5,000, escapes in names) takes a slower path with the same result. Fuzz
+// tests compare the results with apimachinery's.
+//
+// =# Concurrency
+//
+// Objects are immutable and safe for concurrent use, and so are Packers. The result of Unstructured is shared
+// and must not be changed; changing it does not change the packed object. The two results of Pair share maps,
+// lists and strings, so changing one may change the other.
 package packed

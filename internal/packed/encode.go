@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// appendObject appends the JSON of a decoded object, from which decoding makes the same again. Where there is
-// none (types that decoding never yields, text that is no UTF-8, nil maps, NaN) it returns false.
+// appendObject appends JSON from which decoding restores the same value. It returns false if there is none:
+// for types that decoding never yields, invalid UTF-8, nil maps and NaN.
 func appendObject(dst []byte, content map[string]any) ([]byte, bool) {
 	if content == nil {
 		return dst, false
@@ -83,7 +83,7 @@ func appendMap(dst []byte, content map[string]any, depth int) ([]byte, bool) {
 	return append(dst, '}'), true
 }
 
-// appendFloat appends a number that is decoded as a float64 again: one with a point or an exponent.
+// appendFloat appends f with a point or an exponent, so that it is decoded as a float64 again.
 func appendFloat(dst []byte, f float64) ([]byte, bool) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return dst, false
@@ -129,11 +129,11 @@ func appendString(dst []byte, text string) ([]byte, bool) {
 	return append(append(dst, text[from:]...), '"'), ascii || utf8.ValidString(text)
 }
 
-// appendKept appends the JSON of an object that could not be packed, as well as encoding/json can.
-func appendKept(dst []byte, u *unstructured.Unstructured) ([]byte, error) {
+// appendOriginal appends the encoding/json form of an object that could not be packed.
+func appendOriginal(dst []byte, u *unstructured.Unstructured) ([]byte, error) {
 	text, err := json.Marshal(u.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", keyOf(u.GetNamespace(), u.GetName()), err)
+		return nil, fmt.Errorf("encode %s: %w", keyOf(u.GetNamespace(), u.GetName()), err)
 	}
 	return append(dst, text...), nil
 }

@@ -13,7 +13,7 @@ func FuzzPackAgrees(f *testing.F) {
 	}
 	all := pruners(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Deep nesting takes the reference minutes.
+		// The reference takes minutes for deep nesting.
 		if strings.Count(string(data), "[")+strings.Count(string(data), "{") > 2000 {
 			return
 		}

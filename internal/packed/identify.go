@@ -6,23 +6,23 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// value is a string of the data.
+// value is a string found by the scanner.
 type value struct {
-	raw []byte // without quotes, or what it stands for
-	at  int    // where raw is in the data; -1: it is not, because of escapes
+	raw []byte // unquoted and unescaped
+	at  int    // offset of raw in the data; -1 if it had escapes
 }
 
-// identityOf is what a scan finds out about an object.
+// identityOf holds the fields of an object that the scanner extracts.
 type identityOf struct {
 	apiVersion, kind         value
 	name, namespace, uid, rv value
-	labels                   span // empty: there are none, or odd ones
-	oddLabels                bool // whether there are labels, and which, takes decoding to know
+	labels                   span // empty if there are no labels or complex ones
+	complexLabels            bool // labels have to be decoded
 
 	hasVersion, hasKind, hasMeta bool
 }
 
-// object reads the object at i, the whole one, and returns the offset after it.
+// object scans the object at i and returns the offset after it.
 func (s *scanner) object(i int, found *identityOf, root *branch) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.fail(i)
@@ -40,21 +40,21 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 		}
 		switch string(key) {
 		case "apiVersion":
-			i = m.only(&found.hasVersion, start, at, &found.apiVersion)
+			i = m.uniqueString(&found.hasVersion, start, at, &found.apiVersion)
 		case "kind":
-			i = m.only(&found.hasKind, start, at, &found.kind)
+			i = m.uniqueString(&found.hasKind, start, at, &found.kind)
 		case "metadata":
 			if found.hasMeta {
-				return s.unusual()
+				return s.unsupported()
 			}
 			found.hasMeta = true
 			below, _ := root.member(key)
-			m.stay(start)
+			m.keepFrom(start)
 			i = s.metadata(at, found, below)
-			m.stayed(i)
+			m.keepTo(i)
 		default:
 			if jsontext.Shadows(textOf(key)) {
-				return s.unusual()
+				return s.unsupported()
 			}
 			i = m.member(start, at, key, root)
 		}
@@ -66,25 +66,25 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 	return i
 }
 
-// only reads the value of a key that must occur once, and must be a string.
-func (m *members) only(seen *bool, start, at int, into *value) int {
+// uniqueString scans the value of a key that must be a string and must not occur twice.
+func (m *members) uniqueString(seen *bool, start, at int, into *value) int {
 	if *seen || at >= len(m.data) {
 		if at >= len(m.data) {
 			return m.fail(at)
 		}
-		return m.unusual()
+		return m.unsupported()
 	}
 	*seen = true
 	if m.data[at] != '"' {
-		return m.unusual()
+		return m.unsupported()
 	}
-	m.stay(start)
+	m.keepFrom(start)
 	end := m.string(at, into)
-	m.stayed(end)
+	m.keepTo(end)
 	return end
 }
 
-// string reads the value at i. What is no string is no value.
+// string scans the value at i. Other values than strings leave into empty.
 func (s *scanner) string(i int, into *value) int {
 	*into = value{}
 	if i >= len(s.data) || s.data[i] != '"' {
@@ -102,7 +102,7 @@ func (s *scanner) string(i int, into *value) int {
 	return end
 }
 
-// metadata reads metadata, the value at i.
+// metadata scans the value at i as metadata.
 func (s *scanner) metadata(i int, found *identityOf, b *branch) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.skip(i, 1)
@@ -121,9 +121,9 @@ func (s *scanner) metadata(i int, found *identityOf, b *branch) int {
 		into := found.field(key)
 		switch {
 		case into != nil:
-			m.stay(start)
+			m.keepFrom(start)
 			i = s.string(at, into)
-			m.stayed(i)
+			m.keepTo(i)
 		case string(key) == "labels":
 			i = m.labels(start, at, found, b)
 		default:
@@ -137,7 +137,7 @@ func (s *scanner) metadata(i int, found *identityOf, b *branch) int {
 	return i
 }
 
-// field returns where the value of a key of metadata belongs, or nil.
+// field returns the destination of a metadata key, or nil.
 func (f *identityOf) field(key []byte) *value {
 	switch string(key) {
 	case "name":
@@ -152,9 +152,9 @@ func (f *identityOf) field(key []byte) *value {
 	return nil
 }
 
-// labels reads the labels, and says where they are if they can be read there.
+// labels scans the labels and records their position unless they are complex.
 func (m *members) labels(start, at int, found *identityOf, b *branch) int {
-	found.labels, found.oddLabels = span{}, false
+	found.labels, found.complexLabels = span{}, false
 	end := m.member(start, at, []byte("labels"), b)
 	below, pruned := b.member([]byte("labels"))
 	switch {
@@ -162,12 +162,12 @@ func (m *members) labels(start, at int, found *identityOf, b *branch) int {
 	case !pruned && plainLabels(m.data[at:end]):
 		found.labels = span{at, end}
 	default:
-		found.oddLabels = true
+		found.complexLabels = true
 	}
 	return end
 }
 
-// isPlain reports whether the text of a string is what it stands for.
+// isPlain reports whether the content of a JSON string is ASCII without escapes.
 func isPlain(text []byte) bool {
 	for _, c := range text {
 		if c >= utf8.RuneSelf || c == '\\' {
@@ -177,7 +177,7 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// plainText returns what the text of a string stands for.
+// plainText unescapes the content of a JSON string.
 func plainText(text []byte) []byte {
 	if isPlain(text) {
 		return text

@@ -9,11 +9,11 @@ import (
 
 var _ labels.Labels = Labels{}
 
-// Labels are the labels of an object, read where they are, as labels.Selector.Matches takes them. Looking one
-// up compares it with all, without an allocation.
+// Labels implements labels.Labels on the encoded labels of an object. A lookup is a linear search that does
+// not allocate.
 type Labels struct{ object *Object }
 
-// Labels returns the labels of the object, without decoding them.
+// Labels returns the object's labels without decoding the object.
 func (o *Object) Labels() labels.Labels { return Labels{o} }
 
 // Has implements labels.Labels.
@@ -30,21 +30,21 @@ func (l Labels) Get(label string) string {
 
 // Lookup implements labels.Labels.
 func (l Labels) Lookup(label string) (value string, found bool) {
-	if l.object.oddLabels() {
+	if l.object.complexLabels() {
 		value, found = l.object.Unstructured().GetLabels()[label]
 		return value, found
 	}
 	for k, v := range pairs(l.object.plainLabels()) {
 		if k == label {
-			value, found = v, true // the last one counts
+			value, found = v, true // the last duplicate wins
 		}
 	}
 	return value, found
 }
 
-// GetLabels returns metadata.labels, in a new map with memory of its own.
+// GetLabels returns metadata.labels in a new map, which does not share the object's memory.
 func (o *Object) GetLabels() map[string]string {
-	if o.oddLabels() {
+	if o.complexLabels() {
 		return o.Unstructured().GetLabels()
 	}
 	if o.labelsLen == 0 {
@@ -57,12 +57,14 @@ func (o *Object) GetLabels() map[string]string {
 	return all
 }
 
-func (o *Object) oddLabels() bool { return o.word.Load()&flagOddLabels != 0 || o.class.kept != nil }
+func (o *Object) complexLabels() bool {
+	return o.state.Load()&flagComplexLabels != 0 || o.info.original != nil
+}
 
-// plainLabels is the JSON of the labels of an object whose labels are not odd.
+// plainLabels returns the JSON of labels that are not complex.
 func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.labelsLen] }
 
-// pairs are the labels in the JSON of labels that are not odd; a key can occur twice.
+// pairs iterates over the JSON of labels that are not complex. A key can occur twice.
 func pairs(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		left := text
@@ -71,8 +73,7 @@ func pairs(text string) iter.Seq2[string, string] {
 			if !ok {
 				return
 			}
-			// After the colon comes a string or null. A null is as good as an empty string, and the next
-			// string after it would be another key.
+			// The value is a string, or null, which means the empty string.
 			value := ""
 			if left = rest; isStringNext(rest) {
 				value, left, _ = nextString(rest)
@@ -84,7 +85,7 @@ func pairs(text string) iter.Seq2[string, string] {
 	}
 }
 
-// nextString returns the next string of a text without escapes, and what is after it.
+// nextString returns the next string of text, which has no escapes, and the text after it.
 func nextString(text string) (found, rest string, ok bool) {
 	start := strings.IndexByte(text, '"')
 	if start < 0 {
@@ -98,7 +99,7 @@ func nextString(text string) (found, rest string, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// isStringNext reports whether the value after the colon that text begins with is a string.
+// isStringNext reports whether the value after the colon at the start of text is a string.
 func isStringNext(text string) bool {
 	for i := range len(text) {
 		switch text[i] {
@@ -112,7 +113,7 @@ func isStringNext(text string) bool {
 	return false
 }
 
-// plainLabels reports whether the JSON of an object has strings and nulls only, none with escapes, all ASCII.
+// plainLabels reports whether the JSON of an object contains only ASCII strings without escapes and nulls.
 func plainLabels(text []byte) bool {
 	if !isPlain(text) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// List is a list of packed objects, which client-go's pager, reflector and meta helpers take as any other.
+// List is a list of packed objects. client-go's pager, reflector and meta helpers accept it.
 type List struct {
 	metav1.TypeMeta
 	metav1.ListMeta
@@ -21,7 +21,7 @@ var (
 // GetObjectKind implements runtime.Object.
 func (l *List) GetObjectKind() schema.ObjectKind { return &l.TypeMeta }
 
-// DeepCopyObject implements runtime.Object. The objects are the same, because they never change.
+// DeepCopyObject implements runtime.Object. The copy shares the objects, which are immutable.
 func (l *List) DeepCopyObject() runtime.Object {
 	copied := &List{TypeMeta: l.TypeMeta, Items: append([]*Object(nil), l.Items...)}
 	l.ListMeta.DeepCopyInto(&copied.ListMeta)

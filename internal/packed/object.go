@@ -8,44 +8,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is one packed object. What it shows never changes. Besides the methods of metav1.Object, of which
-// those that set something panic, it is a runtime.Object. Use a Packer to make one.
+// Object is an immutable packed object. It implements runtime.Object and metav1.Object; the setters of
+// metav1.Object panic. A Packer makes Objects.
 type Object struct {
-	// slab holds, in this order, the JSON (compressed or not), strings that the JSON does not hold literally,
-	// and the key. It is a string because strings cannot be written to.
-	slab  string
-	class *class
-	// decoded are the copies that Unstructured made and KeepDecoded was given last.
-	decoded atomic.Pointer[forms]
+	// slab holds the body (JSON, possibly compressed), then the identity fields that the body does not
+	// contain literally, then the key.
+	slab string
+	info *typeInfo
+	// decoded refers to the decoded copies that are still in memory.
+	decoded atomic.Pointer[decodedCopies]
 
-	body  uint32 // the length of the JSON, from the beginning of slab
-	keyAt uint32 // the key goes from here to the end of slab
+	body  uint32 // length of the body, which starts at offset 0 of slab
+	keyAt uint32 // offset of the key, which ends slab
 
 	uidAt, versionAt, labelsAt uint32
-	labelsLen                  uint32 // 0: there are none
+	labelsLen                  uint32 // 0 if there are no labels
 	uidLen, versionLen         uint16
-	// word holds the length of the namespace, flags, and what Age tells of.
-	word atomic.Uint32
+	// state holds the length of the namespace, flags and the age (see Age).
+	state atomic.Uint32
 }
 
 const (
 	maskNamespace = 1<<16 - 1
-	// flagOddLabels is for labels whose text is not what they are: with escapes, or not ASCII.
-	flagOddLabels = 1 << 16
+	// flagComplexLabels marks labels that have to be decoded: with escapes, not ASCII, or not strings.
+	flagComplexLabels = 1 << 16
 )
 
-// namespaceLen is the length of the namespace.
-func (o *Object) namespaceLen() uint32 { return o.word.Load() & maskNamespace }
+func (o *Object) namespaceLen() uint32 { return o.state.Load() & maskNamespace }
 
-// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns. It
-// is a part of the object's memory: who keeps it without the object clones it.
+// Key returns the key of cache.MetaNamespaceKeyFunc: "namespace/name", or the name of a cluster-scoped
+// object. The string shares the object's memory: clone it to keep it longer than the object.
 func (o *Object) Key() string { return o.slab[o.keyAt:] }
 
-// Name is metadata.name, Namespace metadata.namespace, UID metadata.uid and Version metadata.resourceVersion,
-// each as a part of the object's memory, as Key is.
+// Name returns metadata.name. The string shares the object's memory, as do Namespace, UID and Version.
 func (o *Object) Name() string {
-	if kept := o.class.kept; kept != nil {
-		return kept.GetName()
+	if original := o.info.original; original != nil {
+		return original.GetName()
 	}
 	n := o.namespaceLen()
 	if n == 0 {
@@ -54,43 +52,43 @@ func (o *Object) Name() string {
 	return o.slab[o.keyAt+n+1:]
 }
 
-// Namespace is metadata.namespace; see Name.
+// Namespace returns metadata.namespace.
 func (o *Object) Namespace() string {
-	if kept := o.class.kept; kept != nil {
-		return kept.GetNamespace()
+	if original := o.info.original; original != nil {
+		return original.GetNamespace()
 	}
 	return o.slab[o.keyAt : o.keyAt+o.namespaceLen()]
 }
 
-// UID is metadata.uid; see Name.
+// UID returns metadata.uid.
 func (o *Object) UID() types.UID {
-	if kept := o.class.kept; kept != nil {
-		return kept.GetUID()
+	if original := o.info.original; original != nil {
+		return original.GetUID()
 	}
 	return types.UID(o.slab[o.uidAt : o.uidAt+uint32(o.uidLen)])
 }
 
-// Version is metadata.resourceVersion; see Name.
+// Version returns metadata.resourceVersion.
 func (o *Object) Version() string {
-	if kept := o.class.kept; kept != nil {
-		return kept.GetResourceVersion()
+	if original := o.info.original; original != nil {
+		return original.GetResourceVersion()
 	}
 	return o.slab[o.versionAt : o.versionAt+uint32(o.versionLen)]
 }
 
-// Compressed reports whether reading the object costs decompressing it.
-func (o *Object) Compressed() bool { return o.class.compressor != nil || o.class.block != nil }
+// Compressed reports whether reading the object has to decompress it.
+func (o *Object) Compressed() bool { return o.info.compressor != nil || o.info.block != nil }
 
-// JSON returns the JSON of an object that is not compressed, without copying, and "", false for others.
+// JSON returns the JSON without copying it. It returns "", false if the object is compressed or has no JSON.
 func (o *Object) JSON() (string, bool) {
-	if o.Compressed() || o.class.kept != nil {
+	if o.Compressed() || o.info.original != nil {
 		return "", false
 	}
 	return o.slab[:o.body], true
 }
 
-// AppendJSON appends the JSON of the object. Compressed objects are decompressed: an error says that they are
-// damaged. Objects that were made of what JSON has no form for may fail, too. It counts as a read.
+// AppendJSON appends the object's JSON to dst and marks the object as read. It fails if the compressed body
+// is damaged, or if the object was made from values that JSON cannot represent.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	o.MarkRead()
 	return o.appendJSON(dst)
@@ -98,26 +96,26 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 
 func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	switch {
-	case o.class.kept != nil:
-		return appendKept(dst, o.class.kept)
-	case o.class.compressor != nil:
-		return o.class.compressor.Decompress(dst, bytesOf(o.slab[:o.body]))
-	case o.class.block != nil:
-		dst, _, err := o.class.block.appendBody(dst, o)
+	case o.info.original != nil:
+		return appendOriginal(dst, o.info.original)
+	case o.info.compressor != nil:
+		return o.info.compressor.Decompress(dst, bytesOf(o.slab[:o.body]))
+	case o.info.block != nil:
+		dst, _, err := o.info.block.appendBody(dst, o)
 		return dst, err
 	}
 	return append(dst, o.slab[:o.body]...), nil
 }
 
-// View calls f with the JSON of the object, which f must neither change nor keep. It costs no copy where the
-// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's. It counts as a
-// read.
+// View calls f with the object's JSON and marks the object as read. f must neither change nor retain the
+// bytes. View does not copy uncompressed JSON, and decompresses into a pooled buffer. It returns the error of
+// f or of AppendJSON.
 func (o *Object) View(f func(json []byte) error) error {
 	o.MarkRead()
 	return o.Peek(f)
 }
 
-// Peek is View for what the cache itself does with an object: it does not count as a read.
+// Peek is View without marking the object as read. The cache itself uses it.
 func (o *Object) Peek(f func(json []byte) error) error {
 	if text, ok := o.JSON(); ok {
 		return f(bytesOf(text))
@@ -131,39 +129,38 @@ func (o *Object) Peek(f func(json []byte) error) error {
 	return f(buffer.bytes)
 }
 
-// Touch reads a little of all of the object's memory, so that it is in the processor's cache. The result
-// means nothing.
-func (o *Object) Touch() (touched byte) {
-	const line = 64 // bytes that come together
-	for at := 0; at < len(o.slab); at += line {
-		touched += o.slab[at]
+// Prefetch reads one byte of each cache line of the object's memory, to load it into the processor's cache.
+// The result only keeps the compiler from removing the reads.
+func (o *Object) Prefetch() (sum byte) {
+	const cacheLine = 64
+	for at := 0; at < len(o.slab); at += cacheLine {
+		sum += o.slab[at]
 	}
-	return touched
+	return sum
 }
 
-// Len is the length of the JSON that is kept; of a compressed object the compressed one.
+// Len returns the length of the body in bytes; it is the compressed length if the object is compressed.
 func (o *Object) Len() int { return int(o.body) }
 
-// Size is how many bytes of heap the object occupies, without a decoded copy. Objects that Unstructured has
-// been called for occupy up to 24 more. Of an object in a block it is the object's share of that.
+// Size returns the object's heap size in bytes, without decoded copies and without up to 24 bytes that refer
+// to them. For an object in a block it is a share of the block's memory.
 func (o *Object) Size() int {
-	if b := o.class.block; b != nil {
-		return b.share(o)
+	if b := o.info.block; b != nil {
+		return b.sizeOf(o)
 	}
 	size := int(unsafe.Sizeof(*o)) + Allocated(len(o.slab))
-	if o.class.kept != nil {
-		size += weigh(o.class.kept.Object)
+	if o.info.original != nil {
+		size += sizeOfValue(o.info.original.Object)
 	}
 	return size
 }
 
-// bytesOf returns the bytes of text, which must not be written to.
+// bytesOf returns the bytes of text without copying. They must not be written to.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// textOf makes a string of bytes that are not written to any more.
+// textOf returns bytes as a string without copying. They must not be written to afterwards.
 func textOf(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
-// keyOf is the key of an object with this name.
 func keyOf(namespace, name string) string {
 	if namespace == "" {
 		return strings.Clone(name)

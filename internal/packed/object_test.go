@@ -29,7 +29,7 @@ func pack(t testing.TB, data string) *packed.Object {
 	return o
 }
 
-// TestBytesAreCopied overwrites what was packed, as the next frame of a watch does.
+// TestBytesAreCopied overwrites the packed bytes, as the next frame of a watch does.
 func TestBytesAreCopied(t *testing.T) {
 	for _, document := range documents() {
 		data := []byte(document)
@@ -53,8 +53,8 @@ func TestBytesAreCopied(t *testing.T) {
 	}
 }
 
-// TestChangingACopy changes decoded objects, which nobody should, and looks whether that reaches what is
-// packed.
+// TestChangingACopy changes decoded objects, which callers must not do, and checks that the packed object is
+// unaffected.
 func TestChangingACopy(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	want, err := o.Decode()
@@ -85,7 +85,7 @@ func TestChangingACopy(t *testing.T) {
 func TestUnstructuredIsShared(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	if o.Decoded() != nil {
-		t.Error("decoded before anybody asked")
+		t.Error("decoded before it was read")
 	}
 	results := make([]*unstructured.Unstructured, 8)
 	var readers sync.WaitGroup
@@ -95,7 +95,7 @@ func TestUnstructuredIsShared(t *testing.T) {
 	readers.Wait()
 	for _, u := range results {
 		if u != results[0] || u != o.Decoded() {
-			t.Fatal("readers got copies of their own")
+			t.Fatal("readers got different copies")
 		}
 	}
 	if private, err := o.Decode(); err != nil || private == results[0] {
@@ -103,8 +103,7 @@ func TestUnstructuredIsShared(t *testing.T) {
 	}
 }
 
-// TestDecodedIsWeak checks that a decoded copy goes when nobody holds it, and that there is another
-// afterwards.
+// TestDecodedIsWeak checks that an unreferenced decoded copy is freed, and decoded again when needed.
 func TestDecodedIsWeak(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	gone := make(chan struct{})
@@ -125,7 +124,7 @@ func TestDecodedIsWeak(t *testing.T) {
 	}
 }
 
-// TestMemory pins what packing costs: two pieces of memory, one of which is the text.
+// TestMemory pins the cost of packing: two allocations, one of which is the text.
 func TestMemory(t *testing.T) {
 	packer := pruners(t)["presets"]
 	data := certificate(1)
@@ -148,7 +147,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	if o.Decoded() != nil {
-		t.Error("one of these decodes")
+		t.Error("one of the getters decodes")
 	}
 }
 
@@ -190,7 +189,7 @@ func TestSettersPanic(t *testing.T) {
 		}()
 	}
 	if o.DeepCopyObject() != o {
-		t.Error("a copy of what never changes")
+		t.Error("DeepCopyObject copied an immutable object")
 	}
 }
 
@@ -208,7 +207,7 @@ func TestFromUnstructured(t *testing.T) {
 	}
 	tests := map[string]struct {
 		value any
-		kept  bool // because JSON has no form for it
+		kept  bool // JSON cannot represent it
 	}{
 		"null": {value: nil}, "bool": {value: true}, "string": {value: "a\"\\\n\t\r\x01\u2028<é😀"},
 		"integer":     {value: int64(math.MinInt64)},
@@ -245,10 +244,10 @@ func TestFromUnstructured(t *testing.T) {
 				}
 			}
 			if kept := got == u; kept != test.kept {
-				t.Errorf("kept as it is: %v", kept)
+				t.Errorf("not packed: %v", kept)
 			}
 			if private, err := o.Decode(); err != nil || private == u {
-				t.Errorf("Decode gives the object itself away, or fails: %v", err)
+				t.Errorf("Decode returns the original, or fails: %v", err)
 			}
 			if o.Size() <= 0 {
 				t.Errorf("the size is %d", o.Size())
@@ -260,8 +259,8 @@ func TestFromUnstructured(t *testing.T) {
 	}
 }
 
-// TestKeptJSON reads the JSON of objects that are kept as they are.
-func TestKeptJSON(t *testing.T) {
+// TestOriginalJSON reads the JSON of objects that could not be packed.
+func TestOriginalJSON(t *testing.T) {
 	for _, test := range []struct {
 		value any
 		want  string
@@ -276,7 +275,7 @@ func TestKeptJSON(t *testing.T) {
 			t.Errorf("%v: got %s and %v", test.value, text, err)
 		}
 		if _, ok := o.JSON(); ok {
-			t.Errorf("%v: there is JSON", test.value)
+			t.Errorf("%v: JSON returned true", test.value)
 		}
 		if err := o.View(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
 			t.Errorf("%v: View: %v", test.value, err)
@@ -284,8 +283,8 @@ func TestKeptJSON(t *testing.T) {
 	}
 }
 
-// TestKeptAreNotChanged prunes an object that is kept as it is, and belongs to the caller.
-func TestKeptAreNotChanged(t *testing.T) {
+// TestOriginalIsNotChanged prunes an object that cannot be packed and belongs to the caller.
+func TestOriginalIsNotChanged(t *testing.T) {
 	u := &unstructured.Unstructured{Object: content(1)}
 	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
 	want := u.Object["spec"].(map[string]any)["a"]
@@ -294,10 +293,10 @@ func TestKeptAreNotChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, there := o.Unstructured().Object["spec"].(map[string]any)["a"]; there {
-		t.Error("spec.a was not left out")
+		t.Error("spec.a was not removed")
 	}
 	if got := u.Object["spec"].(map[string]any)["a"]; got != want {
-		t.Error("spec.a was taken from the caller's object")
+		t.Error("spec.a was removed from the caller's object")
 	}
 }
 
@@ -334,7 +333,7 @@ func TestListIsAList(t *testing.T) {
 	copied := list.DeepCopyObject().(*packed.List)
 	copied.Items[0] = nil
 	if list.Items[0] == nil || copied.GetObjectKind().GroupVersionKind().Kind != "List" {
-		t.Error("the copy is not one")
+		t.Error("not a copy")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// pruners are what tests leave out.
+// pruners are the Pruners that tests use.
 func pruners(t testing.TB) map[string]*packed.Packer {
 	t.Helper()
 	all := map[string]*packed.Packer{"nothing": packed.NewPacker(nil)}
@@ -31,7 +31,7 @@ func pruners(t testing.TB) map[string]*packed.Packer {
 	return all
 }
 
-// seeds are values that JSON decoders are known to disagree about, and others that are easily got wrong.
+// seeds are values that JSON decoders disagree about, and other edge cases.
 var seeds = []string{
 	`null`, `true`, `false`, `tru`, `nulll`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`, `{"a":1,}`,
 	`{,}`, `{"a"}`, `{a:1}`,
@@ -50,7 +50,7 @@ var seeds = []string{
 	strings.Repeat("1", 400), `[[{"a":1,"b":2},{"b":2,"a":1},{"a":1}],{"a":1}]`,
 }
 
-// documents are objects with what is easily got wrong in places where packing looks.
+// documents are objects with edge cases in the fields that the scanner reads.
 func documents() []string {
 	all := handmade()
 	for _, seed := range seeds {
@@ -69,7 +69,7 @@ func documents() []string {
 	return all
 }
 
-// handmade are the documents that are not combined of seeds.
+// handmade are the documents that are not generated from seeds.
 func handmade() []string {
 	return []string{
 		string(certificate(1)), `{}`, `null`, `[]`, `1`, ``, ` `, `{"kind":"K"}`, `{"apiVersion":"v1"}`,

@@ -10,62 +10,62 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Packer packs objects. Its zero value leaves out nothing. It is safe for concurrent use.
+// Packer packs objects. The zero value removes no fields. A Packer is safe for concurrent use after its
+// configuration.
 type Packer struct {
 	pruner *Pruner
-	// held finds the object that is held under a key; nil: none is. It does not keep the key.
-	held func(key string) *Object
-	// wants tells which objects are packed, by their namespace and UID; nil: all.
-	wants func(namespace, uid []byte) bool
-	// listed returns the form in which a list holds an object; nil: as it was packed.
-	listed func(*Object) *Object
+	// lookup returns the cached object with a key, or nil. It is optional and does not retain the key.
+	lookup func(key string) *Object
+	// filter reports whether to pack an object with this namespace and UID. Optional.
+	filter func(namespace, uid []byte) bool
+	// listForm converts an object that is part of a list. Optional.
+	listForm func(*Object) *Object
 }
 
-// NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
+// NewPacker returns a Packer that removes the fields selected by pruner, which can be nil.
 func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 
-// Reuse has the Packer return the object that held finds under a key in place of another with the same JSON:
-// what is listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be
-// called before the Packer is used.
-func (p *Packer) Reuse(held func(key string) *Object) { p.held = held }
+// Reuse makes the Packer return the cached object if it has the same JSON as the new one. A relist then needs
+// no memory for unchanged objects. lookup returns the cached object with a key, or nil, and must not retain
+// the key. Call Reuse before using the Packer.
+func (p *Packer) Reuse(lookup func(key string) *Object) { p.lookup = lookup }
 
-// OnList sets a function that Listed calls for each object. It must be called before the Packer is used.
-func (p *Packer) OnList(listed func(*Object) *Object) { p.listed = listed }
+// SetListForm sets the conversion that ListForm applies. Call it before using the Packer.
+func (p *Packer) SetListForm(convert func(*Object) *Object) { p.listForm = convert }
 
-// Listed returns the form in which a list holds an object until the list is complete: compressed, for
-// example.
-func (p *Packer) Listed(o *Object) *Object {
-	if p == nil || p.listed == nil {
+// ListForm returns the object in the form that it has in an incomplete list, which can be compressed.
+func (p *Packer) ListForm(o *Object) *Object {
+	if p == nil || p.listForm == nil {
 		return o
 	}
-	return p.listed(o)
+	return p.listForm(o)
 }
 
-// Unwanted stands for an object that a Packer of Selecting was not asked to pack.
-var Unwanted = &Object{class: &class{}}
+// Filtered is the result of TryNext and TryItem for an object that the Packer's filter rejects.
+var Filtered = &Object{info: &typeInfo{}}
 
-// Selecting returns a Packer that does as p does, but for objects that are not wanted: of these TryNext and
-// TryItem return Unwanted, without having allocated anything. The bytes are valid until wants returns; they
-// are empty for what is not there.
-func (p *Packer) Selecting(wants func(namespace, uid []byte) bool) *Packer {
-	selecting := *p
-	selecting.wants = wants
-	return &selecting
+// WithFilter returns a copy of p that packs only objects accepted by filter. TryNext and TryItem return
+// Filtered for the others, without allocating. The bytes passed to filter are valid during the call, and
+// empty if the field is missing.
+func (p *Packer) WithFilter(filter func(namespace, uid []byte) bool) *Packer {
+	filtering := *p
+	filtering.filter = filter
+	return &filtering
 }
 
-// All returns a Packer that does as p does, with all objects.
-func (p *Packer) All() *Packer {
-	if p == nil || p.wants == nil {
+// Unfiltered returns p without its filter.
+func (p *Packer) Unfiltered() *Packer {
+	if p == nil || p.filter == nil {
 		return p
 	}
-	return p.Selecting(nil)
+	return p.WithFilter(nil)
 }
 
-// Pruner returns what the Packer leaves out; nil: nothing.
+// Pruner returns the Packer's Pruner, which can be nil.
 func (p *Packer) Pruner() *Pruner { return p.pruner }
 
-// Pack packs the JSON of one object, which is copied. It fails where decoding into an
-// *unstructured.Unstructured does, with the same error.
+// Pack packs the JSON of one object, which it copies. It returns the same errors as decoding into an
+// *unstructured.Unstructured.
 func (p *Packer) Pack(json []byte) (*Object, error) {
 	if o := p.Try(json); o != nil {
 		return o, nil
@@ -77,7 +77,7 @@ func (p *Packer) Pack(json []byte) (*Object, error) {
 	return p.FromUnstructured(u)
 }
 
-// Try packs the JSON of one object of the usual form, and returns nil for other data, right or wrong.
+// Try packs the JSON of one object on the fast path. It returns nil if the data is invalid or needs Pack.
 func (p *Packer) Try(json []byte) *Object {
 	o, end, _ := p.TryNext(json, 0)
 	if o == nil || jsontext.Space(json, end) != len(json) {
@@ -86,13 +86,14 @@ func (p *Packer) Try(json []byte) *Object {
 	return o
 }
 
-// TryNext packs the object that begins at data[start], and returns the offset after it. Where it returns nil,
-// more says that the reason may be that the data ends too early.
+// TryNext packs the object that begins at data[start] on the fast path and returns the offset after it. If it
+// returns nil, more reports whether the data may be truncated.
 func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool) {
 	return p.TryItem(data, start, "", "")
 }
 
-// TryItem is TryNext for the item of a list: items of built-in types lack kind and version, and get these.
+// TryItem is TryNext for an item of a list. apiVersion and kind are the defaults for an item without them, as
+// in lists of built-in types.
 func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Object, end int, more bool) {
 	s := scanners.Get().(*scanner)
 	defer s.release()
@@ -100,8 +101,8 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	if end = p.scan(s, data, start); end < 0 {
 		return nil, 0, s.stopped == stopEnd
 	}
-	if p != nil && p.wants != nil && !p.wants(found.namespace.raw, found.uid.raw) {
-		return Unwanted, end, false
+	if p != nil && p.filter != nil && !p.filter(found.namespace.raw, found.uid.raw) {
+		return Filtered, end, false
 	}
 	if !found.hasKind && !found.hasVersion && kind != "" {
 		return p.complete(data, start, end, apiVersion, kind), end, false
@@ -109,19 +110,19 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	if !found.hasKind || !found.hasVersion {
 		return nil, end, false
 	}
-	class := plainClass(found.apiVersion.raw, found.kind.raw)
-	if !class.usual {
+	info := plainType(found.apiVersion.raw, found.kind.raw)
+	if !info.decodable {
 		return nil, end, false
 	}
-	if p != nil && p.held != nil {
-		if o := s.reuse(start, end, p.held); o != nil {
+	if p != nil && p.lookup != nil {
+		if o := s.reuse(start, end, p.lookup); o != nil {
 			return o, end, false
 		}
 	}
-	return s.build(start, end, class), end, false
+	return s.build(start, end, info), end, false
 }
 
-// complete packs the object at data[start:end], which has neither kind nor version, with these.
+// complete packs the object at data[start:end] with apiVersion and kind added.
 func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) *Object {
 	members := jsontext.Space(data, start+1)
 	if data[members] == '}' {
@@ -138,10 +139,10 @@ func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) 
 	if !ok || !also {
 		return nil
 	}
-	return p.All().Try(text)
+	return p.Unfiltered().Try(text)
 }
 
-// scan reads the object that begins at data[start], and returns the offset after it.
+// scan scans the object that begins at data[start] into s.found and returns the offset after it.
 func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	s.data = data
 	if p == nil || p.pruner == nil {
@@ -150,14 +151,14 @@ func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	return s.object(start, &s.found, p.pruner.root)
 }
 
-// maxSlab is the size of the largest objects that are packed.
+// maxSlab limits the memory of an object, in bytes.
 const maxSlab = math.MaxInt32
 
-// maxField is the length of the longest identifying field that is packed.
+// maxField limits the length of the namespace, the UID and the resource version.
 const maxField = math.MaxUint16
 
-// build makes an object of a scan, or returns nil where it is too large.
-func (s *scanner) build(start, end int, class *class) *Object {
+// build makes an object from the result of a scan. It returns nil if the object exceeds a limit.
+func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	found := &s.found
 	size := end - start
 	for _, cut := range s.cuts {
@@ -187,18 +188,18 @@ func (s *scanner) build(start, end int, class *class) *Object {
 	}
 	slab = append(slab, s.data[from:end]...)
 
-	o := &Object{class: class, body: uint32(body)}
+	o := &Object{info: info, body: uint32(body)}
 	o.uidAt, slab = s.place(start, &found.uid, slab)
 	o.versionAt, slab = s.place(start, &found.rv, slab)
 	o.uidLen, o.versionLen = uint16(len(found.uid.raw)), uint16(len(found.rv.raw))
 	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
 		o.labelsAt = s.moved(start, found.labels.start)
 	}
-	word := uint32(len(found.namespace.raw))
-	if found.oddLabels {
-		word |= flagOddLabels
+	state := uint32(len(found.namespace.raw))
+	if found.complexLabels {
+		state |= flagComplexLabels
 	}
-	o.word.Store(word)
+	o.state.Store(state)
 	o.keyAt = uint32(len(slab))
 	if len(found.namespace.raw) > 0 {
 		slab = append(append(slab, found.namespace.raw...), '/')
@@ -208,7 +209,8 @@ func (s *scanner) build(start, end int, class *class) *Object {
 	return o
 }
 
-// place returns where a field is in the slab, and appends it where the JSON does not hold it literally.
+// place returns the offset of a field in the slab. It appends the field if the JSON does not contain it
+// literally.
 func (s *scanner) place(start int, field *value, slab []byte) (uint32, []byte) {
 	if field.at < 0 {
 		return uint32(len(slab)), append(slab, field.raw...)
@@ -219,7 +221,7 @@ func (s *scanner) place(start int, field *value, slab []byte) (uint32, []byte) {
 	return s.moved(start, field.at), slab
 }
 
-// moved is where an offset of the data is in the slab.
+// moved converts an offset of the data to an offset of the slab.
 func (s *scanner) moved(start, at int) uint32 {
 	moved := at - start
 	for _, cut := range s.cuts {
@@ -231,11 +233,10 @@ func (s *scanner) moved(start, at int) uint32 {
 	return uint32(moved)
 }
 
-// errNil is for no object at all.
-var errNil = errors.New("packing an object: there is none")
+var errNil = errors.New("pack object: it is nil")
 
-// FromUnstructured packs a decoded object, which must not be changed any more if JSON has no form for it:
-// such an object is kept as it is. It fails for nil only.
+// FromUnstructured packs a decoded object. If JSON cannot represent it, the Object refers to u, which must
+// not be changed afterwards. It fails only if u is nil.
 func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
 	if u == nil {
 		return nil, errNil
@@ -245,38 +246,38 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	text, ok := appendObject(buffer.bytes, u.Object)
 	buffer.bytes = text
 	if !ok {
-		return p.keep(u), nil
+		return p.wrap(u), nil
 	}
 	s := scanners.Get().(*scanner)
 	defer s.release()
 	if p.scan(s, text, 0) < 0 {
-		return p.keep(u), nil
+		return p.wrap(u), nil
 	}
-	if o := s.build(0, len(text), plainClass(s.found.apiVersion.raw, s.found.kind.raw)); o != nil {
+	if o := s.build(0, len(text), plainType(s.found.apiVersion.raw, s.found.kind.raw)); o != nil {
 		return o, nil
 	}
-	return p.keep(u), nil
+	return p.wrap(u), nil
 }
 
-// FromUnstructured packs a decoded object as it is; see Packer.FromUnstructured.
+// FromUnstructured packs a decoded object with all its fields; see Packer.FromUnstructured.
 func FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
 	return (*Packer)(nil).FromUnstructured(u)
 }
 
-// keep makes an object of one that cannot be packed.
-func (p *Packer) keep(u *unstructured.Unstructured) *Object {
+// wrap returns an Object that refers to a decoded object that cannot be packed.
+func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 	if p != nil && p.pruner != nil {
 		u = copyOf(u)
 		p.pruner.Apply(u)
 	}
-	c := &class{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(), kept: u}
-	return &Object{class: c, slab: keyOf(u.GetNamespace(), u.GetName())}
+	c := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(), original: u}
+	return &Object{info: c, slab: keyOf(u.GetNamespace(), u.GetName())}
 }
 
-// maxPooled is the size up to which buffers are used again.
+// maxPooled is the largest capacity of a pooled buffer.
 const maxPooled = 1 << 20
 
-// buffer is memory for the time of one call.
+// buffer is a pooled byte slice.
 type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{bytes: make([]byte, 0, 4<<10)} }}

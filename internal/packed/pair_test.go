@@ -19,7 +19,7 @@ func updatedTexts() (before, after string) {
 	return before, strings.Replace(before, `"revision":1`, `"revision":2`, 1)
 }
 
-// sameMap reports whether two objects hold one and the same map under key.
+// sameMap reports whether two objects share the map under key.
 func sameMap(a, b *unstructured.Unstructured, key string) bool {
 	return reflect.ValueOf(a.Object[key]).Pointer() == reflect.ValueOf(b.Object[key]).Pointer()
 }
@@ -29,7 +29,7 @@ func TestPair(t *testing.T) {
 	before, after := pack(t, oldText), pack(t, newText)
 	previous, current := packed.Pair(before, after)
 	if previous != before.Unstructured() || current != after.Unstructured() {
-		t.Error("later readers get other copies")
+		t.Error("later readers get different copies")
 	}
 	if !sameMap(previous, current, "spec") || sameMap(previous, current, "status") {
 		t.Error("the spec is not shared, or the status is")
@@ -40,12 +40,12 @@ func TestPair(t *testing.T) {
 		}
 	}
 	if again, same := packed.Pair(after, after); again != current || same != current {
-		t.Error("an object paired with itself is not what it was")
+		t.Error("an object paired with itself differs")
 	}
 	runtime.KeepAlive([]any{previous, current})
 }
 
-// TestPairSharesWithNothingOlder looks whether a damaged copy can damage those of later versions.
+// TestPairSharesWithNothingOlder checks that changing a copy does not affect copies of later versions.
 func TestPairSharesWithNothingOlder(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
@@ -53,7 +53,7 @@ func TestPairSharesWithNothingOlder(t *testing.T) {
 	clear(damaged.Object["spec"].(map[string]any))
 	previous, current := packed.Pair(before, after)
 	if previous != damaged {
-		t.Error("the copy that is in memory was not used")
+		t.Error("the copy in memory was not used")
 	}
 	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -61,7 +61,7 @@ func TestPairSharesWithNothingOlder(t *testing.T) {
 	runtime.KeepAlive(damaged)
 }
 
-// TestChangingAPair changes what a pair shares, and looks whether that reaches what is packed.
+// TestChangingAPair changes a part that a pair shares, and checks that the packed objects are unaffected.
 func TestChangingAPair(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
@@ -79,7 +79,7 @@ func TestChangingAPair(t *testing.T) {
 	}
 }
 
-// TestPairConcurrently has several handlers of one informer read the same update.
+// TestPairConcurrently reads the same update in several handlers.
 func TestPairConcurrently(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
@@ -91,7 +91,7 @@ func TestPairConcurrently(t *testing.T) {
 	handlers.Wait()
 	for _, pair := range got {
 		if pair != got[0] {
-			t.Fatal("handlers got copies of their own")
+			t.Fatal("handlers got different copies")
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestPairOfOtherForms(t *testing.T) {
 	runtime.KeepAlive(current)
 }
 
-// FuzzPair holds pairs against what the objects are by themselves.
+// FuzzPair compares pairs with separately decoded objects.
 func FuzzPair(f *testing.F) {
 	all := handmade()
 	for i, document := range all {

@@ -11,33 +11,33 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// LastApplied is the annotation that kubectl apply keeps a copy of the whole object in.
+// LastApplied is the annotation in which kubectl apply stores a copy of the object.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Prune says what to leave out of objects. The zero value leaves out nothing. What is left out is as if it
-// had been deleted from the decoded object: a map that becomes empty stays.
+// Prune selects fields to remove from objects. The zero value removes nothing. The result is the same as
+// deleting the fields from the decoded object: a map that becomes empty remains.
 type Prune struct {
-	// ManagedFields leaves out metadata.managedFields.
+	// ManagedFields removes metadata.managedFields.
 	ManagedFields bool
-	// LastApplied leaves out the annotation LastApplied.
+	// LastApplied removes the annotation LastApplied.
 	LastApplied bool
-	// Annotations are the keys of further annotations to leave out.
+	// Annotations are the keys of further annotations to remove.
 	Annotations []string
-	// Paths are fields to leave out. The path metadata.annotations leaves out each annotation, and an empty
-	// map in their place. The one by which a watch knows the end of its initial events always stays.
+	// Paths are further fields to remove. The path metadata.annotations removes all annotations except the
+	// one that marks the end of a watch's initial events, and leaves a map.
 	Paths []Path
 }
 
-// Path leads to a field: from the object through the value of each step to the next.
+// Path leads from the object to a field, one Step at a time.
 type Path []Step
 
-// Step is a key of a map; or with Each, which goes without a key, every element of a list.
+// Step is a map key, or each element of a list. Key and Each exclude each other.
 type Step struct {
 	Key  string
 	Each bool
 }
 
-// String returns the path in the usual notation.
+// String returns the path in dot notation, such as .spec.items[*].name.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -53,22 +53,22 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Pruner leaves out what a Prune says. It never changes. A nil *Pruner leaves out nothing.
+// Pruner removes the fields that a Prune selects. It is immutable. A nil *Pruner removes nothing.
 type Pruner struct{ root *branch }
 
-// branch is what to leave out of a value.
+// branch selects what to remove from a value.
 type branch struct {
 	keys []string
-	// below belongs to keys; nil: leave it out.
+	// below has an element for each key; nil removes the key.
 	below []*branch
-	// each is what to leave out of the elements of a list; nil: nothing.
+	// each applies to the elements of a list. Optional.
 	each *branch
-	// allBut leaves out every key but this; empty: only keys.
-	allBut string
+	// keepOnly, if set, removes every other key.
+	keepOnly string
 }
 
-// NewPruner returns a Pruner, or nil where there is nothing to leave out. It fails for paths that are empty,
-// end in Each, or lead to what identifies objects.
+// NewPruner returns a Pruner, or nil if p removes nothing. It fails for paths that are empty, end in Each, or
+// select fields that identify objects.
 func NewPruner(p Prune) (*Pruner, error) {
 	paths := append([]Path(nil), p.Paths...)
 	if p.ManagedFields {
@@ -87,10 +87,10 @@ func NewPruner(p Prune) (*Pruner, error) {
 	root := &branch{}
 	for _, path := range paths {
 		if err := checkPath(path); err != nil {
-			return nil, fmt.Errorf("leaving out %q: %w", path, err)
+			return nil, fmt.Errorf("remove field %q: %w", path, err)
 		}
 		if path.String() == ".metadata.annotations" {
-			root.child("metadata").child("annotations").allBut = metav1.InitialEventsAnnotationKey
+			root.child("metadata").child("annotations").keepOnly = metav1.InitialEventsAnnotationKey
 			continue
 		}
 		root.add(path)
@@ -98,7 +98,7 @@ func NewPruner(p Prune) (*Pruner, error) {
 	return &Pruner{root: root}, nil
 }
 
-// identity are the fields that a cache cannot do without.
+// identity are the fields that the cache needs.
 var identity = []string{
 	".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
 	".metadata.resourceVersion",
@@ -126,13 +126,12 @@ func checkPath(path Path) error {
 	return nil
 }
 
-// add grows the branch by a path.
 func (b *branch) add(path Path) {
 	for _, step := range path[:len(path)-1] {
 		switch {
 		case !step.Each:
 			if b = b.child(step.Key); b == nil {
-				return // all of it is left out already
+				return // an ancestor is already removed
 			}
 		case b.each == nil:
 			b.each = &branch{}
@@ -149,7 +148,7 @@ func (b *branch) add(path Path) {
 	b.keys, b.below = append(b.keys, last), append(b.below, nil)
 }
 
-// child returns the branch of the value of a key, or nil where all of that is left out.
+// child returns the branch of a key's value, or nil if the key is removed entirely.
 func (b *branch) child(key string) *branch {
 	i := slices.Index(b.keys, key)
 	if i < 0 {
@@ -159,13 +158,13 @@ func (b *branch) child(key string) *branch {
 	return b.below[i]
 }
 
-// member returns whether something is to be left out of the value of a key, and what: nil is all of it.
+// member reports whether to remove something from the value of a key. A nil branch then removes the value.
 func (b *branch) member(key []byte) (below *branch, found bool) {
 	if b == nil {
 		return nil, false
 	}
-	if b.allBut != "" {
-		return nil, b.allBut != string(key)
+	if b.keepOnly != "" {
+		return nil, b.keepOnly != string(key)
 	}
 	for i, k := range b.keys {
 		if k == string(key) {
@@ -175,7 +174,7 @@ func (b *branch) member(key []byte) (below *branch, found bool) {
 	return nil, false
 }
 
-// Apply leaves out the same of a decoded object, which it changes.
+// Apply removes the fields from u in place.
 func (p *Pruner) Apply(u *unstructured.Unstructured) {
 	if p != nil {
 		p.root.apply(u.Object)
@@ -185,8 +184,8 @@ func (p *Pruner) Apply(u *unstructured.Unstructured) {
 func (b *branch) apply(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		if b.allBut != "" {
-			maps.DeleteFunc(value, func(key string, _ any) bool { return key != b.allBut })
+		if b.keepOnly != "" {
+			maps.DeleteFunc(value, func(key string, _ any) bool { return key != b.keepOnly })
 			return
 		}
 		for i, key := range b.keys {

@@ -22,7 +22,7 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
-// agree fails unless p packs data to what apimachinery decodes it to, or both refuse it.
+// agree fails unless Packer p and apimachinery decode data to the same object, or both reject it.
 func agree(t *testing.T, p *packed.Packer, data []byte) {
 	t.Helper()
 	want := &unstructured.Unstructured{}
@@ -33,7 +33,7 @@ func agree(t *testing.T, p *packed.Packer, data []byte) {
 	}
 	if err != nil {
 		if p.Try(data) != nil {
-			t.Fatalf("%.300q: Try packs what Pack refuses", data)
+			t.Fatalf("%.300q: Try accepts data that Pack rejects", data)
 		}
 		return
 	}
@@ -46,7 +46,7 @@ func agree(t *testing.T, p *packed.Packer, data []byte) {
 	same(t, want, repacked)
 }
 
-// same fails unless got says what want does.
+// same fails unless both objects have the same content.
 func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	t.Helper()
 	decoded, err := got.Decode()
@@ -79,11 +79,11 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 		}
 	}
 	if got.Labels().Has("no such label") {
-		t.Fatal("a label that is not there")
+		t.Fatal("found a missing label")
 	}
 }
 
-// summary is what the getters say.
+// summary returns the results of the getters.
 func summary(m metav1.Object) map[string]any {
 	return map[string]any{
 		"name": m.GetName(), "namespace": m.GetNamespace(), "uid": m.GetUID(),

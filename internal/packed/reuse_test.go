@@ -9,15 +9,14 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// reusing returns a copy of a Packer that is told of an object whatever the key.
+// reusing returns a copy of the Packer whose lookup returns an object for any key.
 func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 	again := packed.NewPacker(p.Pruner())
 	again.Reuse(func(string) *packed.Object { return held })
 	return again
 }
 
-// TestReuse: an object that comes again with the same JSON is the one that is held, compressed or not, and no
-// other is.
+// TestReuse checks that an object with the same JSON is reused, compressed or not, and no other object.
 func TestReuse(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for name, packer := range pruners(t) {
@@ -26,29 +25,29 @@ func TestReuse(t *testing.T) {
 			text, _ := held.JSON()
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
 				if got := reusing(packer, o).Try(certificate(1)); got != o {
-					t.Error("the same JSON is packed anew")
+					t.Error("the same JSON is packed again")
 				}
 				if got := reusing(packer, o).Try(certificate(2)); got == o {
-					t.Error("another object is taken for the one that is held")
+					t.Error("reused an object with other content")
 				}
-				// After a change of a schema's defaults, the same version comes with another body.
+				// After a change of a schema's defaults, the same version can have another body.
 				other := bytes.Replace(certificate(1), []byte(`"spec":{`), []byte(`"spec":{"new":1,`), 1)
 				if plain, _ := packer.Try(other).JSON(); plain == text {
-					continue // the body is left out
+					continue // the body is removed
 				}
 				if got := reusing(packer, o).Try(other); got == o || got.Version() != o.Version() {
-					t.Error("another body is taken for the one that is held")
+					t.Error("reused an object with another body")
 				}
 			}
 			if reusing(packer, nil).Try(certificate(1)) == nil {
-				t.Error("what is not held is not packed")
+				t.Error("a new object is not packed")
 			}
 		})
 	}
 }
 
-// TestReuseAsksForTheKey: of what has a namespace, and of what has none.
-func TestReuseAsksForTheKey(t *testing.T) {
+// TestReuseLooksUpTheKey covers namespaced and cluster-scoped objects.
+func TestReuseLooksUpTheKey(t *testing.T) {
 	var keys []string
 	p := packed.NewPacker(nil)
 	p.Reuse(func(key string) *packed.Object {
@@ -60,15 +59,15 @@ func TestReuseAsksForTheKey(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
 	} {
 		if o := p.Try([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
-			t.Errorf("asked for %q", keys)
+			t.Errorf("looked up %q", keys)
 		}
 	}
 	if !slices.Equal(keys, []string{"n/a", "bb"}) {
-		t.Errorf("asked for %q", keys)
+		t.Errorf("looked up %q", keys)
 	}
 }
 
-// FuzzReuse holds what is packed beside another object, whichever that is, to what is packed alone.
+// FuzzReuse compares packing with a lookup to packing without one.
 func FuzzReuse(f *testing.F) {
 	documents := handmade()
 	for _, one := range documents {

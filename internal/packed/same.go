@@ -6,23 +6,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Same reports whether two objects hold the same text in the same form, and so show the same. Objects that
-// show the same in other forms are not the same: finding that out would cost decoding both.
+// Same reports whether two objects have the same text in the same form. It returns false for different forms,
+// because comparing them would require decompression.
 func (o *Object) Same(other *Object) bool {
 	if o == other {
 		return true
 	}
-	return o.class == other.class && o.class.kept == nil && o.slab == other.slab
+	return o.info == other.info && o.info.original == nil && o.slab == other.slab
 }
 
-// SameContent is Same for objects in any forms: it decompresses what may be the same.
+// SameContent reports whether two objects have the same JSON in any form. It decompresses objects with equal
+// identity fields.
 func (o *Object) SameContent(other *Object) bool {
 	if o.Same(other) {
 		return true
 	}
-	if o.class.kept != nil || other.class.kept != nil || o.Version() != other.Version() ||
+	if o.info.original != nil || other.info.original != nil || o.Version() != other.Version() ||
 		o.UID() != other.UID() || o.Key() != other.Key() ||
-		o.class.apiVersion != other.class.apiVersion || o.class.kind != other.class.kind {
+		o.info.apiVersion != other.info.apiVersion || o.info.kind != other.info.kind {
 		return false
 	}
 	same := false
@@ -35,7 +36,7 @@ func (o *Object) SameContent(other *Object) bool {
 	return err == nil && same
 }
 
-// Pruned returns a decoded object without what the Pruner leaves out, in a copy where there is something.
+// Pruned returns u without the removed fields; u itself remains unchanged.
 func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if p == nil {
 		return u

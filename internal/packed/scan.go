@@ -6,31 +6,31 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// maxDepth is the depth from which on objects are left to the stock decoder, which refuses them at 10,000 and
-// counts an event or a list around them, too.
+// maxDepth is the nesting depth at which the scanner leaves objects to apimachinery's decoder. That decoder
+// rejects a depth of 10,000, including the event or list around the object.
 const maxDepth = 5000
 
-// stop is why a scan ended early.
+// stop is the reason why a scan ended early.
 type stop uint8
 
 const (
-	stopNever   stop = iota
-	stopEnd          // the data ends too early
-	stopSyntax       // the data is not JSON
-	stopUnusual      // the data may be right, but is for the stock decoder
+	stopNever       stop = iota
+	stopEnd              // truncated data
+	stopSyntax           // invalid JSON
+	stopUnsupported      // maybe valid, but for apimachinery's decoder
 )
 
-// scanner checks the syntax of JSON. Its methods take the offset of what they read and return the offset
-// after it, or -1 after having set stopped.
+// scanner checks the syntax of JSON and extracts the identity. Its methods take the offset of a value and
+// return the offset after it. They return -1 after setting stopped.
 type scanner struct {
 	data    []byte
 	stopped stop
-	cuts    []span // what to leave out of data, in order and apart from each other
+	cuts    []span // ranges of data to remove, in order and disjoint
 	found   identityOf
-	key     []byte // memory for reuse
+	key     []byte // scratch
 }
 
-// maxCuts is how many cuts a scanner keeps room for between scans.
+// maxCuts is the largest capacity of cuts that a pooled scanner retains.
 const maxCuts = 1 << 10
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
@@ -43,7 +43,7 @@ func (s *scanner) release() {
 	scanners.Put(s)
 }
 
-// span is a part of data.
+// span is a range of data.
 type span struct{ start, end int }
 
 func (s *scanner) fail(at int) int {
@@ -56,19 +56,19 @@ func (s *scanner) fail(at int) int {
 	return -1
 }
 
-func (s *scanner) unusual() int {
+func (s *scanner) unsupported() int {
 	if s.stopped == stopNever {
-		s.stopped = stopUnusual
+		s.stopped = stopUnsupported
 	}
 	return -1
 }
 
-// skip reads the value at i. depth is that of what is around it.
+// skip checks the value at i. depth is the nesting depth of its parent.
 func (s *scanner) skip(i, depth int) int {
 	end, deep := jsontext.Skip(s.data, i, maxDepth-depth)
 	switch {
 	case deep:
-		return s.unusual()
+		return s.unsupported()
 	case end < 0:
 		return s.fail(^end)
 	}

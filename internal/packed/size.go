@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// sizeClasses are the sizes that the allocator hands out for small objects, found by asking it: they depend
-// on the version of Go.
+// sizeClasses returns the allocator's size classes. It finds them by allocating, because they depend on the
+// version of Go.
 var sizeClasses = sync.OnceValue(func() []int {
 	var classes []int
 	for size := 1; size <= 32<<10; {
@@ -17,10 +17,10 @@ var sizeClasses = sync.OnceValue(func() []int {
 	return classes
 })
 
-// pageSize is what the sizes of large objects are multiples of.
+// pageSize is the granularity of large allocations.
 const pageSize = 8 << 10
 
-// Allocated is how many bytes of heap n bytes without pointers occupy.
+// Allocated returns the heap size of an allocation of n bytes without pointers.
 func Allocated(n int) int {
 	classes := sizeClasses()
 	if i, _ := slices.BinarySearch(classes, n); i < len(classes) {
@@ -32,11 +32,11 @@ func Allocated(n int) int {
 	return (n + pageSize - 1) / pageSize * pageSize
 }
 
-// weigh estimates the size of a decoded value.
-func weigh(value any) int {
+// sizeOfValue estimates the heap size of a decoded value in bytes.
+func sizeOfValue(value any) int {
 	const (
-		word  = 16       // an interface or the header of a string
-		group = 48 + 288 // a map of up to eight keys, which are part of it
+		word  = 16       // an interface or a string header
+		group = 48 + 288 // a map with up to eight keys
 	)
 	switch value := value.(type) {
 	case string:
@@ -44,13 +44,13 @@ func weigh(value any) int {
 	case map[string]any:
 		size := group * max(1, (len(value)+7)/8)
 		for k, v := range value {
-			size += Allocated(len(k)) + weigh(v)
+			size += Allocated(len(k)) + sizeOfValue(v)
 		}
 		return size
 	case []any:
 		size := 24 + Allocated(word*len(value))
 		for _, v := range value {
-			size += weigh(v)
+			size += sizeOfValue(v)
 		}
 		return size
 	}

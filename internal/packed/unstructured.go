@@ -7,20 +7,20 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Unstructured returns the object decoded: shared and not to be changed. Concurrent callers, and later ones
-// for as long as the garbage collector has not taken the copy, get the same one. Of a compressed object that
-// turns out to be damaged it returns what is known without its body, after reporting that. It counts as a
-// read.
+// Unstructured returns the decoded object, which is shared and must not be changed, and marks the object as
+// read. Callers share one copy until the garbage collector frees it. If a compressed body is damaged,
+// Unstructured reports the error to utilruntime.HandleError and returns an object with the identity and
+// labels only.
 func (o *Object) Unstructured() *unstructured.Unstructured {
 	o.MarkRead()
-	return o.Shown()
+	return o.PeekUnstructured()
 }
 
-// Shown is Unstructured for what is shown to somebody who has not asked for it, as to handlers and index
-// functions: it does not count as a read.
-func (o *Object) Shown() *unstructured.Unstructured {
-	if kept := o.class.kept; kept != nil {
-		return kept
+// PeekUnstructured is Unstructured without marking the object as read. The cache uses it for handlers and
+// index functions.
+func (o *Object) PeekUnstructured() *unstructured.Unstructured {
+	if original := o.info.original; original != nil {
+		return original
 	}
 	if u := o.Decoded(); u != nil {
 		return u
@@ -33,38 +33,38 @@ func (o *Object) Shown() *unstructured.Unstructured {
 	return o.publish(u)
 }
 
-// Decode returns the object decoded, for the caller alone. It fails for compressed objects that are damaged.
+// Decode returns a decoded copy that the caller owns. It fails if a compressed body is damaged.
 func (o *Object) Decode() (*unstructured.Unstructured, error) {
-	if kept := o.class.kept; kept != nil {
-		return copyOf(kept), nil
+	if original := o.info.original; original != nil {
+		return copyOf(original), nil
 	}
 	u := newCopy()
 	err := o.Peek(func(json []byte) (err error) {
-		u.Object, err = o.class.decoder.Decode(json)
+		u.Object, err = o.info.decoder.Decode(json)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+		return nil, fmt.Errorf("decode %s: %w", o.Key(), err)
 	}
 	return u, nil
 }
 
-// skeleton is the object without its body.
+// skeleton returns an object with the identity and labels only.
 func (o *Object) skeleton() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(o.class.apiVersion)
-	u.SetKind(o.class.kind)
+	u.SetAPIVersion(o.info.apiVersion)
+	u.SetKind(o.info.kind)
 	u.SetName(o.GetName())
 	u.SetNamespace(o.GetNamespace())
 	u.SetUID(o.GetUID())
 	u.SetResourceVersion(o.GetResourceVersion())
-	if !o.oddLabels() {
+	if !o.complexLabels() {
 		u.SetLabels(o.GetLabels())
 	}
 	return u
 }
 
-// copyOf copies maps and lists; unlike DeepCopy it takes any values.
+// copyOf copies maps and lists. Unlike DeepCopy, it accepts values of any type.
 func copyOf(u *unstructured.Unstructured) *unstructured.Unstructured {
 	content, _ := copyValue(u.Object).(map[string]any)
 	return &unstructured.Unstructured{Object: content}
@@ -94,30 +94,30 @@ func copyValue(value any) any {
 	return value
 }
 
-// Pair returns what Shown does for an object before and after an update, for less: where both have to be
-// decoded, maps, lists and strings whose text is the same in both are decoded once, and the two copies share
-// them. A copy that is in memory already is returned as it is, and never shares with one that is made later:
-// were it changed against the contract, the damage would outlive it.
+// Pair returns the results of PeekUnstructured for an object before and after an update. If neither is in
+// memory, it decodes them together: maps, lists and strings with the same text are decoded once and shared. A
+// copy that is already in memory is returned as it is. New copies never share with it, so that a handler that
+// changes it by mistake does no lasting damage.
 func Pair(before, after *Object) (previous, current *unstructured.Unstructured) {
-	if !before.pairs(after) {
-		return before.Shown(), after.Shown()
+	if !before.canPair(after) {
+		return before.PeekUnstructured(), after.PeekUnstructured()
 	}
 	previous, current = newCopy(), newCopy()
 	err := before.Peek(func(old []byte) error {
 		return after.Peek(func(new []byte) (err error) {
-			current.Object, previous.Object, err = after.class.decoder.DecodePair(new, old)
+			current.Object, previous.Object, err = after.info.decoder.DecodePair(new, old)
 			return err
 		})
 	})
-	if err != nil { // each reports its own
-		return before.Shown(), after.Shown()
+	if err != nil {
+		return before.PeekUnstructured(), after.PeekUnstructured()
 	}
 	return before.publish(previous), after.publish(current)
 }
 
-// pairs reports whether two objects have to be decoded, and can be together.
-func (o *Object) pairs(other *Object) bool {
-	return o != other && o.class.kept == nil && other.class.kept == nil &&
-		o.class.decoder == other.class.decoder &&
+// canPair reports whether both objects need decoding and can be decoded together.
+func (o *Object) canPair(other *Object) bool {
+	return o != other && o.info.original == nil && other.info.original == nil &&
+		o.info.decoder == other.info.decoder &&
 		o.Decoded() == nil && other.Decoded() == nil
 }

@@ -176,7 +176,7 @@ func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 
 // writeChanges writes the difference between two contents.
 func writeChanges(w persistence.Writer, form store.Form, saved, now *content) (err error) {
-	now.Since(saved.Snapshot, func(key string, old, next store.Item) bool {
+	now.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
 		case !now.includes(key) && !saved.includes(key):
 		case next == nil:

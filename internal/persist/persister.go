@@ -147,7 +147,7 @@ func (p *Persister) save() {
 // relieve moves the remaining objects of mostly replaced blocks to memory of their own (see store.Relieve),
 // block by block. It follows a save, because replaced objects stay in memory until then.
 func (p *Persister) relieve() {
-	if !p.finished.Load() && p.source.Cache.Store().Relieve() {
+	if !p.finished.Load() && p.source.Cache.Store().CompactBlocks() {
 		time.AfterFunc(relievePause, p.relieve)
 		return
 	}

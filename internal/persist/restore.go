@@ -119,7 +119,7 @@ func (r *restorer) fits(at persistence.Checkpoint) bool {
 func (r *restorer) loadItems(ctx context.Context, at persistence.Checkpoint) ([]informer.Item, error) {
 	form := r.source.Cache.Form()
 	items := make([]informer.Item, 0, at.Objects)
-	add := func(object *packed.Object) { items = append(items, form.Listed(form.Item(object))) }
+	add := func(object *packed.Object) { items = append(items, form.ListForm(form.Item(object))) }
 	var err error
 	if blocks, ok := r.state.view.(persistence.BlockView); ok {
 		err = loadBlocks(ctx, blocks, form.Packer(), add)

@@ -69,8 +69,8 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, list)
 }
 
-// TestMetadataIsAskedFor lists and watches metadata, from servers that give it and others.
-func TestMetadataIsAskedFor(t *testing.T) {
+// TestMetadataIsRequested lists and watches metadata, from servers that give it and others.
+func TestMetadataIsRequested(t *testing.T) {
 	const unusual = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
 	for name, tt := range map[string]struct {
 		server *picky

@@ -131,8 +131,8 @@ func TestPacerRounds(t *testing.T) {
 	})
 }
 
-// TestPacerAsksForRightsRarely: what is forbidden for long is asked for every one to five minutes.
-func TestPacerAsksForRightsRarely(t *testing.T) {
+// TestPacerRetriesForbiddenRarely: what is forbidden for long is asked for every one to five minutes.
+func TestPacerRetriesForbiddenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
 		for time.Since(begun) < grantingFor {

@@ -57,7 +57,7 @@ func newResource(
 	}
 	whole := own.packed(gvr, namespace, form.Packer)
 	if selection != nil {
-		whole.packer = form.Packer.Selecting(selection.wants)
+		whole.packer = form.Packer.WithFilter(selection.wants)
 	}
 	if !form.Metadata {
 		return whole, nil
@@ -218,7 +218,7 @@ func (r *packedResource) list(ctx context.Context, request func() *rest.Request)
 	defer body.Close()
 	list, err := codec.ReadList(body, r.packer)
 	switch {
-	case errors.Is(err, codec.ErrUnusual): // client-go decodes another answer, or says what is wrong
+	case errors.Is(err, codec.ErrUnsupportedList): // client-go decodes another answer, or says what is wrong
 		decoded := &unstructured.UnstructuredList{}
 		if err := request().Do(ctx).Into(decoded); err != nil {
 			return nil, err

@@ -34,8 +34,8 @@ func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
-// TestTricklingWatchListGivesItsSlotBack: it goes on, and must not keep others from listing.
-func TestTricklingWatchListGivesItsSlotBack(t *testing.T) {
+// TestTricklingWatchListReleasesItsSlot: it goes on, and must not keep others from listing.
+func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},
 			&http.Client{Transport: trickle{}})

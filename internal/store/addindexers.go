@@ -10,24 +10,24 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// AddIndexers adds index functions over present and future objects, all or none; readers see the new indexes
-// when they are complete, all at once. It fails when a name is taken. If an index function panics, no index
-// is added.
+// AddIndexers adds index functions over present and future objects, all or none. Readers see the new indexes
+// at the same time, when they are complete. It fails if a name is already used. If an index function panics,
+// no index is added.
 //
-// It works in three steps: from the first on, writers compute the new values too; the second, the long one,
-// runs the index functions over what was there before, without any lock; the third builds the indexes, which
-// keeps writers waiting but no reader.
+// It works in three steps. First, it announces the functions, so that writers compute the new values too.
+// Second, it runs the index functions over the existing objects without holding a lock, which takes longest.
+// Third, it builds the indexes, which blocks writers but not readers.
 func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	if len(indexers) == 0 {
 		return nil
 	}
-	return s.add(named(indexers))
+	return s.add(indexFunctions(indexers))
 }
 
-// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are
-// given it replaces: readers see them until the new indexes are complete, and then the new ones.
+// AddExtractor adds the indexes of an extractor like AddIndexers. It replaces the indexes with the given
+// names: readers see the old ones until the new ones are complete.
 func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
-	return s.add(extracting(e), replaced...)
+	return s.add(extractorFunctions(e), replaced...)
 }
 
 func (s *Store) add(a addition, replaced ...string) error {
@@ -37,25 +37,25 @@ func (s *Store) add(a addition, replaced ...string) error {
 	}
 	published := false
 	defer func() {
-		if !published { // an index function has panicked
-			s.removeThat(func(f *function) bool { return slices.Contains(added, f) })
+		if !published { // an index function panicked
+			s.removeIndexes(func(f *function) bool { return slices.Contains(added, f) })
 		}
 	}()
 	var failures Failures
-	late := make([]lateValues, 0, before.rows.len)
+	computed := make([]computedValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late = append(late, lateValues{row: r})
+		computed = append(computed, computedValues{row: r})
 	}
-	for some := range slices.Chunk(late, fetchedTogether) {
-		fetch(some)
+	for some := range slices.Chunk(computed, prefetchBatch) {
+		prefetch(some)
 		for k := range some {
 			l := &some[k]
 			l.hash = hashOf(l.row.key)
-			l.values = slices.Clone(added.evaluate(l.row.key, l.row.keptItem(), s.decodedOnce, &failures))
+			l.values = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
 		}
 	}
-	// What others have announced since then is for them to publish, under whatever name.
-	s.publish(added, late, func(f *function) bool {
+	// Functions that others announced since then are not complete and must not be removed.
+	s.publish(added, computed, func(f *function) bool {
 		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) &&
 			!slices.Contains(added, f)
 	})
@@ -64,16 +64,16 @@ func (s *Store) add(a addition, replaced ...string) error {
 	return nil
 }
 
-// announce is the first step. It returns the new functions, and what was written without them.
+// announce is the first step. It returns the new functions, and the content written without them.
 func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	added := a(s.ids)
-	stay := slices.DeleteFunc(slices.Clone(next.functions),
+	remaining := slices.DeleteFunc(slices.Clone(next.functions),
 		func(f *function) bool { return slices.Contains(replaced, f.name) })
-	if taken := stay.taken(added); len(taken) > 0 {
-		return nil, nil, fmt.Errorf("indexer conflict: %v", taken)
+	if conflicts := remaining.conflicts(added); len(conflicts) > 0 {
+		return nil, nil, fmt.Errorf("indexer conflict: %v", conflicts)
 	}
 	next.functions = slices.Concat(next.functions, added)
 	s.ids += len(added)
@@ -82,41 +82,41 @@ func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, e
 	return added, next, nil
 }
 
-// lateValues are values of a row that was stored without them.
-type lateValues struct {
+// computedValues are the new values of a row that was stored without them.
+type computedValues struct {
 	row    *row
-	hash   uint64 // of the row's key
+	hash   uint64 // hash of the row's key
 	values []byte
 }
 
-// fetchedTogether is how many objects fetch is for at a time: together they fit into a processor's nearest
+// prefetchBatch is the number of objects to prefetch together. They fit into the processor's first-level
 // cache.
-const fetchedTogether = 32
+const prefetchBatch = 32
 
-// fetch has the objects of some rows brought into the processor's cache, all at the same time. Rows are in
-// the order of hashes, and so in none in memory: to wait for one object after the other takes longer than
-// what is to be done with it.
-func fetch(some []lateValues) {
-	var objects [fetchedTogether]*packed.Object
+// prefetch loads the objects of some rows into the processor's cache. Rows are in the order of hashes, and
+// thus spread over memory, so waiting for one cache miss after the other would take longer than evaluating
+// them.
+func prefetch(some []computedValues) {
+	var objects [prefetchBatch]*packed.Object
 	for k := range some {
 		objects[k] = some[k].row.object.Load()
 	}
 	touched := byte(0)
 	for _, o := range objects[:len(some)] {
 		if o != nil {
-			touched += o.Touch()
+			touched += o.Prefetch()
 		}
 	}
 	runtime.KeepAlive(touched)
 }
 
-// hashesOf returns the rows of a trie with the hashes of their keys. To hash a key is to wait for memory, so
-// those that are known from before are used, as long as the trie has the same rows in the same places.
-func hashesOf(rows *trie[row], late []lateValues) []hashed[*row] {
+// hashesOf returns the rows of a trie with the hashes of their keys. It reuses the hashes of computed while
+// the trie has the same rows in the same order, because reading a key is a cache miss.
+func hashesOf(rows *trie[row], computed []computedValues) []hashed[*row] {
 	list := make([]hashed[*row], 0, rows.len)
 	for r := range rows.all {
-		if k := len(list); k < len(late) && late[k].row == r {
-			list = append(list, hashed[*row]{late[k].hash, r})
+		if k := len(list); k < len(computed) && computed[k].row == r {
+			list = append(list, hashed[*row]{computed[k].hash, r})
 		} else {
 			list = append(list, hashed[*row]{hashOf(r.key), r})
 		}
@@ -124,54 +124,53 @@ func hashesOf(rows *trie[row], late []lateValues) []hashed[*row] {
 	return list
 }
 
-// publish is the third step. late has the values of the rows from before announce; what was written since has
-// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken. The
-// values of indexes that have been removed go, or each reload of a config would leave some behind.
-func (s *Store) publish(added functions, late []lateValues, replaced func(*function) bool) {
+// publish is the third step. computed has the values of the rows from before announce; later rows already
+// have them. It changes the version, because batches prepared in between lack the indexes. It drops the
+// values of removed indexes, which would otherwise accumulate with each reload of a config.
+func (s *Store) publish(added functions, computed []computedValues, replaced func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	next.version++
 	next.remove(replaced)
-	for _, l := range late {
-		l.row.keep(l.row.values().only(next.functions), l.values)
+	for _, l := range computed {
+		l.row.setValues(l.row.values().only(next.functions), l.values)
 	}
-	rows := hashesOf(&next.rows, late)
-	var room indexRoom
+	rows := hashesOf(&next.rows, computed)
+	var scratch indexScratch
 	for _, f := range added {
-		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
-			next.indexes = append(next.indexes, buildIndex(f, rows, nil, &room))
+		if slices.Contains(next.functions, f) { // not removed in the meantime
+			next.indexes = append(next.indexes, buildIndex(f, rows, nil, &scratch))
 		}
 	}
 	s.current.Store(next)
 }
 
-// RemoveIndexes removes indexes by name; names that there are none of do nothing. Snapshots that were taken
-// before keep them.
+// RemoveIndexes removes indexes by name and ignores unknown names. Existing snapshots keep them.
 func (s *Store) RemoveIndexes(names ...string) {
-	s.removeThat(func(f *function) bool { return slices.Contains(names, f.name) })
+	s.removeIndexes(func(f *function) bool { return slices.Contains(names, f.name) })
 }
 
-func (s *Store) removeThat(gone func(*function) bool) {
+func (s *Store) removeIndexes(match func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	next.remove(gone)
+	next.remove(match)
 	s.current.Store(next)
 }
 
-// remove takes indexes out of a snapshot that is not published yet.
-func (s *Snapshot) remove(gone func(*function) bool) {
-	if !slices.ContainsFunc(s.functions, gone) {
+// remove removes indexes from an unpublished snapshot.
+func (s *Snapshot) remove(match func(*function) bool) {
+	if !slices.ContainsFunc(s.functions, match) {
 		return
 	}
 	s.functions = slices.DeleteFunc(slices.Clone(s.functions), func(f *function) bool {
-		if !gone(f) {
+		if !match(f) {
 			return false
 		}
-		f.gone.Store(true)
+		f.removed.Store(true)
 		return true
 	})
-	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return x.function.gone.Load() })
+	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return x.function.removed.Load() })
 	s.version++
 }

@@ -6,41 +6,41 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Batch is a whole content made ready for Replace, with its indexes.
+// Batch is a complete content with its indexes, prepared for Replace.
 type Batch struct {
-	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting
-	// for memory.
+	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
+	// they are read again.
 	rows []hashed[*row]
 	next *Snapshot
-	// blocks are those of next, and changes is Store.changes when they were counted.
-	blocks  blocks
-	changes int
-	// beside is the content beside which the batch was prepared. Of its rows found have their keys in the
-	// batch, and stays says which of the batch's are among them; nil: that is not known.
-	beside *Snapshot
-	found  int
-	stays  []bool
+	// blocks are the blocks of next. formChanges is Store.formChanges when they were counted.
+	blocks      blocks
+	formChanges int
+	// base is the content for which the batch was prepared. found is the number of its rows whose keys are in
+	// the batch. unchanged tells for each row of the batch whether it is a row of base; nil if unknown.
+	base      *Snapshot
+	found     int
+	unchanged []bool
 }
 
-// Change is one difference that a Replace made: Old is nil for a new key, New is nil for a key that went.
+// Change is one difference made by a Replace. Old is nil for an added key, New is nil for a removed key.
 type Change struct {
 	Key      string
 	Old, New Item
 }
 
-// PrepareAll readies a whole content. Of several objects with one key the last counts. An index function that
-// fails is reported once, and the objects are left out of that index. What the store holds already in the
-// same form stays as it is, and no index function runs for it.
+// PrepareAll prepares a complete content. The last of several objects with one key wins. Failures of an index
+// function are reported once, and the objects are left out of that index. Rows of objects that are already
+// stored in the same form are reused, without running index functions.
 func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
 }
 
-// PrepareList is PrepareAll for objects that need not be in memory with their keys all at once. at may be
-// called more than once for each.
+// PrepareList is PrepareAll for objects that are produced on demand. at may be called more than once for an
+// object.
 func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
 		now := s.current.Load()
-		b := &Batch{rows: make([]hashed[*row], count), beside: now, stays: make([]bool, count)}
+		b := &Batch{rows: make([]hashed[*row], count), base: now, unchanged: make([]bool, count)}
 		var failures Failures
 		for i := range count {
 			o := at(i)
@@ -50,7 +50,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 				b.found++
 			}
 			r := had
-			if b.stays[i] = s.stays(now, had, o); !b.stays[i] {
+			if b.unchanged[i] = s.unchanged(now, had, o); !b.unchanged[i] {
 				r = s.newRow(now, o, &failures)
 			}
 			b.rows[i] = hashed[*row]{hash, r}
@@ -62,17 +62,17 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	}
 }
 
-// stays reports whether the row that the store has for an object, if there is one, can stay.
-func (s *Store) stays(now *Snapshot, had *row, o Keyed) bool {
-	return had != nil && now.filled() && s.form.Same(had.keptItem(), o.Item)
+// unchanged reports whether the existing row of an object, which can be nil, can be reused.
+func (s *Store) unchanged(now *Snapshot, had *row, o Keyed) bool {
+	return had != nil && now.indexesComplete() && s.form.Same(had.item(), o.Item)
 }
 
-// newRow returns a row without a place. The key of a packed object is made a part of the object, of which
-// there may have been another form before, or has memory of its own where there may be others later.
+// newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's form
+// can change later; then the key is copied.
 func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 	r := &row{key: o.Key}
 	r.setItem(o.Item)
-	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Shown, failures))
+	r.setValues("", now.functions.evaluate(o.Key, o.Item, s.form.PeekObject, failures))
 	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.Block() != nil) {
 		r.key = strings.Clone(r.key)
 	} else if ok && p.Key() == r.key {
@@ -81,17 +81,16 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 	return r
 }
 
-// filled reports whether no index is being filled.
-func (s *Snapshot) filled() bool { return len(s.indexes) == len(s.functions) }
+// indexesComplete reports whether no index is being built.
+func (s *Snapshot) indexesComplete() bool { return len(s.indexes) == len(s.functions) }
 
-// sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first
-// was.
+// sorted returns the rows in trie order. The last of several rows with one key replaces the first.
 func (b *Batch) sorted(sorting *buckets[*row]) []hashed[*row] {
 	list := make([]hashed[*row], len(b.rows))
 	sorting.sortInto(list, b.rows)
 	for i := 1; i < len(list); i++ {
 		if list[i].hash == list[i-1].hash {
-			b.rows, b.stays = lastOfEach(b.rows), nil
+			b.rows, b.unchanged = lastOfEach(b.rows), nil
 			list = list[:len(b.rows)]
 			sorting.sortInto(list, b.rows)
 			break
@@ -114,8 +113,8 @@ func lastOfEach(rows []hashed[*row]) []hashed[*row] {
 	return distinct
 }
 
-// build makes the snapshot of a batch. It returns false when indexers were added since now. It holds the lock
-// for the rows that the store has already, whose values it may share.
+// build builds the batch's snapshot. It returns false if indexers were added since now. It takes the lock
+// because new rows may share values with stored ones.
 func (s *Store) build(b *Batch, now *Snapshot) bool {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -123,26 +122,27 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 		return false
 	}
 	b.next = &Snapshot{functions: now.functions, version: now.version}
-	var room indexRoom
-	sorted := b.sorted(&room.sorting)
+	var scratch indexScratch
+	sorted := b.sorted(&scratch.sorting)
 	b.next.rows = buildTrie(sorted)
-	s.count(b, now) // the rows that sorted has left
-	room.entries = sorted
+	s.count(b, now) // after sorted has removed duplicates
+	scratch.entries = sorted
 	for i := range now.indexes {
 		x := &now.indexes[i]
-		b.next.indexes = append(b.next.indexes, buildIndex(x.function, b.rows, x, &room))
+		b.next.indexes = append(b.next.indexes, buildIndex(x.function, b.rows, x, &scratch))
 	}
 	return true
 }
 
-// count adds up the rows of a batch. It is called by those who hold s.write.
+// count computes the sizes of a batch. The caller holds s.write.
 func (s *Store) count(b *Batch, now *Snapshot) {
-	b.next.sizes, b.blocks, b.changes = sizes{replaced: now.sizes.replaced}, blocks{}, s.changes
+	b.next.sizes, b.blocks, b.formChanges = sizes{replaced: now.sizes.replaced}, blocks{}, s.formChanges
 	b.blocks.countAll(&b.next.sizes, b.rows)
 }
 
-// Replace swaps the whole content at once and returns the differences: first what went, then the new content
-// in the order in which it was prepared. It refuses as Put does. A batch can be used once.
+// Replace replaces the whole content and returns the differences: first the removed keys, then the new
+// content in the order of preparation. Like Put, it returns false if the batch has to be prepared again. A
+// batch can be used once.
 func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok bool) {
 	d, ok := s.ReplaceList(b, resourceVersion)
 	if !ok {
@@ -155,7 +155,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 	return changes, true
 }
 
-// ReplaceList is Replace for contents whose differences should not be in memory all at once.
+// ReplaceList is Replace for contents whose differences should not all be in memory.
 func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -166,29 +166,29 @@ func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok
 	return newDifferences(now, b), true
 }
 
-// Restore is Replace for a content whose differences nobody is told of.
+// Restore is Replace without computing differences.
 func (s *Store) Restore(b *Batch, resourceVersion string) bool {
 	s.write.Lock()
 	defer s.write.Unlock()
 	return s.swap(s.current.Load(), b, resourceVersion)
 }
 
-// swap makes a batch the content, in place of now. It is called by those who hold s.write.
+// swap replaces the content now with a batch. The caller holds s.write.
 func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
 	if now.version != b.next.version {
 		return false
 	}
 	b.next.resourceVersion = resourceVersion
-	if b.changes != s.changes { // and rows that stay may be among those
+	if b.formChanges != s.formChanges { // reused rows may have changed their form
 		s.count(b, now)
 	}
 	s.blocks = b.blocks
 	s.current.Store(b.next)
 	if f := s.Adaptive(); f != nil {
-		f.listEnds()
+		f.endList()
 	}
-	if filled := s.filled.Load(); filled != nil {
-		(*filled)()
+	if onFill := s.onFill.Load(); onFill != nil {
+		(*onFill)()
 	}
 	return true
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// benchObjects is how many objects the stores of benchmarks hold.
 const benchObjects = 100_000
 
 // clientGo returns client-go's indexer with certificates.
@@ -41,9 +40,9 @@ func benchKeys(objects int) []string {
 	return keys
 }
 
-// BenchmarkGet reads one of 100 or 1,000 objects out of 100,000 by its key: the first fit into the caches of
-// a processor, the others don't. Hot ones are decoded; cold ones are not, and stand against a copy of
-// client-go's, which is what it takes there to get an object of one's own.
+// BenchmarkGet reads one of 100 or 1,000 objects out of 100,000 by key: the first fit into a processor's
+// caches. Hot ones are decoded. Cold ones are not, and are compared with client-go's plus the deep copy that
+// its users make.
 func BenchmarkGet(b *testing.B) {
 	const read = 1000
 	keys := benchKeys(benchObjects)
@@ -137,7 +136,7 @@ func BenchmarkByIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkPut replaces one object of 100,000, in the index by namespace and two more.
+// BenchmarkPut replaces one object of 100,000, with the index by namespace and two more.
 func BenchmarkPut(b *testing.B) {
 	const versions = 1000
 	b.Run("client-go", func(b *testing.B) {
@@ -169,7 +168,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkReplace stores a relist of 100,000 objects that changes nothing.
+// BenchmarkReplace stores a relist of 100,000 unchanged objects.
 func BenchmarkReplace(b *testing.B) {
 	form := NewPacked(withoutManagedFields(b), nil)
 	s := filled(b, form, benchObjects, byNamespace())
@@ -185,7 +184,6 @@ func BenchmarkReplace(b *testing.B) {
 	}
 }
 
-// BenchmarkStats looks at 100,000 objects.
 func BenchmarkStats(b *testing.B) {
 	s := filled(b, NewPacked(withoutManagedFields(b), nil), benchObjects, byNamespace())
 	for b.Loop() {

@@ -2,35 +2,34 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// blocks are those that the content has objects of: each is in memory as a whole, however many of its objects
-// have been replaced. They are changed under Store.write, together with the sizes. The zero value has none.
+// blocks tracks the blocks that contain objects of the content. A block stays in memory until all its objects
+// have been replaced. Changes are guarded by Store.write and update the sizes too. The zero value is empty.
 type blocks struct {
-	held map[*packed.Block]*heldBlock
-	// sparse are those whose objects Relieve should give memory of their own.
+	usage map[*packed.Block]*blockUsage
+	// sparse are the blocks for CompactBlocks.
 	sparse map[*packed.Block]struct{}
 }
 
-// heldBlock is what the content has of a block.
-type heldBlock struct {
-	living int // objects
-	gone   int // bytes of the others
-	// enough is how many bytes have to be gone for the block to be sparse.
-	enough int
+// blockUsage is the part of a block that the content uses.
+type blockUsage struct {
+	living   int // objects in the content
+	replaced int // size of the other objects in bytes
+	// threshold is the value of replaced from which on the block is sparse.
+	threshold int
 }
 
-// replace has the sizes, and the blocks, be those of a content in which next takes the place of old; either
-// may be nil.
+// replace updates the sizes for the replacement of old by next. Either can be nil.
 func (b *blocks) replace(z *sizes, old, next *row) {
-	if next != nil { // which may be in the same block
-		b.count(z, next.keptItem(), 1)
+	if next != nil { // first, because it may be in the same block
+		b.count(z, next.item(), 1)
 	}
 	if old != nil {
-		b.count(z, old.keptItem(), -1)
+		b.count(z, old.item(), -1)
 	}
 	z.replaced++
 }
 
-// count adds an item to the sizes, or takes it out.
+// count adds an item to the sizes (by = 1) or removes it (by = -1).
 func (b *blocks) count(z *sizes, item Item, by int) {
 	o, ok := item.(*packed.Object)
 	if !ok {
@@ -42,35 +41,35 @@ func (b *blocks) count(z *sizes, item Item, by int) {
 		z.countPacked(o, by)
 		return
 	}
-	h := b.hold(z, block)
+	h := b.track(z, block)
 	h.living += by
-	h.gone -= by * o.Size()
+	h.replaced -= by * o.Size()
 	z.compressed += by
-	b.judge(z, block, h)
+	b.update(z, block, h)
 }
 
-// hold returns what the content has of a block, which counts from now on.
-func (b *blocks) hold(z *sizes, block *packed.Block) *heldBlock {
-	h := b.held[block]
+// track returns the usage of a block, and adds the block to the sizes if it is new.
+func (b *blocks) track(z *sizes, block *packed.Block) *blockUsage {
+	h := b.usage[block]
 	if h == nil {
-		if b.held == nil {
-			b.held, b.sparse = map[*packed.Block]*heldBlock{}, map[*packed.Block]struct{}{}
+		if b.usage == nil {
+			b.usage, b.sparse = map[*packed.Block]*blockUsage{}, map[*packed.Block]struct{}{}
 		}
-		h = &heldBlock{gone: block.Held(), enough: block.Held() / 2}
-		b.held[block] = h
+		h = &blockUsage{replaced: block.Size(), threshold: block.Size() / 2}
+		b.usage[block] = h
 		z.countBlock(block, 1)
 	}
 	return h
 }
 
-// judge notes what has become of a block.
-func (b *blocks) judge(z *sizes, block *packed.Block, h *heldBlock) {
+// update removes an unused block and marks a sparse one.
+func (b *blocks) update(z *sizes, block *packed.Block, h *blockUsage) {
 	switch {
 	case h.living == 0:
-		delete(b.held, block)
+		delete(b.usage, block)
 		delete(b.sparse, block)
 		z.countBlock(block, -1)
-	case h.gone > h.enough:
+	case h.replaced > h.threshold:
 		b.sparse[block] = struct{}{}
 	}
 }
@@ -78,31 +77,31 @@ func (b *blocks) judge(z *sizes, block *packed.Block, h *heldBlock) {
 // countAll counts all rows of a content.
 func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 	var last *packed.Block
-	var h *heldBlock
+	var h *blockUsage
 	for _, r := range rows {
 		o := r.entry.object.Load()
 		if o == nil || o.Block() == nil {
-			b.count(z, r.entry.keptItem(), 1)
+			b.count(z, r.entry.item(), 1)
 			continue
 		}
-		if block := o.Block(); block != last { // objects of a block come together
-			last, h = block, b.hold(z, block)
+		if block := o.Block(); block != last { // objects of a block are adjacent
+			last, h = block, b.track(z, block)
 		}
 		h.living++
 		z.compressed++
 	}
 	z.replaced += int64(len(rows))
-	if b.held != nil {
-		b.countGone(z, rows)
+	if b.usage != nil {
+		b.countReplaced(z, rows)
 	}
 }
 
-// countGone counts, of each block, the objects that the content does not have: those of rows are living.
-func (b *blocks) countGone(z *sizes, rows []hashed[*row]) {
+// countReplaced computes the size of the replaced objects of all blocks. rows are the content.
+func (b *blocks) countReplaced(z *sizes, rows []hashed[*row]) {
 	whole := true
-	for block, h := range b.held {
-		if h.living == block.Len() { // as of most
-			h.gone = 0
+	for block, h := range b.usage {
+		if h.living == block.Len() { // the usual case
+			h.replaced = 0
 		} else {
 			whole = false
 		}
@@ -112,22 +111,22 @@ func (b *blocks) countGone(z *sizes, rows []hashed[*row]) {
 	}
 	for _, r := range rows {
 		if o := r.entry.object.Load(); o != nil && o.Block() != nil &&
-			b.held[o.Block()].living < o.Block().Len() {
-			b.held[o.Block()].gone -= o.Size()
+			b.usage[o.Block()].living < o.Block().Len() {
+			b.usage[o.Block()].replaced -= o.Size()
 		}
 	}
-	for block, h := range b.held {
-		b.judge(z, block, h)
+	for block, h := range b.usage {
+		b.update(z, block, h)
 	}
 }
 
-// takeSparse returns a block that is sparse; nil: none is. It is sparse again when half of what is left of it
-// has gone, too.
+// takeSparse returns a sparse block, or nil. The block is sparse again when half of its remaining objects
+// have been replaced.
 func (b *blocks) takeSparse() *packed.Block {
 	for block := range b.sparse {
 		delete(b.sparse, block)
-		h := b.held[block]
-		h.enough = h.gone + (block.Held()-h.gone)/2
+		h := b.usage[block]
+		h.threshold = h.replaced + (block.Size()-h.replaced)/2
 		return block
 	}
 	return nil

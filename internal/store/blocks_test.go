@@ -17,11 +17,11 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// perBlock is how many objects the blocks of these tests have.
+// perBlock is the number of objects in a block.
 const perBlock = 40
 
-// restore has a store hold certificates in blocks, as it would what an earlier process kept. Those that left
-// says are in the blocks, but not in the store.
+// restore fills a store with certificates in blocks, as after a restart. Those for which left returns true
+// are in the blocks, but not in the store.
 func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool) {
 	t.Helper()
 	var all []Keyed
@@ -50,7 +50,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 		}
 	}
 	if !s.Restore(s.PrepareAll(all), fmt.Sprint(version)) {
-		t.Fatal("it is not restored")
+		t.Fatal("Restore returned false")
 	}
 }
 
@@ -70,7 +70,7 @@ func deflated(t testing.TB, text []byte) []byte {
 	return bytes.Clone(small.Bytes())
 }
 
-// put puts a version of a certificate.
+// put stores a version of a certificate.
 func put(t testing.TB, s *Store, n, version int) {
 	t.Helper()
 	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, version))); !ok {
@@ -78,29 +78,29 @@ func put(t testing.TB, s *Store, n, version int) {
 	}
 }
 
-// relieveAll gives up the blocks that can be given up.
-func relieveAll(s *Store) {
-	for s.Relieve() {
+// compactAll compacts all sparse blocks.
+func compactAll(s *Store) {
+	for s.CompactBlocks() {
 	}
 }
 
-// TestReplacedBlocksAreGivenUp replaces all objects of each block but one. What the store says it occupies
-// agrees with the heap throughout, and the blocks do not stay in memory for the sake of the last one.
-func TestReplacedBlocksAreGivenUp(t *testing.T) {
+// TestReplacedBlocksAreCompacted replaces all objects of each block but one. The store's size agrees with the
+// heap throughout, and the blocks are freed.
+func TestReplacedBlocksAreCompacted(t *testing.T) {
 	const objects = 4000
 	for name, form := range map[string]func() Form{
 		"compressed": func() Form { return NewPacked(nil, s2.New(s2.Options{})) },
 		"adaptive":   func() Form { return NewAdaptive(nil, s2.New(s2.Options{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			fill(t, New(Options{Form: form(), Indexers: byNamespace()}), 300, 1) // whatever is allocated once
+			fill(t, New(Options{Form: form(), Indexers: byNamespace()}), 300, 1) // one-time allocations
 			s := New(Options{Form: form(), Indexers: byNamespace()})
 			before := heap()
 			agrees := func(when string) (said int64) {
 				grown, said := heap()-before, s.Stats().Bytes()
 				t.Logf("%s: %d B for an object, %d by Stats", when, grown/objects, said/objects)
 				if said < grown*9/10 || said > grown*11/10 {
-					t.Errorf("%s the store says %d bytes, the heap has grown by %d", when, said, grown)
+					t.Errorf("%s the store reports %d bytes, the heap has grown by %d", when, said, grown)
 				}
 				compareMeasure(t, s)
 				return said
@@ -114,14 +114,14 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 				}
 			}
 			if s.Adaptive() != nil { // as its sweeper would
-				sweepAll(s, BehindFill)
-				sweepAll(s, BehindFill)
+				sweepAll(s, AfterFill)
+				sweepAll(s, AfterFill)
 			}
 			replaced := agrees("replaced")
-			relieveAll(s)
+			compactAll(s)
 			relieved := agrees("relieved")
-			if len(s.blocks.held) != 0 || replaced-relieved < held*8/10 {
-				t.Errorf("%d blocks stay, %d of %d bytes are given back", len(s.blocks.held),
+			if len(s.blocks.usage) != 0 || replaced-relieved < held*8/10 {
+				t.Errorf("%d blocks remain, %d of %d bytes are freed", len(s.blocks.usage),
 					replaced-relieved, held)
 			}
 			model := map[int]int{}
@@ -136,7 +136,7 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 	}
 }
 
-// wantTexts compares what a snapshot has with a model: the version of each certificate.
+// wantTexts compares a snapshot with a model: the version of each certificate.
 func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
 	t.Helper()
 	if now.Len() != len(model) {
@@ -146,7 +146,7 @@ func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
 		key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
 		item, found := now.Get(key)
 		if !found {
-			t.Fatalf("%s is not there", key)
+			t.Fatalf("%s is missing", key)
 		}
 		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil ||
 			!bytes.Equal(text, certificate(n, version)) {
@@ -155,7 +155,7 @@ func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
 	}
 }
 
-// wantBlocks compares what a store knows of its blocks, and its sums, with what its rows show.
+// wantBlocks compares a store's blocks and sizes with its rows.
 func wantBlocks(t testing.TB, s *Store) {
 	t.Helper()
 	s.write.Lock()
@@ -173,51 +173,50 @@ func wantBlocks(t testing.TB, s *Store) {
 	}
 	living := func(b *blocks) map[*packed.Block]int {
 		all := map[*packed.Block]int{}
-		for block, h := range b.held {
+		for block, h := range b.usage {
 			all[block] = h.living
 		}
 		return all
 	}
 	if !maps.Equal(living(&want), living(&s.blocks)) {
-		t.Fatalf("%d blocks are known, want %d", len(s.blocks.held), len(want.held))
+		t.Fatalf("%d blocks are known, want %d", len(s.blocks.usage), len(want.usage))
 	}
 	for block := range s.blocks.sparse {
-		if s.blocks.held[block] == nil {
+		if s.blocks.usage[block] == nil {
 			t.Fatal("a block is sparse that has no objects")
 		}
 	}
 }
 
-// wantBound: what stays of the blocks comes to about twice what their living objects do, in them or by
-// themselves, at most.
+// wantBound checks that a remaining block needs at most about twice the memory of its remaining objects.
 func wantBound(t testing.TB, s *Store) {
 	t.Helper()
-	for block, h := range s.blocks.held {
+	for block, h := range s.blocks.usage {
 		inside, outside := 0, 0
-		block.Unfold(func(folded *packed.Object, unfold func() (*packed.Object, error)) bool {
-			if s.held(folded.Key()) != folded {
+		block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
+			if s.lookup(o.Key()) != o {
 				return true
 			}
-			own, err := unfold()
+			own, err := extract()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f := s.form.(*Packed); f.press != nil {
-				own = f.press.compress(own)
+			if f := s.form.(*Packed); f.compressor != nil {
+				own = f.compressor.compress(own)
 			}
-			inside, outside = inside+folded.Size(), outside+own.Size()
+			inside, outside = inside+o.Size(), outside+own.Size()
 			return true
 		})
-		const rounding = 500 // bytes of a block that are no object's
-		if most := 2*max(inside, outside) + rounding; block.Held() > most {
+		const rounding = 500 // bytes of a block that belong to no object
+		if most := 2*max(inside, outside) + rounding; block.Size() > most {
 			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside",
-				block.Held(), h.living, inside, outside)
+				block.Size(), h.living, inside, outside)
 		}
 	}
 }
 
-// TestBlocksInHistories plays random writes, lists and sweeps on stores whose objects are in blocks: they
-// agree with a model, and so does what they know of their blocks.
+// TestBlocksInHistories applies random writes, lists and sweeps to stores with blocks, and compares them with
+// a model.
 func TestBlocksInHistories(t *testing.T) {
 	const keys, steps = 200, 300
 	for name, form := range map[string]func() *Packed{
@@ -248,15 +247,15 @@ func TestBlocksInHistories(t *testing.T) {
 					case 0, 1:
 						s.Remove(key, "")
 						delete(model, n)
-					case 2: // the same comes once more
+					case 2: // the same version again
 						if version, found := model[n]; found {
 							put(t, s, n, version)
 						}
-					case 3: // what was there before comes back, perhaps out of a block
-						if o := s.held(key); o != nil {
+					case 3: // an earlier version again, possibly out of a block
+						if o := s.lookup(key); o != nil {
 							before := model[n]
 							put(t, s, n, 2+step)
-							s.Relieve()
+							s.CompactBlocks()
 							if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
 								t.Fatal("refused")
 							}
@@ -265,7 +264,7 @@ func TestBlocksInHistories(t *testing.T) {
 					case 4:
 						if s.Adaptive() != nil {
 							sweepAll(s, []Sweep{Periodic, Unread, Everything}[random.IntN(3)])
-							if o := s.held(key); o != nil {
+							if o := s.lookup(key); o != nil {
 								s.form.Object(o) // a reader
 							}
 						}
@@ -274,18 +273,18 @@ func TestBlocksInHistories(t *testing.T) {
 							relist(t, s, model)
 						}
 					case 6:
-						s.Relieve()
+						s.CompactBlocks()
 					}
 					wantBlocks(t, s)
 				}
-				relieveAll(s)
+				compactAll(s)
 				wantBlocks(t, s)
 				wantBound(t, s)
 				wantTexts(t, s.Snapshot(), model)
-				for next := s.Unfold(0); next != 0; next = s.Unfold(next) {
+				for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 				}
-				if s.Unfolds() && len(s.blocks.held) > 0 {
-					t.Errorf("%d blocks are left", len(s.blocks.held))
+				if s.ExtractsBlocks() && len(s.blocks.usage) > 0 {
+					t.Errorf("%d blocks are left", len(s.blocks.usage))
 				}
 				wantBlocks(t, s)
 				wantTexts(t, s.Snapshot(), model)
@@ -294,9 +293,9 @@ func TestBlocksInHistories(t *testing.T) {
 	}
 }
 
-// TestBlocksAreGivenUpBesideReaders reads everything, in snapshots of all moments, while objects are replaced
-// and leave their blocks: each reader finds each object as it was at the moment of its snapshot.
-func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
+// TestBlocksAreCompactedBesideReaders reads snapshots of all moments while objects are replaced and leave
+// their blocks. Each reader finds each object as of its snapshot.
+func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	const objects = 120
 	for name, form := range map[string]*Packed{
 		"compressed": NewPacked(nil, shorthand{}),
@@ -305,7 +304,7 @@ func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New(Options{Form: form, Indexers: byNamespace()})
 			restore(t, s, objects, 1, nil)
-			// moments are contents with what they should show.
+			// snapshots with their expected content
 			type moment struct {
 				now   *Snapshot
 				model map[int]int
@@ -327,7 +326,7 @@ func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
 						return
 					default:
 					}
-					if !s.Relieve() {
+					if !s.CompactBlocks() {
 						runtime.Gosched()
 					}
 					if s.Adaptive() != nil {
@@ -351,7 +350,7 @@ func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
 			close(moments)
 			close(stop)
 			others.Wait()
-			relieveAll(s)
+			compactAll(s)
 			wantBlocks(t, s)
 			wantBound(t, s)
 			wantTexts(t, s.Snapshot(), model)
@@ -359,7 +358,7 @@ func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
 	}
 }
 
-// wantTextsBeside is wantTexts for other goroutines than the test's.
+// wantTextsBeside is wantTexts for other goroutines.
 func wantTextsBeside(t testing.TB, now *Snapshot, model map[int]int) {
 	got, want := map[string]string{}, map[string]string{}
 	for key, item := range now.All {

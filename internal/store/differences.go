@@ -1,56 +1,54 @@
 package store
 
-// Differences are what has become of one content when another took its place, in the order of Replace. They
-// never change.
+// Differences are the changes made by a Replace, in its order. They are immutable.
 type Differences struct {
 	old   *Snapshot
 	batch *Batch
-	// went are the rows whose keys are not in the new content.
-	went []*row
+	// removed are the rows of keys that are not in the new content.
+	removed []*row
 }
 
 func newDifferences(old *Snapshot, b *Batch) Differences {
 	d := Differences{old: old, batch: b}
-	if d.nothingWent() {
+	if d.noneRemoved() {
 		return d
 	}
 	for r := range old.rows.all {
 		if findRow(&b.next.rows, r.key) == nil {
-			d.went = append(d.went, r)
+			d.removed = append(d.removed, r)
 		}
 	}
 	return d
 }
 
-// Len is how many there are.
-func (d Differences) Len() int { return len(d.went) + len(d.batch.rows) }
+// Len returns the number of differences.
+func (d Differences) Len() int { return len(d.removed) + len(d.batch.rows) }
 
-// At is difference n.
+// At returns difference n.
 func (d Differences) At(n int) Change {
-	if n < len(d.went) {
-		r := d.went[n]
-		return Change{Key: r.key, Old: r.keptItem()}
+	if n < len(d.removed) {
+		r := d.removed[n]
+		return Change{Key: r.key, Old: r.item()}
 	}
-	n -= len(d.went)
+	n -= len(d.removed)
 	h := d.batch.rows[n]
-	change := Change{Key: h.entry.key, New: h.entry.keptItem()}
-	if d.stayed(n) {
+	change := Change{Key: h.entry.key, New: h.entry.item()}
+	if d.unchanged(n) {
 		change.Old = change.New
 	} else if had := findHashed(&d.old.rows, h.hash, h.entry.key); had != nil {
-		change.Old = had.keptItem()
+		change.Old = had.item()
 	}
 	return change
 }
 
-// nothingWent reports whether the new content is known to have all keys of the old one, so that it need not
-// be searched for them.
-func (d Differences) nothingWent() bool {
+// noneRemoved reports whether the new content is known to have all keys of the old one.
+func (d Differences) noneRemoved() bool {
 	b := d.batch
-	return b.stays != nil && b.beside == d.old && b.found == d.old.rows.len
+	return b.unchanged != nil && b.base == d.old && b.found == d.old.rows.len
 }
 
-// stayed reports whether a row of the batch is known to be the one that was there before.
-func (d Differences) stayed(n int) bool {
+// unchanged reports whether row n of the batch is known to be a row of the old content.
+func (d Differences) unchanged(n int) bool {
 	b := d.batch
-	return b.stays != nil && b.beside == d.old && b.stays[n]
+	return b.unchanged != nil && b.base == d.old && b.unchanged[n]
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestDifferences: whatever is replaced by whatever, also where something was written after a batch was
-// prepared, and keys come twice.
+// TestDifferences covers arbitrary replacements, including writes after a batch was prepared and duplicate
+// keys.
 func TestDifferences(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	content := func() (list []Keyed) {
@@ -29,7 +29,7 @@ func TestDifferences(t *testing.T) {
 			t.Fatal("refused")
 		}
 		list := content()
-		if r.IntN(2) == 0 { // what is there already
+		if r.IntN(2) == 0 { // already stored
 			list = nil
 			for key, item := range s.Snapshot().All {
 				list = append(list, Keyed{Key: key, Item: item})
@@ -51,18 +51,18 @@ func TestDifferences(t *testing.T) {
 				want = append(want, Change{Key: key, Old: item})
 			}
 		}
-		went := len(want)
+		removed := len(want)
 		for key, item := range after {
 			want = append(want, Change{Key: key, Old: before[key], New: item})
 		}
 		if d.Len() != len(want) {
-			t.Fatalf("there are %d differences, want %d", d.Len(), len(want))
+			t.Fatalf("%d differences, want %d", d.Len(), len(want))
 		}
 		got := map[string]Change{}
 		for n := range d.Len() {
 			c := d.At(n)
-			if (c.New == nil) != (n < went) {
-				t.Fatalf("difference %d of %d, of which %d are deletions, is %v", n, d.Len(), went, c)
+			if (c.New == nil) != (n < removed) {
+				t.Fatalf("difference %d of %d, of which %d are deletions, is %v", n, d.Len(), removed, c)
 			}
 			got[c.Key] = c
 		}
@@ -82,10 +82,9 @@ func contentOf(s *Snapshot) map[string]Item {
 	return all
 }
 
-// TestListsAgainTakeLittleRoom: what it takes to make a list the content, beside the objects, is what the
-// memory peaks by when everything is listed again; the collector may leave all of it lying about until the
-// end.
-func TestListsAgainTakeLittleRoom(t *testing.T) {
+// TestRelistsNeedLittleMemory limits the memory that a relist needs in addition to the objects, because all
+// of it may be garbage at the peak.
+func TestRelistsNeedLittleMemory(t *testing.T) {
 	const objects = 20_000
 	s := New(Options{Form: NewPacked(nil, nil),
 		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})

@@ -1,24 +1,24 @@
-// Package store keeps the objects of one type in memory, with indexes.
+// Package store stores the objects of one type in memory, with indexes.
 //
-// # Purpose
+// =# Purpose
 //
-// A Store holds what a reflector writes, for any number of readers. A Form says how objects are kept:
-// decoded, as JSON, or compressed.
+// A Store has one or several writing reflectors and any number of readers. A Form defines how objects are
+// stored: decoded, as JSON, or compressed.
 //
-// # Consistency
+// =# Consistency
 //
-// The content is immutable: each write makes a new Snapshot, which shares all but a few nodes with the one
-// before. A reader that takes several looks at one Snapshot sees one moment. Replace and AddIndexers show all
-// they do at once.
+// The content is immutable. Each write publishes a new Snapshot that shares all but a few nodes with the
+// previous one. Reads of one Snapshot are consistent with each other. Replace and AddIndexers publish all
+// their changes in one Snapshot.
 //
-// # Concurrency
+// =# Concurrency
 //
-// Everything is safe for concurrent use. Readers take no lock. Writers take turns; index functions run, and
-// objects are packed and decoded, outside their lock.
+// All methods are safe for concurrent use. Readers take no lock. Writers are serialized by a lock, but index
+// functions run, and objects are packed and decoded, outside of it.
 //
-// # Memory
+// =# Memory
 //
-// Beside the item, an object costs a row of 48 bytes (key, item, index values) and its place in the tree,
-// about 13 bytes; an index costs about 14 bytes for each object that shares a value with others, and about 40
-// plus the value for each that does not. Stats tells.
+// In addition to its item, an object needs a row of 48 bytes (key, item, index values) and about 13 bytes of
+// the tree. An index needs about 14 bytes for each object that shares its value with others, and about 40
+// bytes plus the value for each other object. See Stats.
 package store

@@ -1,7 +1,7 @@
 package store
 
-// What the tests of a Sweeper wait for.
+// Constants for the tests of a Sweeper.
 const (
 	SweepPeriod = sweepPeriod
-	BudgetCheck = check
+	BudgetCheck = budgetPeriod
 )

@@ -6,42 +6,41 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Extractor computes the values of several indexes of an object in one pass over its JSON, so that it need
-// not be decoded. It is safe for concurrent use; the indexers.Functions that a config compiles to are one.
+// Extractor computes the values of several indexes in one pass over an object's JSON, without decoding it. It
+// is safe for concurrent use. The indexers.Functions compiled from a config are an Extractor.
 type Extractor interface {
-	// Names are the names of the indexes, always in the same order.
+	// Names returns the names of the indexes, always in the same order.
 	Names() []string
-	// Ordered reports whether index number i should be kept in the order of its values.
+	// Ordered reports whether to keep index i sorted by value.
 	Ordered(i int) bool
-	// Indexers are the index functions by name, for objects that are decoded. They have to agree with
-	// KeysJSON.
+	// Indexers returns the index functions by name, for decoded objects. They have to agree with KeysJSON.
 	Indexers() cache.Indexers
-	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes.
-	// The values do not refer to the JSON.
+	// KeysJSON appends the values of index i to keys[i] and returns keys, extended to the number of indexes.
+	// The values do not share the memory of json.
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 
-// extracting adds the functions of an extractor.
-func extracting(e Extractor) addition {
+// extractorFunctions adds the functions of an extractor.
+func extractorFunctions(e Extractor) addition {
 	return func(next int) functions {
 		fs := make(functions, 0, len(e.Names()))
 		byName := e.Indexers()
 		for i, name := range e.Names() {
 			f := newFunction(name, next+i, byName[name])
-			f.extractor, f.at, f.sorted = e, i, e.Ordered(i)
+			f.extractor, f.position, f.sorted = e, i, e.Ordered(i)
 			fs = append(fs, f)
 		}
 		return fs
 	}
 }
 
-// extraction holds what the last extractor had of one item.
+// extraction caches the values that the last extractor returned for one item.
 type extraction struct {
 	extractor Extractor
 	values    [][]string
 }
 
-// of gets the values of an item. It is false for an item that is decoded, or cannot be read.
+// of extracts the values of an item. It returns false if the item is decoded or cannot be read.
 func (x *extraction) of(e Extractor, item Item) bool {
 	o, ok := item.(*packed.Object)
 	if !ok {

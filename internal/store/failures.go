@@ -7,8 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Recover is deferred around a function of the user that gets one object. It returns a panic as an error,
-// where utilruntime.ReallyCrash is off, so that one object never stops its type; otherwise the panic goes on.
+// Recover is deferred around a user function that gets one object. It returns a panic as an error, so that
+// one object never stops its type. If utilruntime.ReallyCrash is set, the panic continues.
 func Recover(err *error) {
 	if utilruntime.ReallyCrash {
 		return
@@ -18,17 +18,17 @@ func Recover(err *error) {
 	}
 }
 
-// Failure sums up what one index function could not index.
+// Failure summarizes the failures of one index function.
 type Failure struct {
-	// Key and Err are those of the first failure.
+	// Key and Err describe the first failure.
 	Key string
 	Err error
-	// Objects counts them all.
+	// Objects is the number of objects that failed.
 	Objects int
 }
 
-// Failures are failures by index name. They are collected over a list, because reporting each object of a
-// large one would stall the reflector: utilruntime's error handler sleeps when it is called too often.
+// Failures are failures by index name. They are collected over a list, because utilruntime's error handler
+// sleeps if it is called too often, which would stall the reflector.
 type Failures map[string]*Failure
 
 func (f *Failures) note(index, key string, err error) {
@@ -48,11 +48,10 @@ func (f Failures) to(report func(Failures)) {
 	}
 }
 
-// IndexNotFoundError says that no index function of that name was ever added.
+// IndexNotFoundError is returned for the name of an index that does not exist.
 type IndexNotFoundError struct {
-	// Name is the name that was asked for.
+	// Name is the requested name.
 	Name string
 }
 
-// Error implements error.
 func (e *IndexNotFoundError) Error() string { return "Index with name " + e.Name + " does not exist" }

@@ -12,14 +12,14 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// certificateUID is a random UID, the same for the same n.
+// certificateUID returns a random UID that depends on n only.
 func certificateUID(n int) string {
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32N(1<<16), r.Uint32N(1<<12),
 		r.Uint32N(1<<12), r.Uint64N(1<<48))
 }
 
-// certificate is a custom resource of about 2 KB, not quite half of it managed fields, as an API server sends
+// certificate is a custom resource of about 2 KB, almost half of it managed fields, as an API server sends
 // it.
 func certificate(n, version int) []byte {
 	return fmt.Appendf(
@@ -27,7 +27,6 @@ func certificate(n, version int) []byte {
 		n, n%100, n%60, 1_000_000+version, certificateUID(n))
 }
 
-// withoutManagedFields is a Pruner.
 func withoutManagedFields(t testing.TB) *packed.Pruner {
 	t.Helper()
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true})
@@ -37,7 +36,7 @@ func withoutManagedFields(t testing.TB) *packed.Pruner {
 	return pruner
 }
 
-// keyedCertificate is one object as a reflector brings it to a store of that form.
+// keyedCertificate returns a certificate as a reflector passes it to a store with that form.
 func keyedCertificate(t testing.TB, form Form, n, version int) Keyed {
 	t.Helper()
 	o, err := form.Packer().Pack(certificate(n, version))
@@ -47,7 +46,7 @@ func keyedCertificate(t testing.TB, form Form, n, version int) Keyed {
 	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: form.Item(o)}
 }
 
-// fill replaces the content of a store by as many certificates.
+// fill replaces the content of a store with count certificates.
 func fill(t testing.TB, s *Store, objects, version int) {
 	t.Helper()
 	all := make([]Keyed, objects)
@@ -55,7 +54,7 @@ func fill(t testing.TB, s *Store, objects, version int) {
 		all[n] = keyedCertificate(t, s.form, n, version)
 	}
 	for k := range all {
-		all[k].Item = s.form.Item(all[k].Item) // as in a relist, when compressors have been trained
+		all[k].Item = s.form.Item(all[k].Item) // again, as in a relist, because compressors are now trained
 	}
 	if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
 		t.Fatal("refused")
@@ -74,7 +73,7 @@ func byApp(obj any) ([]string, error) {
 	return []string{obj.(*unstructured.Unstructured).GetLabels()["app.kubernetes.io/name"]}, nil
 }
 
-// decode decodes an item anew.
+// decode decodes an item.
 func decode(t testing.TB, item Item) *unstructured.Unstructured {
 	t.Helper()
 	u, err := item.(*packed.Object).Decode()

@@ -6,30 +6,30 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Form is how a Store keeps objects. Its methods are safe for concurrent use, and are called without locks.
+// Form defines how a Store stores objects. Its methods are safe for concurrent use and are called without
+// locks.
 type Form interface {
-	// Packer is what packs objects that come as JSON, for Item to take.
+	// Packer returns the Packer for objects that arrive as JSON. Item accepts its results.
 	Packer() *packed.Packer
-	// Open returns an arriving object in the form that transforms take, without what is left out. It may be
-	// changed as far as the object itself may.
+	// Open returns an arriving object as transforms receive it, without the pruned fields. The caller can
+	// change it if it can change the object itself.
 	Open(object any) any
-	// Item returns what is kept of an object that arrives, or of an item. The object must not be changed any
-	// more.
+	// Item returns the stored form of an arriving object or of an item. The object must not be changed
+	// afterwards.
 	Item(object any) Item
-	// Listed returns the form in which an item of a list, watch-list or persisted content waits until all
-	// items are there.
-	Listed(item Item) Item
-	// Object returns the object that readers and handlers get: shared and read-only.
+	// ListForm returns the form in which an item of a list, watch-list or persisted content is buffered until
+	// the list is complete.
+	ListForm(item Item) Item
+	// Object returns the object for readers, which is shared and read-only.
 	Object(item Item) any
-	// Shown is Object for what is shown to somebody who has not asked for it, as to handlers and index
-	// functions. It does not count as a read.
-	Shown(item Item) any
-	// Same reports whether two items are known to show the same and to be immutable.
+	// PeekObject is Object without counting as a read. It is used for handlers and index functions.
+	PeekObject(item Item) any
+	// Same reports whether two items are known to be immutable and to have the same content.
 	Same(a, b Item) bool
 }
 
-// Objects returns the Form that keeps objects decoded. Others than packed ones are kept as they come, but for
-// what pruner leaves out (nil: nothing), which is left out of a copy.
+// Objects returns the Form that stores objects decoded. It removes the fields that pruner selects, in a copy;
+// pruner can be nil. Objects that are neither packed nor unstructured are stored unchanged.
 func Objects(pruner *packed.Pruner) Form { return &objects{packer: packed.NewPacker(pruner)} }
 
 type objects struct{ packer *packed.Packer }
@@ -42,32 +42,32 @@ func (f *objects) Item(object any) Item {
 	return open(object, f.packer.Pruner())
 }
 
-func (f *objects) Listed(item Item) Item { return item }
+func (f *objects) ListForm(item Item) Item { return item }
 
 func (f *objects) Object(item Item) any { return item }
 
-func (f *objects) Shown(item Item) any { return item }
+func (f *objects) PeekObject(item Item) any { return item }
 
 func (f *objects) Same(Item, Item) bool { return false }
 
-// decodedOnce returns an item decoded for an index function. Where it goes through all objects, copies are
-// not kept for others: the weak pointers to them would outlive them.
+// decodedOnce returns an item decoded for one pass of index functions over all objects. It does not publish
+// the decoded copy, because the weak pointer would outlive it.
 func (s *Store) decodedOnce(item Item) any {
 	if o, ok := item.(*packed.Object); ok && o.Decoded() == nil {
 		if u, err := o.Decode(); err == nil {
 			return u
 		}
 	}
-	return s.form.Shown(item)
+	return s.form.PeekObject(item)
 }
 
-// open returns a packed object decoded, and a decoded one without what is left out; others as they are.
+// open decodes a packed object and prunes an unstructured one. It returns others unchanged.
 func open(object any, pruner *packed.Pruner) any {
 	switch object := object.(type) {
-	case *packed.Object: // left out already
+	case *packed.Object: // already pruned
 		u, err := object.Decode()
 		if err != nil {
-			return object.Shown() // which reports the damage, and makes do
+			return object.PeekUnstructured() // reports the damage and returns the identity
 		}
 		return u
 	case *unstructured.Unstructured:

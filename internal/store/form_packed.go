@@ -8,53 +8,53 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Packed is the Form that keeps objects as JSON, compressed or not. What is neither packed nor an
-// *unstructured.Unstructured is kept as it is: transforms may return anything.
+// Packed is the Form that stores objects as JSON, which can be compressed. Objects from transforms that are
+// neither packed nor unstructured are stored unchanged.
 type Packed struct {
-	packer *packed.Packer
-	press  *press // nil: nothing is compressed
-	// adaptive says that objects are compressed when they have not been read for a while: by Store.Sweep, or
-	// on arrival while eager is set.
+	packer     *packed.Packer
+	compressor *compressor // nil if nothing is compressed
+	// adaptive forms compress objects that have not been read recently, by Store.Sweep. They compress
+	// arriving objects while eager is set.
 	adaptive bool
 	eager    atomic.Bool
-	// compressLists says that an adaptive form compresses listed objects when they arrive. listed counts the
-	// uncompressed bytes of the present list.
+	// compressLists makes an adaptive form compress listed objects when they arrive. listed is the
+	// uncompressed length of the current list in bytes.
 	compressLists bool
 	listed        atomic.Int64
-	// metadataOnly says that objects are cut down to their metadata.
+	// metadataOnly reduces objects to their metadata.
 	metadataOnly bool
 
 	hits, misses atomic.Int64
 }
 
-// NewPacked returns a Form that leaves out what pruner does (nil: nothing), and compresses with what trainer
-// makes (nil: not at all).
+// NewPacked returns a Form that removes the fields that pruner selects and compresses with a Compressor from
+// trainer. Both can be nil.
 func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
-		f.press = newPress(trainer)
-		f.packer.OnList(f.compressListed)
+		f.compressor = newCompressor(trainer)
+		f.packer.SetListForm(f.compressListed)
 	}
 	return f
 }
 
-// NewAdaptive is NewPacked for objects that are compressed in the background, by Store.Sweep.
+// NewAdaptive returns a Form like NewPacked's whose objects are compressed in the background, by Store.Sweep.
 func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := NewPacked(pruner, trainer)
 	f.adaptive = true
 	return f
 }
 
-// CompressLists has Listed compress.
+// CompressLists makes ListForm compress.
 func (f *Packed) CompressLists() *Packed {
 	f.compressLists = true
 	return f
 }
 
-// Listed implements Form: an item is compressed if the form compresses lists and the list is large enough. An
-// object that the store holds and that is in use stays as it is.
-func (f *Packed) Listed(item Item) Item {
-	if o, ok := item.(*packed.Object); ok && f.press != nil {
+// ListForm implements Form. It compresses the item if the form compresses lists and the list is large enough,
+// except for stored objects that are in use.
+func (f *Packed) ListForm(item Item) Item {
+	if o, ok := item.(*packed.Object); ok && f.compressor != nil {
 		return f.compressListed(o)
 	}
 	return item
@@ -65,26 +65,26 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 	case o.Compressed():
 		return o
 	case !f.adaptive:
-		return f.press.compress(o)
+		return f.compressor.compress(o)
 	case !f.compressLists || f.listed.Add(int64(o.Len())) < worthwhile:
 		return o
 	}
-	if use := o.Use(); use.Used || use.Stays {
+	if use := o.Usage(); use.InUse || use.Incompressible {
 		return o
 	}
-	return f.press.compress(o)
+	return f.compressor.compress(o)
 }
 
-// CountAgain has Listed count the objects of a list from the first one on once more, unless there are already
+// RestartList makes ListForm measure the current list from its first object again, unless it is already large
 // enough.
-func (f *Packed) CountAgain() {
+func (f *Packed) RestartList() {
 	if f.listed.Load() < worthwhile {
 		f.listed.Store(0)
 	}
 }
 
-// listEnds begins another list.
-func (f *Packed) listEnds() { f.listed.Store(0) }
+// endList ends the current list.
+func (f *Packed) endList() { f.listed.Store(0) }
 
 // Packer implements Form.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
@@ -104,13 +104,13 @@ func (f *Packed) Item(object any) Item {
 	case *unstructured.Unstructured:
 		var err error
 		if o, err = f.packer.FromUnstructured(object); err != nil {
-			return object // a nil pointer, which nobody can ask for its key: that panics, as with client-go
+			return object // a nil pointer; reading its key panics, as with client-go
 		}
 	default:
 		return object
 	}
-	if f.press != nil && (!f.adaptive || f.eager.Load()) {
-		o = f.press.compress(o)
+	if f.compressor != nil && (!f.adaptive || f.eager.Load()) {
+		o = f.compressor.compress(o)
 	}
 	return o
 }
@@ -122,24 +122,24 @@ func (f *Packed) Object(item Item) any {
 		return item
 	}
 	o.MarkRead()
-	return f.shown(o)
+	return f.decode(o)
 }
 
-// Shown implements Form.
-func (f *Packed) Shown(item Item) any {
+// PeekObject implements Form.
+func (f *Packed) PeekObject(item Item) any {
 	if o, ok := item.(*packed.Object); ok {
-		return f.shown(o)
+		return f.decode(o)
 	}
 	return item
 }
 
-func (f *Packed) shown(o *packed.Object) *unstructured.Unstructured {
+func (f *Packed) decode(o *packed.Object) *unstructured.Unstructured {
 	if u := o.Decoded(); u != nil {
 		f.hits.Add(1)
 		return u
 	}
 	f.misses.Add(1)
-	return o.Shown()
+	return o.PeekUnstructured()
 }
 
 // Same implements Form.
@@ -152,7 +152,7 @@ func (f *Packed) Same(a, b Item) bool {
 	return ok && (x.Same(y) || f.adaptive && x.SameContent(y))
 }
 
-// Decodes counts how often Object found a decoded copy in memory, and how often it had to decode.
+// Decodes returns how many reads found a decoded copy in memory (hits), and how many had to decode (misses).
 func (f *Packed) Decodes() (hits, misses int64) { return f.hits.Load(), f.misses.Load() }
 
 const (
@@ -160,20 +160,19 @@ const (
 	metadataKind    = "PartialObjectMetadata"
 )
 
-// NewMetadata returns a Form that keeps the metadata of objects, packed, as a server sends it that is asked
-// for no more. Whole objects are cut down.
+// NewMetadata returns a Form that stores PartialObjectMetadata, packed. Complete objects are reduced to it.
 func NewMetadata(pruner *packed.Pruner) *Packed {
 	f := NewPacked(pruner, nil)
 	f.metadataOnly = true
 	return f
 }
 
-// metadataOf returns the metadata of an object that arrives.
+// metadataOf returns the metadata of an arriving object.
 func metadataOf(object any) any {
 	switch object := object.(type) {
 	case *packed.Object:
 		if object.GetKind() != metadataKind {
-			return metadataOf(object.Shown())
+			return metadataOf(object.PeekUnstructured())
 		}
 	case *unstructured.Unstructured:
 		if object != nil && object.GetKind() != metadataKind {
@@ -185,20 +184,20 @@ func metadataOf(object any) any {
 	return object
 }
 
-// Pair returns what Shown does for an item before and after an update. Where both have to be decoded, that is
-// done in one go, and what has not changed is one and the same in both objects.
+// Pair returns the results of PeekObject for an item before and after an update. If both have to be decoded,
+// they are decoded together and share unchanged parts.
 func (f *Packed) Pair(before, after Item) (previous, current any) {
 	x, packs := before.(*packed.Object)
 	y, alsoPacks := after.(*packed.Object)
 	if !packs || !alsoPacks || x == y {
-		return f.Shown(before), f.Shown(after)
+		return f.PeekObject(before), f.PeekObject(after)
 	}
 	f.count(x)
 	f.count(y)
 	return packed.Pair(x, y)
 }
 
-// count notes whether an object that is about to be read has to be decoded.
+// count counts a read as a hit or a miss.
 func (f *Packed) count(o *packed.Object) {
 	if o.Decoded() != nil {
 		f.hits.Add(1)

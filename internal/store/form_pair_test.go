@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestPairCounts reads an object before and after an update: once decoded, then from memory.
+// TestPairCounts reads an object before and after an update, first decoding and then from memory.
 func TestPairCounts(t *testing.T) {
 	form := NewPacked(nil, nil)
 	before, after := keyedCertificate(t, form, 1, 1).Item, keyedCertificate(t, form, 1, 2).Item
@@ -25,7 +25,7 @@ func TestPairCounts(t *testing.T) {
 	}
 	odd := &unstructured.Unstructured{}
 	if old, new := form.Pair(odd, after); old != any(odd) || new != current {
-		t.Error("what is not packed is not passed on as it is")
+		t.Error("an unpacked item is not returned unchanged")
 	}
 	runtime.KeepAlive([]any{previous, current})
 }

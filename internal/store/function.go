@@ -11,35 +11,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// function is an index function with its name. Nothing but gone ever changes.
+// function is an index function with its name. All fields except removed are immutable.
 type function struct {
 	name string
-	// id marks the function's values in those of a row. It is never used again.
+	// id identifies the function's values in a row. Ids are never reused.
 	id int
 	fn cache.IndexFunc
-	// derived says that the only value is the namespace, which rows need not keep and bodies need not be
-	// decoded for.
-	derived bool
-	// extractor, if there is one, has the values of packed objects under number at, without decoding them.
+	// byNamespace marks the index by namespace. Rows do not store its value, and computing it decodes no
+	// object.
+	byNamespace bool
+	// extractor, if set, computes the values of packed objects without decoding them; position is the index's
+	// position in its results.
 	extractor Extractor
-	at        int
-	// sorted is set where the index keeps its values in order.
+	position  int
+	// sorted is set if the index keeps its values in order.
 	sorted bool
-	// gone is set before rows lose the values of an index that has been removed: what a reader of an earlier
-	// snapshot does not find in a row counts only while it is not set.
-	gone atomic.Bool
+	// removed is set before rows lose the values of a removed index. While it is not set, a value that is
+	// missing in a row is known to be absent.
+	removed atomic.Bool
 }
 
-// newFunction recognises the index by namespace by its code address: funcs cannot be compared otherwise.
+// newFunction recognizes the index by namespace by its code address, because funcs are not comparable.
 func newFunction(name string, id int, fn cache.IndexFunc) *function {
-	byNamespace := reflect.ValueOf(cache.IndexFunc(cache.MetaNamespaceIndexFunc)).Pointer()
-	return &function{name: name, id: id, fn: fn, derived: fn != nil &&
-		reflect.ValueOf(fn).Pointer() == byNamespace}
+	namespaceFunc := reflect.ValueOf(cache.IndexFunc(cache.MetaNamespaceIndexFunc)).Pointer()
+	return &function{name: name, id: id, fn: fn, byNamespace: fn != nil &&
+		reflect.ValueOf(fn).Pointer() == namespaceFunc}
 }
 
 // valuesOf returns a cursor before the first value of a row.
 func (f *function) valuesOf(r *row) cursor {
-	if !f.derived {
+	if !f.byNamespace {
 		return r.values().of(f.id)
 	}
 	if o := r.object.Load(); o != nil {
@@ -52,7 +53,6 @@ func (f *function) valuesOf(r *row) cursor {
 	return cursor{value: m.GetNamespace(), single: true}
 }
 
-// has reports whether value is one of a row's.
 func (f *function) has(r *row, value string) bool {
 	for c := f.valuesOf(r); c.next(); {
 		if c.value == value {
@@ -62,23 +62,23 @@ func (f *function) has(r *row, value string) bool {
 	return false
 }
 
-// own returns a row's value for an index to keep. It is copied where it would keep a large object, or a large
-// set of values, in memory after the row has gone.
-func (f *function) own(value string, r *row) string {
-	if f.derived || len(r.values()) > 2*len(value)+32 {
+// ownedValue returns a row's value for an index to retain. It copies the value if it would retain much more
+// memory than itself.
+func (f *function) ownedValue(value string, r *row) string {
+	if f.byNamespace || len(r.values()) > 2*len(value)+32 {
 		return strings.Clone(value)
 	}
 	return value
 }
 
-// functions are the index functions of a store, in the order in which they were added.
+// functions are the index functions of a store, in the order of addition.
 type functions []*function
 
-// addition makes functions with ids from next on.
+// addition creates functions with ids starting with next.
 type addition func(next int) functions
 
-// named adds functions by name.
-func named(indexers cache.Indexers) addition {
+// indexFunctions adds index functions by name.
+func indexFunctions(indexers cache.Indexers) addition {
 	return func(next int) functions {
 		var fs functions
 		for _, name := range slices.Sorted(maps.Keys(indexers)) {
@@ -88,8 +88,8 @@ func named(indexers cache.Indexers) addition {
 	}
 }
 
-// taken returns the names that are in use already, sorted.
-func (fs functions) taken(added functions) []string {
+// conflicts returns the names of added functions that already exist, sorted.
+func (fs functions) conflicts(added functions) []string {
 	var names []string
 	for _, f := range added {
 		if slices.ContainsFunc(fs, func(have *function) bool { return have.name == f.name }) {
@@ -100,9 +100,9 @@ func (fs functions) taken(added functions) []string {
 	return names
 }
 
-// evaluate returns the values of an item, packed. object gives the decoded form and is called when a function
-// needs it. A function that fails yields none and is noted.
-func (fs functions) evaluate(key string, item Item, object func(Item) any, failures *Failures) []byte {
+// evaluate returns the encoded values of an item. It calls decode if a function needs the decoded object. A
+// function that fails yields no values and is added to failures.
+func (fs functions) evaluate(key string, item Item, decode func(Item) any, failures *Failures) []byte {
 	var packed []byte
 	var decoded any
 	var extracted extraction
@@ -111,15 +111,15 @@ func (fs functions) evaluate(key string, item Item, object func(Item) any, failu
 		case f.fn == nil:
 			continue
 		case f.extractor != nil && extracted.of(f.extractor, item):
-			packed = appendValues(packed, f.id, distinct(extracted.values[f.at]))
+			packed = appendValues(packed, f.id, distinct(extracted.values[f.position]))
 			continue
-		case f.derived:
+		case f.byNamespace:
 			if _, err := meta.Accessor(item); err != nil {
 				failures.note(f.name, key, err)
 			}
 			continue
 		case decoded == nil:
-			decoded = object(item)
+			decoded = decode(item)
 		}
 		list, err := f.call(decoded)
 		if err != nil {
@@ -131,18 +131,18 @@ func (fs functions) evaluate(key string, item Item, object func(Item) any, failu
 	return packed
 }
 
-// call returns the values of an object.
+// call calls the function and recovers from panics.
 func (f *function) call(object any) (values []string, err error) {
 	defer Recover(&err)
 	return f.fn(object)
 }
 
-// distinct returns a list without repetitions.
+// distinct returns list without duplicates.
 func distinct(list []string) []string {
 	if len(list) < 2 {
 		return list
 	}
-	list = slices.Clone(list) // which is the function's, perhaps a part of the object
+	list = slices.Clone(list) // it belongs to the function or the object
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -6,24 +6,23 @@ import (
 	"slices"
 )
 
-// bucketsFrom is from how many entries on buckets pay.
+// bucketsFrom is the number of entries from which on bucket sort is faster.
 const bucketsFrom = 64
 
-// buckets sort entries by their hashes: those that share a node of a trie are next to each other then. Hashes
-// are spread evenly, so that as many buckets as there are entries hold about one each. The room that it takes
-// is used again.
+// buckets sorts entries by hash, the order of a trie. Hashes are evenly distributed, so that with as many
+// buckets as entries each bucket has about one. Its memory is reused.
 type buckets[T any] struct {
 	ends  []int32
 	other []hashed[T]
 }
 
-// sortHashed puts entries in the order of a trie.
+// sortHashed sorts entries by hash.
 func sortHashed[T any](entries []hashed[T]) {
 	var b buckets[T]
 	b.sort(entries)
 }
 
-// sort puts entries in the order of a trie.
+// sort sorts entries by hash.
 func (b *buckets[T]) sort(entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
 		sortFew(entries)
@@ -33,7 +32,7 @@ func (b *buckets[T]) sort(entries []hashed[T]) {
 	b.sortInto(entries, b.other)
 }
 
-// sortInto puts entries in the order of a trie into other memory, which has room for as many.
+// sortInto sorts entries by hash into to, which has the same length.
 func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
 		copy(to, entries)
@@ -64,7 +63,7 @@ func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
 	}
 }
 
-// emptyEnds returns as many zeros.
+// emptyEnds returns count zeros.
 func (b *buckets[T]) emptyEnds(count int) []int32 {
 	if cap(b.ends) < count {
 		b.ends = make([]int32, count)
@@ -74,7 +73,7 @@ func (b *buckets[T]) emptyEnds(count int) []int32 {
 	return b.ends
 }
 
-// sortFew sorts what is short, unless all have the same hash.
+// sortFew sorts a bucket, which is short unless all its hashes are equal.
 func sortFew[T any](entries []hashed[T]) {
 	if len(entries) > 12 {
 		slices.SortFunc(entries, func(a, b hashed[T]) int { return cmp.Compare(a.hash, b.hash) })

@@ -5,28 +5,28 @@ import (
 	"unsafe"
 )
 
-// index finds rows by the values of one index function. It is immutable like a trie.
+// index maps the values of one index function to rows. It is immutable.
 type index struct {
 	function *function
 	postings trie[posting]
-	// order has the values of postings where the function is sorted.
+	// order has the values of postings if the index is sorted.
 	order order
-	// entries counts the rows of all postings: one that has two values counts twice.
+	// entries is the number of pairs of a value and a row.
 	entries int
-	// stretches is how many stretches of rows with one value it was built of.
-	stretches int
+	// runs is the number of value runs from which the index was built.
+	runs int
 }
 
-// posting is one value and the rows that have it. Most indexes have many values with one row, for which there
-// is no set: a posting without its one row is the beginning of a manyPosting.
+// posting is one value with its rows. Most indexes have many values with one row, which is stored without a
+// set. If one is nil, the posting is the first field of a manyPosting.
 type posting struct {
 	value string
 	one   *row
 }
 
-// manyPosting is a posting of two rows or more.
+// manyPosting is a posting of two or more rows.
 type manyPosting struct {
-	posting // without one
+	posting // with one == nil
 	rows    trie[row]
 }
 
@@ -36,7 +36,7 @@ func postingOf(value string, rows trie[row]) *posting {
 	return &(&manyPosting{posting{value: value}, rows}).posting
 }
 
-// many returns the set of rows, or nil where there is one row.
+// many returns the set of rows, or nil if there is one row.
 func (p *posting) many() *trie[row] {
 	if p.one != nil {
 		return nil
@@ -44,7 +44,7 @@ func (p *posting) many() *trie[row] {
 	return &(*manyPosting)(unsafe.Pointer(p)).rows
 }
 
-// len counts the rows; p may be nil.
+// len returns the number of rows; p can be nil.
 func (p *posting) len() int {
 	switch {
 	case p == nil:
@@ -56,7 +56,7 @@ func (p *posting) len() int {
 	}
 }
 
-// all calls yield for each row until it returns false; p may be nil.
+// all calls yield for each row until it returns false; p can be nil.
 func (p *posting) all(yield func(*row) bool) {
 	switch {
 	case p == nil:
@@ -67,7 +67,7 @@ func (p *posting) all(yield func(*row) bool) {
 	}
 }
 
-// with returns the posting with r in place of the row with its key, under a value that is the same.
+// with returns the posting with r added, or replacing the row with the same key. value is equal to p.value.
 func (p *posting) with(r *row, value string) *posting {
 	switch {
 	case p.one == nil:
@@ -79,7 +79,7 @@ func (p *posting) with(r *row, value string) *posting {
 	}
 }
 
-// without returns the posting without the row of that key, or nil when there is no other.
+// without returns the posting without the row with that key, or nil if no row remains.
 func (p *posting) without(key string) *posting {
 	if p.one != nil {
 		if p.one.key == key {
@@ -98,7 +98,7 @@ func (p *posting) without(key string) *posting {
 	return last
 }
 
-// posting returns the rows of a value, or nil.
+// posting returns the posting of a value, or nil.
 func (x *index) posting(value string) *posting {
 	hash := hashOf(value)
 	if l := x.postings.leafOf(hash); l != nil {
@@ -111,18 +111,18 @@ func (x *index) posting(value string) *posting {
 	return nil
 }
 
-// insert puts a row under a value, in place of a row with the same key.
+// insert adds a row under a value, or replaces the row with the same key.
 func (x *index) insert(value string, r *row) {
 	switch p := x.posting(value); {
 	case p == nil:
-		value = x.function.own(value, r)
+		value = x.function.ownedValue(value, r)
 		if x.function.sorted {
 			x.order = x.order.with(value)
 		}
 		x.set(&posting{value, r})
 		x.entries++
-	case p.one != nil && p.one.key == r.key: // the old row's memory is not to be kept for its value
-		x.set(p.with(r, x.function.own(value, r)))
+	case p.one != nil && p.one.key == r.key: // do not retain the old row's memory for the value
+		x.set(p.with(r, x.function.ownedValue(value, r)))
 	default:
 		next := p.with(r, p.value)
 		x.set(next)
@@ -130,7 +130,7 @@ func (x *index) insert(value string, r *row) {
 	}
 }
 
-// remove takes a row from under a value.
+// remove removes a row from a value.
 func (x *index) remove(value string, r *row) {
 	p := x.posting(value)
 	if p == nil {
@@ -154,10 +154,10 @@ func (x *index) set(p *posting) {
 		hashPosting)
 }
 
-// replace takes old out and puts next in; either may be nil. Both have the same key.
+// replace replaces old with next; either can be nil. Both have the same key.
 func (x *index) replace(old, next *row) {
 	f := x.function
-	if old != nil && (next == nil || f.derived || old.values() != next.values()) {
+	if old != nil && (next == nil || f.byNamespace || old.values() != next.values()) {
 		for c := f.valuesOf(old); c.next(); {
 			if next == nil || !f.has(next, c.value) {
 				x.remove(c.value, old)
@@ -171,41 +171,40 @@ func (x *index) replace(old, next *row) {
 	}
 }
 
-// stretch is a value and the rows next to each other that have it, as numbers of entries.
-type stretch struct {
+// valueRun is a range of entries, adjacent in the list, with the same value.
+type valueRun struct {
 	value    string
 	from, to int
 }
 
-// indexRoom is the memory that building an index takes, to be used again for the next one: with a million
-// rows, what is left for the collector counts.
-type indexRoom struct {
+// indexScratch is memory for building an index, reused for the next index to reduce garbage.
+type indexScratch struct {
 	entries, gathered, sorted []hashed[*row]
 	sorting                   buckets[*row]
 }
 
-// buildIndex returns the index of rows, no two of which have the same key. before is the one that it takes
-// the place of, which tells how much room it takes; nil: there is none.
-func buildIndex(f *function, rows []hashed[*row], before *index, room *indexRoom) index {
-	var stretches []hashed[stretch]
+// buildIndex returns the index of rows with distinct keys. before is the index that it replaces, which serves
+// to estimate sizes; it can be nil.
+func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexScratch) index {
+	var runs []hashed[valueRun]
 	var postings []hashed[*posting]
 	if before != nil {
-		stretches = make([]hashed[stretch], 0, before.stretches)
+		runs = make([]hashed[valueRun], 0, before.runs)
 		postings = make([]hashed[*posting], 0, before.postings.len)
 	}
-	entries, stretches := stretchesOf(f, rows, room.entries[:0], stretches)
-	room.entries = entries
-	sortHashed(stretches)
-	count := len(stretches)
-	for len(stretches) > 0 {
+	entries, runs := valueRuns(f, rows, scratch.entries[:0], runs)
+	scratch.entries = entries
+	sortHashed(runs)
+	count := len(runs)
+	for len(runs) > 0 {
 		end := 1
-		for end < len(stretches) && stretches[end].hash == stretches[0].hash {
+		for end < len(runs) && runs[end].hash == runs[0].hash {
 			end++
 		}
-		postings = appendPostings(f, postings, stretches[:end], room)
-		stretches = stretches[end:]
+		postings = appendPostings(f, postings, runs[:end], scratch)
+		runs = runs[end:]
 	}
-	x := index{function: f, postings: buildTrie(postings), entries: len(entries), stretches: count}
+	x := index{function: f, postings: buildTrie(postings), entries: len(entries), runs: count}
 	if f.sorted {
 		values := make([]string, len(postings))
 		for i, p := range postings {
@@ -217,63 +216,63 @@ func buildIndex(f *function, rows []hashed[*row], before *index, room *indexRoom
 	return x
 }
 
-// stretchesOf returns the rows under each of their values, and which of these follow each other: lists are
-// sorted by namespace, so that what comes next has the same value as often as not. Both are appended to what
-// has room for them.
-func stretchesOf(f *function, rows, entries []hashed[*row],
-	stretches []hashed[stretch]) ([]hashed[*row], []hashed[stretch]) {
+// valueRuns returns the rows once for each of their values, and the runs of rows with the same value. Lists
+// are sorted by namespace, so adjacent rows often have the same value. Results are appended to entries and
+// runs.
+func valueRuns(f *function, rows, entries []hashed[*row],
+	runs []hashed[valueRun]) ([]hashed[*row], []hashed[valueRun]) {
 	entries = slices.Grow(entries, len(rows))
 	for _, r := range rows {
 		for c := f.valuesOf(r.entry); c.next(); {
-			if last := len(stretches) - 1; last >= 0 && stretches[last].entry.value == c.value {
-				stretches[last].entry.to++
+			if last := len(runs) - 1; last >= 0 && runs[last].entry.value == c.value {
+				runs[last].entry.to++
 			} else {
-				stretches = append(stretches,
-					hashed[stretch]{hashOf(c.value), stretch{c.value, len(entries), len(entries) + 1}})
+				runs = append(runs,
+					hashed[valueRun]{hashOf(c.value), valueRun{c.value, len(entries), len(entries) + 1}})
 			}
 			entries = append(entries, r)
 		}
 	}
-	return entries, stretches
+	return entries, runs
 }
 
-// appendPostings appends the postings of stretches whose values have one hash, which means one value as good
-// as always.
-func appendPostings(f *function, to []hashed[*posting], stretches []hashed[stretch],
-	room *indexRoom) []hashed[*posting] {
-	for len(stretches) > 0 {
-		first := stretches[0].entry
-		rows := room.entries[first.from:first.to]
-		var others []hashed[stretch]
-		if len(stretches) > 1 {
-			rows = append(room.gathered[:0], rows...)
-			for _, r := range stretches[1:] {
+// appendPostings appends the postings of runs whose values have the same hash. They nearly always have the
+// same value.
+func appendPostings(f *function, to []hashed[*posting], runs []hashed[valueRun],
+	scratch *indexScratch) []hashed[*posting] {
+	for len(runs) > 0 {
+		first := runs[0].entry
+		rows := scratch.entries[first.from:first.to]
+		var others []hashed[valueRun]
+		if len(runs) > 1 {
+			rows = append(scratch.gathered[:0], rows...)
+			for _, r := range runs[1:] {
 				if r.entry.value == first.value {
-					rows = append(rows, room.entries[r.entry.from:r.entry.to]...)
+					rows = append(rows, scratch.entries[r.entry.from:r.entry.to]...)
 				} else {
 					others = append(others, r)
 				}
 			}
-			room.gathered = rows
+			scratch.gathered = rows
 		}
-		to = append(to, hashed[*posting]{stretches[0].hash, newPosting(f, first.value, rows, room)})
-		stretches = others
+		to = append(to, hashed[*posting]{runs[0].hash, newPosting(f, first.value, rows, scratch)})
+		runs = others
 	}
 	return to
 }
 
-func newPosting(f *function, value string, rows []hashed[*row], room *indexRoom) *posting {
+func newPosting(f *function, value string, rows []hashed[*row], scratch *indexScratch) *posting {
 	first := rows[0].entry
-	value = f.own(value, first)
+	value = f.ownedValue(value, first)
 	if len(rows) == 1 {
 		return &posting{value, first}
 	}
 	for _, r := range rows {
 		if r.entry != first && r.entry.values() == first.values() {
-			r.entry.share(first)
+			r.entry.shareValues(first)
 		}
 	}
-	room.sorted = slices.Grow(room.sorted[:0], len(rows))[:len(rows)]
-	room.sorting.sortInto(room.sorted, rows)
-	return postingOf(value, buildTrie(room.sorted))
+	scratch.sorted = slices.Grow(scratch.sorted[:0], len(rows))[:len(rows)]
+	scratch.sorting.sortInto(scratch.sorted, rows)
+	return postingOf(value, buildTrie(scratch.sorted))
 }

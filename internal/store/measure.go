@@ -7,44 +7,43 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// How much is looked at to tell how large the whole is. Tries are in the order of hashes, so that their first
-// entries are a random choice.
+// Sample sizes. Tries are in the order of hashes, so their first entries are a random sample.
 const (
 	measuredLeaves   = 32
 	measuredPostings = 64
 	measuredObjects  = 32
-	// measuredBytes is how many bytes of decoded objects are enough, however few objects have them.
+	// measuredBytes is the total size of decoded objects at which sampling ends.
 	measuredBytes = 1 << 20
 )
 
-// Measure is what Stats tells, at a cost that does not grow with the store. Counts and the bytes of packed
-// objects are exact; the bytes of tables, indexes and decoded objects are extrapolated.
+// Measure is an estimate of Stats at constant cost. Counts and the sizes of packed objects are exact; the
+// sizes of tables, indexes and decoded objects are extrapolated.
 type Measure struct {
 	Objects, Compressed                 int
 	ObjectBytes, TableBytes, IndexBytes int64
-	// CompressedBytes are those of ObjectBytes that are compressed objects, PackedBytes those that are packed
-	// ones and not compressed.
+	// CompressedBytes is the part of ObjectBytes for compressed objects, PackedBytes the part for packed,
+	// uncompressed ones.
 	CompressedBytes, PackedBytes int64
-	// Indexes are in the order in which they were added.
+	// Indexes are in the order of addition.
 	Indexes []IndexMeasure
 }
 
-// Bytes is the sum of all parts.
+// Bytes returns the total size in bytes.
 func (m Measure) Bytes() int64 { return m.ObjectBytes + m.TableBytes + m.IndexBytes }
 
-// IndexMeasure is how much an index has: see IndexStats.
+// IndexMeasure describes an index; see IndexStats.
 type IndexMeasure struct {
 	Name            string
 	Values, Entries int
 }
 
-// Measure tells what the store occupies now. It keeps neither writers nor readers waiting.
+// Measure returns an estimate of the store's current size. It blocks neither writers nor readers.
 func (s *Store) Measure() Measure {
 	now := s.current.Load()
 	m := Measure{
 		Objects: now.rows.len, Compressed: now.sizes.compressed,
 		ObjectBytes:     now.sizes.packed + s.decoded.bytes(now),
-		CompressedBytes: now.sizes.compressedBytes, PackedBytes: now.sizes.plain(),
+		CompressedBytes: now.sizes.compressedBytes, PackedBytes: now.sizes.uncompressed(),
 		Indexes: make([]IndexMeasure, 0, len(now.indexes)),
 	}
 	nodes := nodeBytes(&now.rows)
@@ -62,7 +61,7 @@ func (s *Store) Measure() Measure {
 	return m
 }
 
-// Decodes counts the reads of packed objects: see Stats.
+// Decodes returns the hits and misses of Stats.
 func (s *Store) Decodes() (hits, misses int64) {
 	if f, ok := s.form.(*Packed); ok {
 		return f.Decodes()
@@ -70,7 +69,7 @@ func (s *Store) Decodes() (hits, misses int64) {
 	return 0, 0
 }
 
-// tableRowBytes is what the rows themselves occupy, by rowBytes of the first ones.
+// tableRowBytes estimates the size of all rows from the first ones.
 func tableRowBytes(now *Snapshot) int64 {
 	var bytes int64
 	measured := 0
@@ -83,7 +82,7 @@ func tableRowBytes(now *Snapshot) int64 {
 	return extrapolated(bytes, measured, now.rows.len)
 }
 
-// extrapolated is what all come to when some of them come to bytes.
+// extrapolated scales bytes, the size of some of all entries.
 func extrapolated(bytes int64, some, all int) int64 {
 	if some == 0 {
 		return 0
@@ -91,7 +90,7 @@ func extrapolated(bytes int64, some, all int) int64 {
 	return int64(float64(bytes) / float64(some) * float64(all))
 }
 
-// nodeBytes is what the nodes of a trie occupy: exactly if it is small.
+// nodeBytes estimates the size of a trie's nodes. It is exact for small tries.
 func nodeBytes[E any](t *trie[E]) int64 {
 	if t.inner == nil {
 		return trieBytes(t)
@@ -101,13 +100,13 @@ func nodeBytes[E any](t *trie[E]) int64 {
 	return extrapolated(m.bytes, m.entries, t.len)
 }
 
-// measuring adds up the first leaves of a trie, and the inner nodes that lead to no others.
+// measuring adds up the first leaves of a trie, and the inner nodes that lead only to them.
 type measuring[E any] struct {
 	bytes           int64
 	leaves, entries int
 }
 
-// node returns false when it has seen enough.
+// node returns false after enough leaves.
 func (m *measuring[E]) node(n *inner[E]) bool {
 	all := n.distinct(func(child *inner[E], l *leaf[E]) bool {
 		if child != nil {
@@ -124,9 +123,8 @@ func (m *measuring[E]) node(n *inner[E]) bool {
 	return all
 }
 
-// measure is what the index occupies: what each posting does, by the first ones, with the rows of those that
-// have few; the rows that others have are known by their number, and cost what rows do in a large trie.
-// Values are taken to be in memory once.
+// measure estimates the size of the index from its first postings. Rows in large postings are estimated from
+// their number, with the cost of a row in a large trie. Values count as stored once.
 func (x *index) measure(perRow float64) int64 {
 	var bytes int64
 	measured, few := 0, 0
@@ -144,7 +142,7 @@ func (x *index) measure(perRow float64) int64 {
 	return total + int64(float64(max(many, 0))*perRow)
 }
 
-// postingBytes is what a posting occupies without the rows of one that has many.
+// postingBytes returns the size of a posting, without the rows of a large one.
 func (x *index) postingBytes(p *posting) int64 {
 	bytes := packed.Allocated(int(unsafe.Sizeof(*p)))
 	if rows := p.many(); rows != nil {
@@ -154,31 +152,31 @@ func (x *index) postingBytes(p *posting) int64 {
 		}
 	}
 	value := len(p.value)
-	if !x.function.derived {
-		value += 3 // as it is among the values of a row
+	if !x.function.byNamespace {
+		value += 3 // its encoding in the row's values
 	}
 	return int64(bytes + packed.Allocated(value))
 }
 
-// measure is what the chunks occupy, as bytes tells, by their numbers.
+// measure is bytes, calculated from the numbers of chunks and values.
 func (o *order) measure() int64 {
 	return int64(withPointers(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
 		int64(o.len)*int64(unsafe.Sizeof(""))
 }
 
-// decodedSize knows how large decoded objects are on average. To find out takes longer than all else that
-// Measure does, and is not done again before an eighth of the objects may have changed.
+// decodedSize caches the average size of decoded objects, the most expensive part of Measure. It is computed
+// again after an eighth of the objects may have changed.
 type decodedSize struct {
 	mu struct {
 		sync.Mutex
 		mean float64
-		// at is sizes.replaced when mean was found; measured that there has been a first time.
+		// at is sizes.replaced when mean was computed; measured is set after the first time.
 		at       int64
 		measured bool
 	}
 }
 
-// bytes is what the decoded objects of a snapshot occupy.
+// bytes returns the size of the decoded objects of a snapshot.
 func (d *decodedSize) bytes(now *Snapshot) int64 {
 	if now.sizes.decoded == 0 {
 		return 0
@@ -200,7 +198,7 @@ func meanOfDecoded(now *Snapshot) float64 {
 			walk.object(r.other)
 			count++
 		}
-		seen++ // a store that has both kinds may have few of this one
+		seen++ // a store with both kinds may have few decoded objects
 		if count == measuredObjects || walk.bytes > measuredBytes || seen == 32*measuredObjects {
 			break
 		}

@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// TestMeasureAgreesWithStats compares what is added up write by write, and extrapolated, with what a look at
-// everything gives: after a list, and after many changes.
+// TestMeasureAgreesWithStats compares Measure with Stats, after a list and after many changes.
 func TestMeasureAgreesWithStats(t *testing.T) {
 	for name, form := range map[string]func() Form{
 		"packed":     func() Form { return NewPacked(withoutManagedFields(t), nil) },
@@ -58,7 +57,7 @@ func compareMeasure(t *testing.T, s *Store) {
 			t.Errorf("measured %+v, really %+v", m, x)
 		}
 	}
-	// Of few objects each weighs as much as what differs between two of them.
+	// With few objects, the difference between two of them matters.
 	near := func(what string, got, want, percent int64) {
 		t.Helper()
 		if difference := max(got-want, want-got); difference*100 > want*percent {
@@ -74,7 +73,7 @@ func compareMeasure(t *testing.T, s *Store) {
 	near("indexes", got.IndexBytes, indexes, 30)
 }
 
-// TestMeasureCostsTheSame allocates no more for many objects than for few.
+// TestMeasureCostsTheSame checks that the allocations do not depend on the number of objects.
 func TestMeasureCostsTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
 		s := New(Options{Form: NewPacked(nil, nil),

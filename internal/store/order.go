@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// order keeps the values of a sorted index in their order. It is immutable like a trie: changing it makes
-// another order, which shares all but one chunk with the first. The zero value is empty.
+// order is an immutable sorted set of the values of a sorted index. A change returns a new order that shares
+// all but one chunk with the old one. The zero value is empty.
 //
-// Values are in chunks, and the chunks in a slice, so that a change copies one chunk and the slice of chunks:
-// some 8 KB for 100,000 values. It changes only when a value comes or goes, not with each object.
+// A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The order changes only
+// when a value is added or removed, not for each object.
 type order struct {
-	// chunks are not empty, and each is sorted. What is in one is less than what is in the next.
+	// chunks are not empty and sorted. All values of a chunk are less than those of the next.
 	chunks [][]string
 	len    int
 }
 
-// chunkMax is where a chunk is split in two.
+// chunkMax is the length at which a chunk is split in two.
 const chunkMax = 256
 
-// buildOrder returns the order of sorted values that are all different.
+// buildOrder returns the order of sorted, distinct values.
 func buildOrder(values []string) order {
 	o := order{len: len(values)}
 	for part := range slices.Chunk(values, chunkMax/2) {
@@ -28,7 +28,7 @@ func buildOrder(values []string) order {
 	return o
 }
 
-// chunk returns the last chunk that begins at or before the value, or the first.
+// chunk returns the index of the last chunk that begins at or before value, or 0.
 func (o *order) chunk(value string) int {
 	at, found := slices.BinarySearchFunc(o.chunks, value,
 		func(c []string, v string) int { return strings.Compare(c[0], v) })
@@ -38,7 +38,7 @@ func (o *order) chunk(value string) int {
 	return at
 }
 
-// with returns the order with a value, which it must not have.
+// with returns the order with value added. The order must not contain it.
 func (o *order) with(value string) order {
 	if len(o.chunks) == 0 {
 		return order{chunks: [][]string{{value}}, len: 1}
@@ -54,7 +54,7 @@ func (o *order) with(value string) order {
 	return order{replaced(o.chunks, k, slices.Clone(chunk[:half]), slices.Clone(chunk[half:])), o.len + 1}
 }
 
-// without returns the order without a value, which it must have.
+// without returns the order without value. The order must contain it.
 func (o *order) without(value string) order {
 	k := o.chunk(value)
 	at, _ := slices.BinarySearch(o.chunks[k], value)
@@ -63,7 +63,7 @@ func (o *order) without(value string) order {
 	}
 	chunk := make([]string, 0, len(o.chunks[k])-1)
 	chunk = append(append(chunk, o.chunks[k][:at]...), o.chunks[k][at+1:]...)
-	// or chunks would stay small for ever
+	// Merge small chunks.
 	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < chunkMax/2 {
 		merged := slices.Concat(chunk, o.chunks[k+1])
 		next := replaced(o.chunks, k+1)
@@ -73,13 +73,13 @@ func (o *order) without(value string) order {
 	return order{replaced(o.chunks, k, chunk), o.len - 1}
 }
 
-// replaced returns a copy of the chunks with others in place of number k.
+// replaced returns a copy of the chunks with chunk k replaced.
 func replaced(chunks [][]string, k int, by ...[]string) [][]string {
 	next := make([][]string, 0, len(chunks)-1+len(by))
 	return append(append(append(next, chunks[:k]...), by...), chunks[k+1:]...)
 }
 
-// count counts the values from one on and before another (empty: no bound), by whole chunks.
+// count returns the number of values v with from <= v < to. An empty to means no bound.
 func (o *order) count(from, to string) int {
 	high := o.len
 	if to != "" {
@@ -88,7 +88,7 @@ func (o *order) count(from, to string) int {
 	return max(high-o.before(from), 0)
 }
 
-// before counts the values before one.
+// before returns the number of values less than value.
 func (o *order) before(value string) int {
 	if len(o.chunks) == 0 {
 		return 0
@@ -101,7 +101,8 @@ func (o *order) before(value string) int {
 	return at
 }
 
-// ascend calls yield for each value from one on and before another (empty: no bound), until it returns false.
+// ascend calls yield for each value v with from <= v < to, until it returns false. An empty to means no
+// bound.
 func (o *order) ascend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return
@@ -118,7 +119,7 @@ func (o *order) ascend(from, to string, yield func(string) bool) {
 	}
 }
 
-// descend is ascend the other way round.
+// descend is ascend in descending order.
 func (o *order) descend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// panicsOn returns an index function that panics on the thing of a key.
+// panicsOn returns an index function that panics for the thing with that key.
 func panicsOn(key string) cache.IndexFunc {
 	return func(obj any) ([]string, error) {
 		if obj.(*thing).key == key {
@@ -19,7 +19,7 @@ func panicsOn(key string) cache.IndexFunc {
 	}
 }
 
-// TestAddIndexersThatPanic checks that a panic that the caller recovers leaves nothing behind.
+// TestAddIndexersThatPanic checks that a recovered panic has no effect on the store.
 func TestAddIndexersThatPanic(t *testing.T) {
 	store := newStore(t, cache.Indexers{"tags": byTags})
 	store.Put(store.Prepare((&thing{key: "bad", tags: []string{"x"}}).keyed()))
@@ -41,8 +41,8 @@ func TestAddIndexersThatPanic(t *testing.T) {
 	}
 }
 
-// TestPanicsOfIndexFunctions checks that a panic concerns one index of one object where the process survives
-// panics. It changes process-wide settings and therefore runs alone.
+// TestPanicsOfIndexFunctions checks that a panic affects one index of one object if the process survives
+// panics. It changes process-wide settings and therefore does not run in parallel.
 func TestPanicsOfIndexFunctions(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
@@ -67,6 +67,6 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 		}
 	}
 	if want := []string{"first", "late"}; !slices.Equal(failed, want) {
-		t.Errorf("reported are %v, want %v", failed, want)
+		t.Errorf("reported %v, want %v", failed, want)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// slowIndexes is an Extractor that waits before it has the first value.
+// slowIndexes is an Extractor whose first result waits.
 type slowIndexes struct {
 	fixedIndexes
 	asked, goOn chan struct{}
@@ -23,8 +23,7 @@ func (s *slowIndexes) KeysJSON(json []byte, keys [][]string) [][]string {
 	return s.fixedIndexes.KeysJSON(json, keys)
 }
 
-// TestReplacedTwiceAtOnce replaces an index while that is being done already: one takes the other's place,
-// whichever is complete first.
+// TestReplacedTwiceAtOnce replaces an index concurrently: one result remains, whichever is complete first.
 func TestReplacedTwiceAtOnce(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -49,7 +48,7 @@ func TestReplacedTwiceAtOnce(t *testing.T) {
 				}
 			}
 			if err := s.AddIndexers(cache.Indexers{"a": byUID}); err == nil {
-				t.Error("the name is free")
+				t.Error("the name is not used")
 			}
 		})
 	}

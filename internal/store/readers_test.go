@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// forms are all the ways to keep objects whole.
+// forms are the forms that store complete objects.
 func forms(t testing.TB) map[string]Form {
 	return map[string]Form{
 		"object":     Objects(withoutManagedFields(t)),
@@ -22,8 +22,7 @@ func forms(t testing.TB) map[string]Form {
 	}
 }
 
-// TestReadersDoNotWait reads everything while a writer holds its lock, as it does for long when an index is
-// built.
+// TestReadersDoNotWait reads everything while a writer holds its lock, as during the building of an index.
 func TestReadersDoNotWait(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil), Indexers: byNamespace()})
 	fill(t, s, 10, 1)
@@ -57,9 +56,9 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// TestSnapshotsStay holds snapshots while writers replace everything, one by one and at once, and add
-// indexes: each snapshot shows what it showed at first.
-func TestSnapshotsStay(t *testing.T) {
+// TestSnapshotsAreImmutable checks that snapshots do not change while writers replace everything, one by one
+// and at once, and add indexes.
+func TestSnapshotsAreImmutable(t *testing.T) {
 	for name, form := range forms(t) {
 		t.Run(name, func(t *testing.T) {
 			const objects = 120
@@ -115,7 +114,7 @@ func TestSnapshotsStay(t *testing.T) {
 	}
 }
 
-// shown is the resource version of each object, by all ways to find it.
+// shown returns the resource version of each object, found in all ways.
 func shown(now *Snapshot, form Form) map[string]string {
 	versions := map[string]string{}
 	note := func(way string, item Item) {
@@ -139,9 +138,9 @@ func shown(now *Snapshot, form Form) map[string]string {
 	return versions
 }
 
-// TestRelistKeepsWhatIsTheSame: a relist that brings the same text leaves the items in place, and runs no
-// index function for them.
-func TestRelistKeepsWhatIsTheSame(t *testing.T) {
+// TestRelistKeepsUnchangedItems checks that a relist with the same text keeps the items and runs no index
+// function for them.
+func TestRelistKeepsUnchangedItems(t *testing.T) {
 	calls := 0
 	s := New(Options{Form: NewPacked(nil, nil),
 		Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
@@ -165,11 +164,11 @@ func TestRelistKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// TestForms keeps an object in each form and gets it back.
+// TestForms stores an object in each form and reads it back.
 func TestForms(t *testing.T) {
 	for name, form := range forms(t) {
 		t.Run(name, func(t *testing.T) {
-			for n := range 2 * samplesToTrain { // to have something compressed
+			for n := range 2 * samplesToTrain { // to have compressed objects
 				keyed := keyedCertificate(t, form, n, 1)
 				want, err := packed.NewPacker(withoutManagedFields(t)).Pack(certificate(n, 1))
 				if err != nil {
@@ -180,7 +179,7 @@ func TestForms(t *testing.T) {
 				}
 				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) &&
 					name != "object" {
-					t.Error("two items are one")
+					t.Error("two items are the same")
 				}
 			}
 			for _, odd := range []any{"text", 7, (*unstructured.Unstructured)(nil), struct{}{}} {

@@ -29,8 +29,8 @@ func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
 	return keys
 }
 
-// TestReloadsLeaveNothingBehind: whoever reloads a config a thousand times must not pay for each in memory,
-// also where the objects never change.
+// TestReloadsLeaveNothingBehind checks that reloading a config often does not grow the memory of objects that
+// never change.
 func TestReloadsLeaveNothingBehind(t *testing.T) {
 	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil),
 		Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
@@ -64,7 +64,7 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 			t.Errorf("%d objects in index %s: %v", len(keys), name, err)
 		}
 	}
-	fill(t, s, 5, 2) // which takes out what has gone
+	fill(t, s, 5, 2) // which removes dropped values
 	for _, name := range []string{"a", "b"} {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
 			t.Errorf("%d objects are left in index %s: %v", len(keys), name, err)

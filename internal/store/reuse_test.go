@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// TestListsAgainReuseObjects: what a store holds is not packed once more when it is listed again.
+// TestListsAgainReuseObjects checks that a relist reuses stored packed objects.
 func TestListsAgainReuseObjects(t *testing.T) {
 	form := NewPacked(withoutManagedFields(t), nil)
 	s := New(Options{Form: form, Indexers: byNamespace()})
@@ -15,6 +15,6 @@ func TestListsAgainReuseObjects(t *testing.T) {
 	}
 	changed := keyedCertificate(t, form, 7, 2)
 	if had, _ := s.Snapshot().Get(changed.Key); changed.Item == had {
-		t.Error("a new version is taken for the one that is held")
+		t.Error("a new version is reused as the old one")
 	}
 }

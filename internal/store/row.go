@@ -10,29 +10,30 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// row is one stored object. What readers see of it never changes; a new version is a new row.
+// row is one stored object. The content that readers see never changes; a new version of the object is a new
+// row.
 type row struct {
 	key string
-	// object is the item if that is packed. Those who hold Store.write may put the same object in another
-	// form in its place, unless key is a part of it. Other items are in other.
+	// object is the item if it is packed; other is any other item. Holders of Store.write can replace the
+	// object by another form of itself, unless key is a part of the object's memory.
 	object atomic.Pointer[packed.Object]
 	other  Item
-	// packed are the object's index values behind their length, so that they need not be computed again to
-	// take the object out, or to sort by them. Only those who hold Store.write set them, once the row has
-	// been published: an index adds its values, and one that has been removed may lose them (see
-	// function.gone).
-	packed atomic.Pointer[byte]
+	// encoded points to the object's index values, prefixed by their length. Keeping them avoids computing
+	// them again to remove the object or to sort by a value. Once the row is published, only holders of
+	// Store.write change them: an added index appends its values, and the values of a removed one can be
+	// dropped (see function.removed).
+	encoded atomic.Pointer[byte]
 }
 
-// keptItem is what is kept of the object.
-func (r *row) keptItem() Item {
+// item returns the stored item.
+func (r *row) item() Item {
 	if o := r.object.Load(); o != nil {
 		return o
 	}
 	return r.other
 }
 
-// setItem sets the item of a row that nobody else has yet.
+// setItem sets the item of an unpublished row.
 func (r *row) setItem(item Item) {
 	if o, ok := item.(*packed.Object); ok {
 		r.object.Store(o)
@@ -41,9 +42,9 @@ func (r *row) setItem(item Item) {
 	}
 }
 
-// values are the object's index values at this moment.
+// values returns the object's current index values.
 func (r *row) values() values {
-	p := r.packed.Load()
+	p := r.encoded.Load()
 	if p == nil {
 		return ""
 	}
@@ -59,30 +60,31 @@ func (r *row) values() values {
 	}
 }
 
-// keep sets the values.
-func (r *row) keep(some values, more []byte) {
-	length := len(some) + len(more)
+// setValues sets the index values to the concatenation of vs and more.
+func (r *row) setValues(vs values, more []byte) {
+	length := len(vs) + len(more)
 	if length == 0 {
-		r.packed.Store(nil)
+		r.encoded.Store(nil)
 		return
 	}
 	var prefix [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(prefix[:], uint64(length))
 	text := make([]byte, 0, n+length)
 	text = append(text, prefix[:n]...)
-	text = append(text, some...)
+	text = append(text, vs...)
 	text = append(text, more...)
-	r.packed.Store(&text[0])
+	r.encoded.Store(&text[0])
 }
 
-// share has the row hold another's values, which are the same, so that one copy serves both.
-func (r *row) share(other *row) { r.packed.Store(other.packed.Load()) }
+// shareValues makes the row refer to the equal values of another row.
+func (r *row) shareValues(other *row) { r.encoded.Store(other.encoded.Load()) }
 
-// values are the index values of one object, packed: for each index that has any its id, their number, and
-// for each its length and bytes. A string takes a quarter of the memory of slices, and objects can share it.
+// values are the encoded index values of one object: for each index that has any, its id, the number of
+// values, and each value with its length. One string needs a quarter of the memory of slices, and objects can
+// share it.
 type values string
 
-// appendValues appends the values of one index.
+// appendValues appends the values of the index id.
 func appendValues(to []byte, id int, list []string) []byte {
 	if len(list) == 0 {
 		return to
@@ -96,9 +98,9 @@ func appendValues(to []byte, id int, list []string) []byte {
 	return to
 }
 
-// only returns the values without those of indexes that are not among some.
+// only returns the values that belong to one of the functions.
 func (vs values) only(fs functions) values {
-	var kept []byte
+	var selected []byte
 	for rest := string(vs); rest != ""; {
 		section := rest
 		id, count := cut(&rest), cut(&rest)
@@ -107,30 +109,30 @@ func (vs values) only(fs functions) values {
 			rest = rest[n:]
 		}
 		if slices.ContainsFunc(fs, func(f *function) bool { return f.id == id }) {
-			kept = append(kept, section[:len(section)-len(rest)]...)
+			selected = append(selected, section[:len(section)-len(rest)]...)
 		}
 	}
-	if len(kept) == len(vs) {
+	if len(selected) == len(vs) {
 		return vs
 	}
-	return values(kept)
+	return values(selected)
 }
 
-// cursor goes through the values of one index. It is a value rather than an iterator, because those of
-// iterators that cannot be inlined cost allocations, for each object and index.
+// cursor iterates over the values of one index. It is a value type, because iterators that are not inlined
+// allocate for each object and index.
 type cursor struct {
 	rest  string
 	id    int
-	count int // values left of the present section
+	count int // values left in the current section
 	value string
-	// single says that value is the only one, and comes next.
+	// single is set if value is the only value and comes next.
 	single bool
 }
 
-// of returns a cursor before the first value of an index.
+// of returns a cursor before the first value of index id.
 func (vs values) of(id int) cursor { return cursor{rest: string(vs), id: id} }
 
-// next goes to the next value; false: there is none.
+// next advances to the next value and reports whether there is one.
 func (c *cursor) next() bool {
 	if c.single {
 		c.single = false
@@ -151,12 +153,12 @@ func (c *cursor) next() bool {
 	}
 	c.value = c.skip()
 	if c.count--; c.count == 0 {
-		c.rest = "" // there is one section for each index
+		c.rest = "" // an index has only one section
 	}
 	return true
 }
 
-// skip takes a value off the front.
+// skip consumes a value.
 func (c *cursor) skip() string {
 	n := cut(&c.rest)
 	value := c.rest[:n]
@@ -164,7 +166,7 @@ func (c *cursor) skip() string {
 	return value
 }
 
-// cut takes a number off the front.
+// cut consumes a varint.
 func cut(text *string) int {
 	number, shift := 0, 0
 	for i := 0; ; i++ {
@@ -178,19 +180,19 @@ func cut(text *string) int {
 	}
 }
 
-// seed makes hashes differ from process to process, so that nobody can choose keys that collide.
+// seed is random, so that clients cannot choose keys with colliding hashes.
 var seed = maphash.MakeSeed()
 
 func hashOf(text string) uint64 { return maphash.String(seed, text) }
 
 func hashRow(r *row) uint64 { return hashOf(r.key) }
 
-// withRow returns rows with r in place of the row with its key.
+// withRow returns rows with r added, or replacing the row with the same key.
 func withRow(rows *trie[row], r *row) trie[row] {
 	return rows.with(hashOf(r.key), r, func(have *row) bool { return have.key == r.key }, hashRow)
 }
 
-// withoutRow returns rows without the one of that key.
+// withoutRow returns rows without the row with that key.
 func withoutRow(rows *trie[row], key string) trie[row] {
 	return rows.without(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
 }
@@ -198,8 +200,7 @@ func withoutRow(rows *trie[row], key string) trie[row] {
 // findRow returns the row with that key, or nil.
 func findRow(rows *trie[row], key string) *row { return findHashed(rows, hashOf(key), key) }
 
-// findHashed is findRow for a key whose hash is known. It is trie.find without the calls that a function
-// would cost.
+// findHashed is findRow for a known hash. It avoids trie.find, whose callback is not inlined.
 func findHashed(rows *trie[row], hash uint64, key string) *row {
 	if l := rows.leafOf(hash); l != nil {
 		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
@@ -220,7 +221,7 @@ func hashRows(rows []*row) []hashed[*row] {
 	return list
 }
 
-// hashedRows prepares rows for buildTrie.
+// hashedRows returns rows for buildTrie.
 func hashedRows(rows []*row) []hashed[*row] {
 	list := hashRows(rows)
 	sortHashed(list)

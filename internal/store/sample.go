@@ -8,11 +8,10 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// sampleSize is how many decoded objects are measured. They come in the order of their hashes, which is
-// random.
+// sampleSize is the number of decoded objects to measure. They come in the random order of their hashes.
 const sampleSize = 500
 
-// sample extrapolates what decoded objects occupy from some of them.
+// sample extrapolates the size of decoded objects.
 type sample struct {
 	count, measured int
 	walk            walk
@@ -33,13 +32,13 @@ func (s *sample) bytes() int64 {
 	return s.walk.bytes * int64(s.count) / int64(s.measured)
 }
 
-// walk adds up what values occupy. What several share counts once.
+// walk adds up the heap size of values, counting shared ones once.
 type walk struct {
 	bytes int64
 	seen  map[unsafe.Pointer]bool
 }
 
-// first reports whether a pointer has not been met before.
+// first reports whether p is visited for the first time.
 func (w *walk) first(p unsafe.Pointer) bool {
 	if p == nil || w.seen[p] {
 		return false
@@ -51,7 +50,7 @@ func (w *walk) first(p unsafe.Pointer) bool {
 	return true
 }
 
-// object adds an object. Of those of other types than *unstructured.Unstructured nothing is known.
+// object adds an object. It ignores types other than *unstructured.Unstructured.
 func (w *walk) object(item Item) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
 		w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*u))))
@@ -59,7 +58,8 @@ func (w *walk) object(item Item) {
 	}
 }
 
-// boxed is the second word of an interface value: a pointer, but for values of pointer types.
+// boxed returns the data word of an interface value, which is a pointer to the value unless that has a
+// pointer type.
 func boxed(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
 
 func (w *walk) value(value any) {
@@ -80,7 +80,7 @@ func (w *walk) value(value any) {
 			w.value(element)
 		}
 	case int64:
-		if v < 0 || v > 255 { // the runtime has these
+		if v < 0 || v > 255 { // others are preallocated by the runtime
 			w.bytes += 8
 		}
 	case float64:
@@ -94,8 +94,8 @@ func (w *walk) text(text string) {
 	}
 }
 
-// What a map occupies: a header, and groups of eight entries with a word of flags, up to seven eighths full;
-// large maps have a directory, of little weight.
+// Sizes of maps: a header, and groups of eight slots with a control word, at most seven eighths full. Large
+// maps also have a directory, which is neglected.
 const (
 	word       = int(unsafe.Sizeof(uintptr(0)))
 	mapHeader  = 16 + 4*word

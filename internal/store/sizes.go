@@ -2,23 +2,22 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// sizes add up what the objects of a snapshot occupy, row by row as these change, so that nobody has to look
-// at all of them to know.
+// sizes are totals of a snapshot's objects, updated with each change of a row.
 type sizes struct {
-	// packed are the bytes of packed objects, and of blocks as a whole that have some of them. Of these,
-	// compressed are compressed, which come to compressedBytes.
+	// packed is the size of packed objects and of complete blocks with such objects, in bytes.
+	// compressedBytes is the size of the compressed ones.
 	packed, compressedBytes int64
 	compressed              int
-	// decoded counts the objects that are not packed, whose bytes are extrapolated.
+	// decoded is the number of objects that are not packed.
 	decoded int
-	// replaced counts the rows that were put in or taken out.
+	// replaced is the number of rows added or removed so far.
 	replaced int64
 }
 
-// plain is what the objects come to that are packed and not compressed.
-func (z *sizes) plain() int64 { return z.packed - z.compressedBytes }
+// uncompressed returns the size of packed, uncompressed objects in bytes.
+func (z *sizes) uncompressed() int64 { return z.packed - z.compressedBytes }
 
-// countPacked counts a packed object that is in no block.
+// countPacked counts a packed object that is not in a block.
 func (z *sizes) countPacked(o *packed.Object, by int) {
 	size := int64(by * o.Size())
 	z.packed += size
@@ -28,9 +27,9 @@ func (z *sizes) countPacked(o *packed.Object, by int) {
 	}
 }
 
-// countBlock counts a block as a whole, but not its objects.
+// countBlock counts the memory of a block, but not its objects.
 func (z *sizes) countBlock(b *packed.Block, by int) {
-	size := int64(by * b.Held())
+	size := int64(by * b.Size())
 	z.packed += size
 	z.compressedBytes += size
 }

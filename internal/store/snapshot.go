@@ -7,40 +7,39 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Snapshot is the content of a Store at one moment, with all its indexes. It never changes: it can be read
-// for any length of time, by any number of goroutines, without a lock, and keeps what it shows in memory
-// meanwhile.
+// Snapshot is the content of a Store at one moment, with its indexes. It is immutable and needs no lock. It
+// retains its objects while it is referenced.
 type Snapshot struct {
 	rows trie[row]
-	// indexes are complete; functions are theirs, and those of indexes that are still being filled.
+	// indexes are the complete indexes; functions also include indexes that are still being built.
 	indexes   []index
 	functions functions
 	// version counts the changes of functions.
 	version         int
 	resourceVersion string
-	// sizes is what the rows' objects come to.
+	// sizes are the totals of the rows.
 	sizes sizes
 }
 
-// Len counts the objects.
+// Len returns the number of objects.
 func (s *Snapshot) Len() int { return s.rows.len }
 
-// ResourceVersion is that of the last list, event or bookmark stored.
+// ResourceVersion returns the resource version of the last list, event or bookmark stored.
 func (s *Snapshot) ResourceVersion() string { return s.resourceVersion }
 
-// Get returns the item of a key.
+// Get returns the item with a key.
 func (s *Snapshot) Get(key string) (Item, bool) {
 	if r := findRow(&s.rows, key); r != nil {
-		return r.keptItem(), true
+		return r.item(), true
 	}
 	return nil, false
 }
 
-// All calls yield for each item with its key, in no particular order, until it returns false. The key may be
-// a part of the item.
+// All calls yield for each item with its key, in no particular order, until it returns false. The key may
+// share the item's memory.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	for r := range s.rows.all {
-		if !yield(r.key, r.keptItem()) {
+		if !yield(r.key, r.item()) {
 			return
 		}
 	}
@@ -50,13 +49,13 @@ func (s *Snapshot) All(yield func(key string, item Item) bool) {
 func (s *Snapshot) Items() []Item {
 	list := make([]Item, 0, s.rows.len)
 	for r := range s.rows.all {
-		list = append(list, r.keptItem())
+		list = append(list, r.item())
 	}
 	return list
 }
 
-// Keys returns all keys in no particular order. Like those of KeysByIndex they have memory of their own: the
-// keys of packed objects are parts of them, and whoever keeps a key must not keep the object.
+// Keys returns all keys in no particular order. The keys, like those of KeysByIndex, do not share the
+// objects' memory.
 func (s *Snapshot) Keys() []string {
 	list := make([]string, 0, s.rows.len)
 	for r := range s.rows.all {
@@ -65,7 +64,7 @@ func (s *Snapshot) Keys() []string {
 	return list
 }
 
-// Indexers returns the index functions of the indexes that are complete.
+// Indexers returns the index functions of the complete indexes.
 func (s *Snapshot) Indexers() cache.Indexers {
 	indexers := make(cache.Indexers, len(s.indexes))
 	for i := range s.indexes {
@@ -74,7 +73,7 @@ func (s *Snapshot) Indexers() cache.Indexers {
 	return indexers
 }
 
-// index returns the complete index of that name.
+// index returns the complete index with that name.
 func (s *Snapshot) index(name string) (*index, error) {
 	for i := range s.indexes {
 		if s.indexes[i].function.name == name {
@@ -84,7 +83,8 @@ func (s *Snapshot) index(name string) (*index, error) {
 	return nil, &IndexNotFoundError{Name: name}
 }
 
-// ItemsByIndex returns the items under one value of an index. It fails with *IndexNotFoundError.
+// ItemsByIndex returns the items with a value of an index. It returns an *IndexNotFoundError if the index
+// does not exist.
 func (s *Snapshot) ItemsByIndex(name, value string) ([]Item, error) {
 	x, err := s.index(name)
 	if err != nil {
@@ -93,13 +93,13 @@ func (s *Snapshot) ItemsByIndex(name, value string) ([]Item, error) {
 	p := x.posting(value)
 	list := make([]Item, 0, p.len())
 	for r := range p.all {
-		list = append(list, r.keptItem())
+		list = append(list, r.item())
 	}
 	return list, nil
 }
 
-// KeysByIndex returns the sorted keys of the objects under one value of an index. It fails with
-// *IndexNotFoundError.
+// KeysByIndex returns the sorted keys of the objects with a value of an index. It returns an
+// *IndexNotFoundError if the index does not exist.
 func (s *Snapshot) KeysByIndex(name, value string) ([]string, error) {
 	x, err := s.index(name)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Snapshot) KeysByIndex(name, value string) ([]string, error) {
 	return keys, nil
 }
 
-// ItemsByIndexOf returns the items that share at least one value of the index with an object. It fails with
-// *IndexNotFoundError, and as the index function does.
+// ItemsByIndexOf returns the items that share at least one value of the index with object. It returns an
+// *IndexNotFoundError if the index does not exist, or the error of the index function.
 func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 	x, err := s.index(name)
 	if err != nil {
@@ -138,14 +138,14 @@ func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 		for r := range x.posting(value).all {
 			if !seen[r] {
 				seen[r] = true
-				list = append(list, r.keptItem())
+				list = append(list, r.item())
 			}
 		}
 	}
 	return list, nil
 }
 
-// IndexValues returns all values of an index; none when it does not exist.
+// IndexValues returns all values of an index; none if it does not exist.
 func (s *Snapshot) IndexValues(name string) []string {
 	x, err := s.index(name)
 	if err != nil {

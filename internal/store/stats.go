@@ -7,35 +7,33 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Stats tell what a Store occupies. Bytes are of heap, as allocated; of packed objects and indexes they are
-// exact to a few percent, of decoded objects they are extrapolated from a sample.
+// Stats describe the memory of a Store. Bytes are heap bytes as allocated: exact to a few percent for packed
+// objects and indexes, extrapolated from a sample for decoded objects.
 type Stats struct {
-	// Objects counts the objects, Compressed those of them that are compressed.
+	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int
-	// ObjectBytes are the objects, without the copies that were decoded for readers, which the garbage
-	// collector takes when it needs to.
+	// ObjectBytes is the size of the objects, without decoded copies.
 	ObjectBytes int64
-	// CompressedBytes are those of them that are compressed objects.
+	// CompressedBytes is the size of the compressed objects.
 	CompressedBytes int64
-	// TableBytes is what finds the objects by their keys.
+	// TableBytes is the size of the table that maps keys to objects.
 	TableBytes int64
-	// Indexes are in the order in which they were added.
+	// Indexes are in the order of addition.
 	Indexes []IndexStats
 	// Hits and Misses count the reads of packed objects that found a decoded copy in memory, and those that
 	// had to decode.
 	Hits, Misses int64
 }
 
-// IndexStats tell what an index occupies.
+// IndexStats describe the memory of an index.
 type IndexStats struct {
 	Name string
-	// Values counts the different values, Entries the objects under them: one that has two values counts
-	// twice.
+	// Values is the number of different values, Entries the number of pairs of a value and an object.
 	Values, Entries int
 	Bytes           int64
 }
 
-// Bytes is the sum of all parts.
+// Bytes returns the total size in bytes.
 func (s Stats) Bytes() int64 {
 	sum := s.ObjectBytes + s.TableBytes
 	for _, x := range s.Indexes {
@@ -44,9 +42,8 @@ func (s Stats) Bytes() int64 {
 	return sum
 }
 
-// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers and
-// readers go on meanwhile; what it tells is of the moment of the call, but for index values, of which some
-// may be later.
+// Stats visits every object and index entry, about 10 ms for 100,000 objects, without blocking writers or
+// readers. The result describes the time of the call, except for index values, some of which may be later.
 func (s *Store) Stats() Stats {
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}
@@ -84,7 +81,7 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// sizeOf is what a packed object occupies. The first one of a block counts for all of it.
+// sizeOf returns the size of a packed object. The first object of a block counts for the complete block.
 func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
 	switch b := o.Block(); {
 	case b == nil:
@@ -93,11 +90,11 @@ func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
 		return 0
 	default:
 		known[b] = true
-		return b.Held()
+		return b.Size()
 	}
 }
 
-// rowBytes is what a row occupies, without its values. The key may be a part of the object.
+// rowBytes returns the size of a row without its values. The key may share the object's memory.
 func rowBytes(r *row) int64 {
 	bytes := packed.Allocated(int(unsafe.Sizeof(*r)))
 	if o := r.object.Load(); o == nil || unsafe.StringData(o.Key()) != unsafe.StringData(r.key) {
@@ -106,7 +103,7 @@ func rowBytes(r *row) int64 {
 	return int64(bytes)
 }
 
-// divide adds what the values occupy to the indexes that they belong to, in proportion to their lengths.
+// divide adds the size of the values to their indexes, in proportion to their lengths.
 func (vs values) divide(byID map[int]int64) {
 	prefix := (bits.Len(uint(len(vs))) + 6) / 7
 	allocated := packed.Allocated(prefix + len(vs))
@@ -130,14 +127,14 @@ func (x *index) stats(values int64) IndexStats {
 		} else {
 			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p))))
 		}
-		if x.function.derived {
+		if x.function.byNamespace {
 			stats.Bytes += int64(packed.Allocated(len(p.value)))
 		}
 	}
 	return stats
 }
 
-// bytes is what the chunks occupy. The values in them are those of postings.
+// bytes returns the size of the chunks. They share the values of the postings.
 func (o *order) bytes() int64 {
 	bytes := withPointers(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
 	for _, chunk := range o.chunks {
@@ -146,7 +143,7 @@ func (o *order) bytes() int64 {
 	return int64(bytes)
 }
 
-// trieBytes is what the nodes of a trie occupy.
+// trieBytes returns the size of a trie's nodes.
 func trieBytes[E any](t *trie[E]) int64 {
 	if t.inner != nil {
 		return t.inner.bytes()
@@ -178,8 +175,8 @@ func (l *leaf[E]) bytes() int64 {
 	return int64(packed.Allocated(size) + withPointers(entries))
 }
 
-// withPointers is how many bytes of heap n bytes with pointers occupy: above 512, the allocator adds a
-// header.
+// withPointers returns the heap size of an allocation of n bytes with pointers. Above 512 bytes the allocator
+// adds a header.
 func withPointers(n int) int {
 	if n > 512 {
 		n += 8

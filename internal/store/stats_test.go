@@ -14,10 +14,10 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// heap is the size of all that can be reached.
+// heap returns the size of the reachable heap.
 func heap() int64 {
 	var stats runtime.MemStats
-	for range 3 { // weak pointers and pools take more than one
+	for range 3 { // weak pointers and pools need several collections
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&stats)
@@ -45,16 +45,16 @@ func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {
 	return append(keys, []string{strings.Clone(uid)})
 }
 
-// TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the
-// heap has grown by, and with what the forms promise for an object of this kind.
+// TestStatsAgreeWithTheHeap fills stores of all forms and compares Stats with the growth of the heap, and
+// with the documented limits per object.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
 	const objects = 5000
 	for _, tc := range []struct {
 		name     string
 		form     Form
 		indexers cache.Indexers
-		sorted   bool  // by UID besides
-		most     int64 // bytes for an object, all included; 0: nothing is promised
+		sorted   bool  // with a sorted index by UID
+		most     int64 // documented limit of bytes for each object; 0: none
 	}{
 		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
 		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
@@ -79,22 +79,22 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			fill(t, s, 100, 0) // whatever is allocated once
+			fill(t, s, 100, 0) // one-time allocations
 			fill(t, s, 0, 0)
 			before := heap()
 			fill(t, s, objects, 1)
 			if s.Adaptive() != nil {
-				sweepAll(s, BehindFill) // the first objects teach the compressor
-				sweepAll(s, BehindFill)
+				sweepAll(s, AfterFill) // the first objects train the compressor
+				sweepAll(s, AfterFill)
 			}
 			grown := heap() - before
 			stats := s.Stats()
 			t.Logf("%d B of heap for an object, %d by %+v", grown/objects, stats.Bytes()/objects, stats)
 			if said := stats.Bytes(); said < grown*9/10 || said > grown*11/10 {
-				t.Errorf("the store says %d bytes, the heap has grown by %d", said, grown)
+				t.Errorf("the store reports %d bytes, the heap has grown by %d", said, grown)
 			}
 			if per := grown / objects; tc.most > 0 && per > tc.most {
-				t.Errorf("an object takes %d bytes, at most %d are promised", per, tc.most)
+				t.Errorf("an object needs %d bytes, at most %d are documented", per, tc.most)
 			}
 			if stats.Objects != objects {
 				t.Errorf("%d objects", stats.Objects)
@@ -104,7 +104,7 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 	}
 }
 
-// TestIndexesAreLean compares an index of as many values as objects, and one of few, with client-go's.
+// TestIndexesAreLean compares an index of unique values, and one of few values, with client-go's.
 func TestIndexesAreLean(t *testing.T) {
 	const objects = 10_000
 	list := make([]*unstructured.Unstructured, objects)
@@ -147,8 +147,8 @@ func TestIndexesAreLean(t *testing.T) {
 	}
 }
 
-// TestStatsWaitForNobody looks at everything while somebody writes and does not get done.
-func TestStatsWaitForNobody(t *testing.T) {
+// TestStatsDoNotWait calls Stats while a writer holds its lock.
+func TestStatsDoNotWait(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
 	const objects = 100
 	fill(t, s, objects, 1)

@@ -9,56 +9,55 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Item is what a Store keeps of one object: something that meta.Accessor works on without decoding a body.
+// Item is the stored representation of an object. meta.Accessor works on it without decoding a body.
 type Item = any
 
-// Options configure a Store. The zero value works: objects are kept as they are, without indexes.
+// Options configure a Store. The zero value stores objects unchanged, without indexes.
 type Options struct {
-	// Indexers are the index functions to start with.
+	// Indexers are the initial index functions.
 	Indexers cache.Indexers
-	// Extractors have more indexes to start with. No two indexes may have the same name.
+	// Extractors are further initial indexes. Index names must be unique.
 	Extractors []Extractor
-	// Form is how objects are kept. Default: as they are.
+	// Form defines how objects are stored. Default: unchanged.
 	Form Form
-	// Report is told of index functions that fail, with no lock held. Default: nobody is.
+	// Report is called for index functions that fail, without holding locks. Optional.
 	Report func(Failures)
 }
 
-// Store keeps the objects of one type with their indexes. It is safe for concurrent use. Readers take no lock
-// and never wait; writers take turns.
+// Store stores the objects of one type with their indexes. It is safe for concurrent use. Readers take no
+// lock and never wait; writers are serialized.
 type Store struct {
 	form   Form
 	report func(Failures)
 
-	// write is held while the content is changed, the values of its rows included: not while index functions
-	// run or objects are packed.
+	// write guards changes of the content, including the index values of its rows. It is not held while index
+	// functions run or objects are packed.
 	write sync.Mutex
-	// ids counts the index functions there ever were, under write.
+	// ids is the number of index functions ever added. Guarded by write.
 	ids int
-	// changes counts the calls that put objects in another form in the place of what they show, under write.
-	changes int
-	// blocks are those of the content, under write.
+	// formChanges counts the calls that replaced objects by other forms of themselves. Guarded by write.
+	formChanges int
+	// blocks are the blocks that contain objects of the content. Guarded by write.
 	blocks blocks
-	// current is changed under write.
+	// current is changed while holding write.
 	current atomic.Pointer[Snapshot]
-	// filled is called when the whole content has been replaced, under write.
-	filled atomic.Pointer[func()]
-	// decoded is what Measure knows of objects that are not packed.
+	// onFill is called after the content has been replaced, while holding write.
+	onFill atomic.Pointer[func()]
+	// decoded caches the average size of decoded objects for Measure.
 	decoded decodedSize
 }
 
-// New returns an empty Store.
 func New(options Options) *Store {
 	s := &Store{form: options.Form, report: options.Report}
 	if s.form == nil {
 		s.form = Objects(nil)
 	}
 	if packs, ok := s.form.(*Packed); ok {
-		packs.packer.Reuse(s.held)
+		packs.packer.Reuse(s.lookup)
 	}
-	first := &Snapshot{functions: named(options.Indexers)(0)}
+	first := &Snapshot{functions: indexFunctions(options.Indexers)(0)}
 	for _, e := range options.Extractors {
-		first.functions = append(first.functions, extracting(e)(len(first.functions))...)
+		first.functions = append(first.functions, extractorFunctions(e)(len(first.functions))...)
 	}
 	s.ids = len(first.functions)
 	for _, f := range first.functions {
@@ -68,11 +67,11 @@ func New(options Options) *Store {
 	return s
 }
 
-// Snapshot returns the present content.
+// Snapshot returns the current content.
 func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 
-// held returns the packed object of a key, which it does not keep; nil: there is none.
-func (s *Store) held(key string) *packed.Object {
+// lookup returns the packed object with a key, or nil. It does not retain the key.
+func (s *Store) lookup(key string) *packed.Object {
 	now := s.current.Load()
 	if r := findRow(&now.rows, key); r != nil {
 		return r.object.Load()
@@ -80,9 +79,9 @@ func (s *Store) held(key string) *packed.Object {
 	return nil
 }
 
-// OnFill has a func called whenever the whole content has been replaced. It must not wait for anything, nor
+// OnFill sets a func that is called whenever the whole content has been replaced. It must neither block nor
 // call the store.
-func (s *Store) OnFill(filled func()) { s.filled.Store(&filled) }
+func (s *Store) OnFill(onFill func()) { s.onFill.Store(&onFill) }
 
-// Form tells how objects are kept.
+// Form returns the Form of the store.
 func (s *Store) Form() Form { return s.form }

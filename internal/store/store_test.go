@@ -13,17 +13,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// thing is an object of a store test: a key, an identity and its index values.
+// thing is an object with a key, an identity and index values.
 type thing struct {
 	key    string
 	number int
 	tags   []string
 }
 
-// byTags indexes things by their tags, with the values as they come: repeated and in any order.
+// byTags indexes things by their tags, with duplicates and in any order.
 func byTags(obj any) ([]string, error) { return obj.(*thing).tags, nil }
 
-// byParity indexes by one value.
 func byParity(obj any) ([]string, error) { return []string{fmt.Sprint(obj.(*thing).number % 2)}, nil }
 
 // newStore returns a store whose index functions must not fail.
@@ -32,7 +31,7 @@ func newStore(t *testing.T, indexers cache.Indexers) *Store {
 		Report: func(f Failures) { t.Errorf("index functions fail: %v", f) }})
 }
 
-// contents is what a store should hold, kept in the plainest way.
+// contents is a simple model of a store.
 type contents map[string]*thing
 
 func (m contents) under(value string, fn cache.IndexFunc) []string {
@@ -57,7 +56,7 @@ func (m contents) values(fn cache.IndexFunc) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// check compares a store with them.
+// check compares a store with the model.
 func (m contents) check(t *testing.T, store *Store, funcs cache.Indexers) {
 	t.Helper()
 	keys := store.Snapshot().Keys()
@@ -88,7 +87,7 @@ func (m contents) check(t *testing.T, store *Store, funcs cache.Indexers) {
 	}
 }
 
-// randomThing draws a thing whose tags may repeat or be missing.
+// randomThing returns a thing whose tags may repeat or be missing.
 func randomThing(r *rand.Rand) *thing {
 	th := &thing{key: fmt.Sprint("k", r.IntN(12)), number: r.IntN(1000)}
 	for range r.IntN(5) {
@@ -241,8 +240,8 @@ func TestItemsByIndexOf(t *testing.T) {
 	}
 }
 
-// TestAddIndexersWhileWriting adds indexes while several writers are at work: in the end each must hold
-// exactly what a store that always had it would hold, and no reader may see one half filled.
+// TestAddIndexersWhileWriting adds indexes while several writers are active. In the end each index is
+// complete, and no reader sees an incomplete one.
 func TestAddIndexersWhileWriting(t *testing.T) {
 	funcs := cache.Indexers{"tags": byTags}
 	store := newStore(t, funcs)
@@ -346,8 +345,8 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 	model.check(t, store, cache.Indexers{"parity": byParity})
 }
 
-// TestReadsSeeWholeRelists reads while lists of two sizes alternate: any other size is a mixture.
-func TestReadsSeeWholeRelists(t *testing.T) {
+// TestRelistsAreAtomic reads while lists of two sizes alternate; any other size is a mixture.
+func TestRelistsAreAtomic(t *testing.T) {
 	store := newStore(t, cache.Indexers{"parity": byParity})
 	lists := make([][]Keyed, 2)
 	for k, size := range []int{100, 300} {
@@ -377,9 +376,9 @@ func TestReadsSeeWholeRelists(t *testing.T) {
 	}
 }
 
-// TestReplaceRefusesWhatLacksAnIndex prepares a content while an index is being filled in place of another:
-// it must not be taken afterwards.
-func TestReplaceRefusesWhatLacksAnIndex(t *testing.T) {
+// TestReplaceRejectsMissingIndex prepares a content while an index is being built: Replace must reject it
+// afterwards.
+func TestReplaceRejectsMissingIndex(t *testing.T) {
 	entered, gate := make(chan struct{}), make(chan struct{})
 	slow := func(obj any) ([]string, error) {
 		if obj.(*thing).key == "old" {

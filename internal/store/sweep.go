@@ -2,52 +2,50 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// Sweep is what a look at a part of an adaptive store does with the objects that are not in use.
+// Sweep defines how Store.Sweep treats the objects that it visits.
 type Sweep struct {
-	// Ages begins another period for each object: see packed.Object.Age.
+	// Ages starts a new period for each object; see packed.Object.Age.
 	Ages bool
-	// Compresses says which objects are compressed, of those that are not yet and that are the smaller for
-	// it.
-	Compresses func(packed.Use) bool
-	// Decompresses has compressed objects that have come into use decompressed.
+	// Compresses reports whether to compress an uncompressed object with this usage.
+	Compresses func(packed.Usage) bool
+	// Decompresses selects decompression of objects that are in use.
 	Decompresses bool
 }
 
-// The sweeps that there are.
+// The kinds of sweeps.
 var (
-	// Periodic compresses what has not been read for a whole period, or for packed.MaxAge of them if it had
-	// been in use, and decompresses what has been read in two.
-	Periodic = Sweep{Ages: true, Decompresses: true, Compresses: func(use packed.Use) bool {
-		return !use.Read && !use.Used && use.Age >= restPeriods
+	// Periodic compresses objects that were not read for a full period, or for packed.MaxAge periods if they
+	// had been in use. It decompresses objects that were read in two periods.
+	Periodic = Sweep{Ages: true, Decompresses: true, Compresses: func(use packed.Usage) bool {
+		return !use.Read && !use.InUse && use.Age >= idlePeriods
 	}}
-	// Frugal is Periodic where memory is short: nothing is decompressed.
+	// Frugal is Periodic without decompression, for when memory is short.
 	Frugal = Sweep{Ages: true, Compresses: Periodic.Compresses}
-	// BehindFill compresses at once what is not known to be in use.
-	BehindFill = Sweep{Compresses: func(use packed.Use) bool { return !use.Used }}
-	// Unread compresses what was not read in this period, in use or not.
-	Unread = Sweep{Compresses: func(use packed.Use) bool { return !use.Read }}
-	// Everything compresses what is in use as well.
-	Everything = Sweep{Compresses: func(packed.Use) bool { return true }}
+	// AfterFill compresses objects that are not known to be in use.
+	AfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
+	// Unread compresses objects that were not read in this period, even if they are in use.
+	Unread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}
+	// Everything compresses all objects.
+	Everything = Sweep{Compresses: func(packed.Usage) bool { return true }}
 )
 
-// restPeriods is how many periods an object that is not in use stays as it is: two begin with it, so that at
-// least one is a whole one.
-const restPeriods = 2
+// idlePeriods is the number of periods without a read after which an object is compressed. The first one is
+// not a full period.
+const idlePeriods = 2
 
-// What one call of Store.Sweep looks at and works on at most, which keeps a processor busy for less than a
-// millisecond.
+// Limits of one call of Store.Sweep, which takes less than a millisecond of CPU time.
 const (
 	sweepRows  = 2048
 	sweepBytes = 64 << 10
 )
 
-// Swept is what a call of Store.Sweep came to.
+// Swept is the result of a call of Store.Sweep.
 type Swept struct {
-	// Next is where the next call goes on; zero: this was the last.
+	// Next is the position for the next call; zero after the last one.
 	Next uint64
-	// Saved is by how much the store has shrunk.
+	// Saved is the decrease of the store's size in bytes.
 	Saved int64
-	// Worked says that objects were compressed or decompressed, or tried to be.
+	// Worked reports whether objects were read, to compress or decompress them.
 	Worked bool
 }
 
@@ -59,8 +57,8 @@ func (s *Store) Adaptive() *Packed {
 	return nil
 }
 
-// Compressible is how many bytes of objects could be compressed now: none where there are too few objects to
-// learn from.
+// Compressible returns the size of the objects that could be compressed, in bytes. It returns zero if there
+// are too few objects to train a compressor.
 func (m Measure) Compressible() int64 {
 	if m.Objects < samplesToTrain && m.PackedBytes < bytesToTrain {
 		return 0
@@ -68,16 +66,15 @@ func (m Measure) Compressible() int64 {
 	return m.PackedBytes
 }
 
-// SetEager sets whether objects are compressed when they arrive.
+// SetEager sets whether objects are compressed on arrival.
 func (f *Packed) SetEager(eager bool) { f.eager.Store(eager) }
 
-// Sweep looks at some objects from a place on (zero: the first), and puts those in their place that are to be
-// in another form. Readers and handlers see no difference. It is called by one goroutine at a time, for
-// stores that are adaptive. Neither readers nor writers wait for it while it compresses; writers do while
-// what it has compressed is put in place.
+// Sweep visits some objects, starting at position from, and changes their form according to how. Zero is the
+// first position. Readers and handlers see no difference. Sweep works only on adaptive stores and must not be
+// called concurrently. Readers never wait; writers wait only while the new forms are stored.
 func (s *Store) Sweep(from uint64, how Sweep) Swept {
 	f, now := s.Adaptive(), s.current.Load()
-	var changes []change
+	var changes []formChange
 	result := Swept{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
 		l, next := now.rows.leafFrom(result.Next)
@@ -97,60 +94,60 @@ func (s *Store) Sweep(from uint64, how Sweep) Swept {
 		}
 	}
 	if len(changes) > 0 {
-		result.Saved = s.change(changes)
+		result.Saved = s.changeForms(changes)
 	}
 	return result
 }
 
-// change is an object in another form.
-type change struct {
+// formChange replaces an object with another form of itself.
+type formChange struct {
 	row       *row
 	old, next *packed.Object
 }
 
-// sweep returns the object of a row in another form, if it should be, and how many bytes that took to read.
-func (f *Packed) sweep(r *row, how Sweep) (change, int) {
+// sweep returns the form change for a row, if any, and the number of bytes read.
+func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 	o := r.object.Load()
 	if o == nil {
-		return change{}, 0
+		return formChange{}, 0
 	}
-	var use packed.Use
+	var use packed.Usage
 	if how.Ages {
 		use = o.Age()
 	} else {
-		use = o.Use()
+		use = o.Usage()
 	}
 	if o.Compressed() {
-		if !how.Decompresses || !use.Again {
-			return change{}, 0
+		if !how.Decompresses || !use.Repeated {
+			return formChange{}, 0
 		}
 		next, err := o.Decompress()
-		if err != nil { // which those are told who read it
-			return change{}, o.Len()
+		if err != nil { // readers get the error
+			return formChange{}, o.Len()
 		}
-		next.SetUsed()
-		return change{r, o, next}, next.Len()
+		next.SetInUse()
+		return formChange{r, o, next}, next.Len()
 	}
-	if use.Stays || !how.Compresses(use) {
-		return change{}, 0
+	if use.Incompressible || !how.Compresses(use) {
+		return formChange{}, 0
 	}
 	return f.compressed(r, o)
 }
 
-func (f *Packed) compressed(r *row, o *packed.Object) (change, int) {
-	next := f.press.compress(o)
+func (f *Packed) compressed(r *row, o *packed.Object) (formChange, int) {
+	next := f.compressor.compress(o)
 	if next == o {
-		if f.press.trained() {
-			o.SetStays()
+		if f.compressor.trained() {
+			o.SetIncompressible()
 		}
-		return change{}, o.Len()
+		return formChange{}, o.Len()
 	}
-	return change{r, o, next}, o.Len()
+	return formChange{r, o, next}, o.Len()
 }
 
-// change puts objects in another form in their place, where the rows are still there, and returns what that
-// saves. Nobody is told: what the objects show is the same, and so are the indexes.
-func (s *Store) change(changes []change) (saved int64) {
+// changeForms stores the new forms of objects whose rows are still in the content, and returns the saved
+// bytes. It sends no events, because the objects and their indexes are unchanged.
+func (s *Store) changeForms(changes []formChange) (saved int64) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
@@ -161,7 +158,7 @@ func (s *Store) change(changes []change) (saved int64) {
 			s.blocks.count(&next.sizes, c.next, 1)
 		}
 	}
-	s.changes++
+	s.formChanges++
 	s.current.Store(&next)
 	return now.sizes.packed - next.sizes.packed
 }

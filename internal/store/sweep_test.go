@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// adaptiveStore returns a store that compresses what sweeps tell it to.
+// adaptiveStore returns a store that is compressed by sweeps only.
 func adaptiveStore(t testing.TB, objects int) *Store {
 	t.Helper()
 	s := New(Options{Form: NewAdaptive(nil, shorthand{}), Indexers: withIndexes(cache.Indexers{"app": byApp}),
@@ -26,8 +26,8 @@ func adaptiveStore(t testing.TB, objects int) *Store {
 	return s
 }
 
-// shorthand is a Trainer and a Compressor that knows a part of each certificate. It costs next to nothing,
-// also with the race detector.
+// shorthand is a Trainer and a Compressor that removes a constant part of each certificate. It is fast, also
+// with the race detector.
 type shorthand struct{}
 
 const known = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
@@ -51,12 +51,12 @@ func sweepAll(s *Store, how Sweep) (saved int64) {
 	return saved
 }
 
-// sizesOf adds up the rows, as the sums of a snapshot should be.
+// sizesOf computes the expected sizes of a snapshot from its rows.
 func sizesOf(s *Snapshot) sizes {
 	all := sizes{replaced: s.sizes.replaced}
 	var b blocks
 	for r := range s.rows.all {
-		b.count(&all, r.keptItem(), 1)
+		b.count(&all, r.item(), 1)
 	}
 	return all
 }
@@ -68,8 +68,8 @@ func wantSizes(t *testing.T, s *Snapshot) {
 	}
 }
 
-// TestSweepCompressesWhatNobodyReads follows objects that are read in different ways over many periods.
-func TestSweepCompressesWhatNobodyReads(t *testing.T) {
+// TestSweepCompressesUnreadObjects follows objects that are read in different ways over many periods.
+func TestSweepCompressesUnreadObjects(t *testing.T) {
 	const objects = 1000
 	s := adaptiveStore(t, objects)
 	form := s.Adaptive()
@@ -84,10 +84,10 @@ func TestSweepCompressesWhatNobodyReads(t *testing.T) {
 		item, _ := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
 		return item.(*packed.Object).Compressed()
 	}
-	sweepAll(s, BehindFill) // a part of which teaches the compressor
-	sweepAll(s, BehindFill)
+	sweepAll(s, AfterFill) // some of which train the compressor
+	sweepAll(s, AfterFill)
 	if m := s.Measure(); m.Compressed != objects || m.PackedBytes != 0 {
-		t.Fatalf("behind the fill: %+v", m)
+		t.Fatalf("after the fill: %+v", m)
 	}
 	wantSizes(t, s.Snapshot())
 
@@ -116,7 +116,7 @@ func TestSweepCompressesWhatNobodyReads(t *testing.T) {
 		}
 	}
 	sweepAll(s, Unread)
-	if compressed(1) != true { // because the last sweep has begun another period
+	if compressed(1) != true { // because the last sweep has started another period
 		t.Error("what was not read in this period is not compressed")
 	}
 	read(1)
@@ -138,12 +138,12 @@ func TestSweepCompressesWhatNobodyReads(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 }
 
-// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes all the time is not
-// compressed each time.
+// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes often is not compressed
+// each time.
 func TestNewObjectsStayForAPeriod(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	sweepAll(s, BehindFill)
-	sweepAll(s, BehindFill)
+	sweepAll(s, AfterFill)
+	sweepAll(s, AfterFill)
 	for version := range 5 {
 		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
 			t.Fatal("refused")
@@ -159,14 +159,14 @@ func TestNewObjectsStayForAPeriod(t *testing.T) {
 	}
 }
 
-// TestHandlersAndIndexesAreNoReaders shows objects to handlers and index functions, which does not keep them
-// packed.
-func TestHandlersAndIndexesAreNoReaders(t *testing.T) {
+// TestHandlersAndIndexesDoNotCountAsReads passes objects to handlers and index functions, which does not
+// count as reads.
+func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	form := s.Adaptive()
 	items := s.Snapshot().Items()
 	for k, item := range items {
-		form.Shown(item)
+		form.PeekObject(item)
 		form.Pair(items[0], item)
 		form.Pair(item, items[(k+1)%len(items)])
 	}
@@ -174,13 +174,14 @@ func TestHandlersAndIndexesAreNoReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, item := range s.Snapshot().Items() {
-		if use := item.(*packed.Object).Use(); use.Read {
+		if use := item.(*packed.Object).Usage(); use.Read {
 			t.Fatalf("an object was read: %+v", use)
 		}
 	}
 }
 
-// TestSweptRowsKeepNoJSON looks for strings in the rows and indexes that are parts of what was there before.
+// TestSweptRowsKeepNoJSON checks that strings in rows and indexes do not share the memory of compressed
+// objects' JSON.
 func TestSweptRowsKeepNoJSON(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	before := map[*row]string{}
@@ -188,8 +189,8 @@ func TestSweptRowsKeepNoJSON(t *testing.T) {
 		text, _ := r.object.Load().JSON()
 		before[r] = text
 	}
-	sweepAll(s, BehindFill)
-	sweepAll(s, BehindFill)
+	sweepAll(s, AfterFill)
+	sweepAll(s, AfterFill)
 	within := func(part, whole string) bool {
 		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))),
 			uintptr(unsafe.Pointer(unsafe.StringData(whole)))
@@ -213,10 +214,10 @@ func TestSweptRowsKeepNoJSON(t *testing.T) {
 	}
 }
 
-// TestRelistsKnowCompressedObjects lists the same again while objects are in any form: rows stay as they are.
+// TestRelistsKnowCompressedObjects relists objects that are stored in all forms: rows remain.
 func TestRelistsKnowCompressedObjects(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	sweepAll(s, BehindFill)
+	sweepAll(s, AfterFill)
 	before := s.Snapshot()
 	batch := make([]Keyed, 300)
 	for n := range batch {
@@ -244,16 +245,16 @@ func TestRelistsKnowCompressedObjects(t *testing.T) {
 	}
 }
 
-// TestSweepsInHistories plays random writes with sweeps of all kinds between and during them, and readers
-// that check what they find: it agrees with a model throughout, and so do the sums.
+// TestSweepsInHistories combines random writes with sweeps of all kinds and readers, and compares the store
+// and its sizes with a model.
 func TestSweepsInHistories(t *testing.T) {
 	const keys, steps = 250, 400
 	s := adaptiveStore(t, keys)
-	sweeps := []Sweep{Periodic, Frugal, BehindFill, Unread, Everything,
-		{Ages: true, Decompresses: true, Compresses: func(packed.Use) bool { return false }}}
+	sweeps := []Sweep{Periodic, Frugal, AfterFill, Unread, Everything,
+		{Ages: true, Decompresses: true, Compresses: func(packed.Usage) bool { return false }}}
 	stop, turn := make(chan struct{}), make(chan struct{})
 	var others sync.WaitGroup
-	others.Go(func() { // the one who sweeps; ended by stop
+	others.Go(func() { // the sweeper; ended by stop
 		random := rand.New(rand.NewPCG(3, 4))
 		for at := uint64(0); ; {
 			select {
@@ -293,7 +294,7 @@ func TestSweepsInHistories(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for step := range steps {
 		if step%4 == 0 {
-			turn <- struct{}{} // sweeping goes on during the steps that follow
+			turn <- struct{}{} // sweeping continues during the steps that follow
 		}
 		n := random.IntN(keys)
 		switch random.IntN(10) {
@@ -322,7 +323,7 @@ func TestSweepsInHistories(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 }
 
-// readIn reads an object in one of the ways that there are.
+// readIn reads an object in one of several ways.
 func readIn(random *rand.Rand, form Form, item Item) map[string]any {
 	o := item.(*packed.Object)
 	switch random.IntN(3) {

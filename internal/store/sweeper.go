@@ -7,50 +7,50 @@ import (
 	"sync"
 )
 
-// Sweeper compresses, in the background, what nobody reads in the stores of a factory, and keeps them to a
-// budget. What happens to an object is decided by Store.Sweep, by what the object remembers of its reads; the
-// Sweeper decides when: right behind the fill of a store, every few seconds, and while the stores come to
-// more than the budget. It works in slices of less than a millisecond, with pauses.
+// Sweeper compresses unread objects of a factory's adaptive stores in the background, and enforces a memory
+// budget. Store.Sweep decides about an object from its recorded reads. The Sweeper decides when to sweep:
+// after a store was filled, every few seconds, and while the stores exceed the budget. It works in slices of
+// less than a millisecond, with pauses.
 //
-// It sweeps the stores that have joined it, with one goroutine for all, which runs while there are any. It is
-// safe for concurrent use.
+// One goroutine serves all stores that have joined, and runs while there are any. A Sweeper is safe for
+// concurrent use.
 type Sweeper struct {
 	budget int64
 
 	mu struct {
 		sync.Mutex
 		members map[*Store]struct{}
-		// filled are those of the members that have been filled since the last look.
+		// filled are the members filled since the last call of takeFilled.
 		filled map[*Store]struct{}
-		run    *run // nil: there are no members
+		run    *run // nil without members
 	}
 }
 
-// run is one life of the goroutine.
+// run is one run of the goroutine.
 type run struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// wake holds a token when there is something in filled.
+	// wake holds a token while filled is not empty.
 	wake chan struct{}
-	// wanted has the calls of Compress.
-	wanted chan request
+	// requests receives calls of Compress.
+	requests chan request
 }
 
 // request is a call of Compress.
 type request struct {
 	store *Store
-	done  chan struct{} // closed when it is done
+	done  chan struct{} // closed after compressing
 }
 
-// NewSweeper returns a Sweeper for stores that are to come to no more than budget bytes; zero: to any number.
+// NewSweeper returns a Sweeper that enforces a total of at most budget bytes. Zero means no limit.
 func NewSweeper(budget int64) *Sweeper {
 	s := &Sweeper{budget: budget}
 	s.mu.members, s.mu.filled = map[*Store]struct{}{}, map[*Store]struct{}{}
 	return s
 }
 
-// Join has a store swept, if it is adaptive, and count for the budget, if there is one, until leave is
-// called. That waits for the goroutine if no store is left.
+// Join adds a store until leave is called. An adaptive store is swept; with a budget, every store counts
+// towards it. If no store remains, leave waits for the goroutine to end.
 func (s *Sweeper) Join(member *Store) (leave func()) {
 	adaptive := member.Adaptive() != nil
 	if !adaptive && s.budget == 0 {
@@ -71,7 +71,7 @@ func (s *Sweeper) Join(member *Store) (leave func()) {
 func (s *Sweeper) startLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1),
-		wanted: make(chan request)}
+		requests: make(chan request)}
 	s.mu.run = r
 	go func() { // ended by the last leave
 		defer close(r.ended)
@@ -79,9 +79,9 @@ func (s *Sweeper) startLocked() {
 	}()
 }
 
-// Compress compresses what is not known to be in use in a store, if it is adaptive and has joined, and
-// returns when that is done, or with the context's cause. What is being compressed for others may take its
-// time first.
+// Compress compresses the objects of a member that are not known to be in use, and returns when that is
+// complete. It does nothing for stores that are not adaptive or have not joined. It returns the context's
+// cause if ctx ends first. Concurrent calls are served one after the other.
 func (s *Sweeper) Compress(ctx context.Context, member *Store) error {
 	s.mu.Lock()
 	_, joined := s.mu.members[member]
@@ -92,7 +92,7 @@ func (s *Sweeper) Compress(ctx context.Context, member *Store) error {
 	}
 	done := make(chan struct{})
 	select {
-	case r.wanted <- request{member, done}:
+	case r.requests <- request{member, done}:
 	case <-r.ended:
 		return nil
 	case <-ctx.Done():
@@ -123,7 +123,7 @@ func (s *Sweeper) leave(member *Store) {
 	}
 }
 
-// fill notes that a store has been filled. It does not wait.
+// fill records that a store has been filled. It does not block.
 func (s *Sweeper) fill(member *Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Sweeper) fill(member *Store) {
 	}
 }
 
-// takeFilled returns the stores that have been filled since the last call.
+// takeFilled returns the stores filled since the last call.
 func (s *Sweeper) takeFilled() []*Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,37 +8,37 @@ import (
 )
 
 const (
-	// sweepPeriod is how often everything is looked at, and restShare how many times as long as that takes
-	// nothing is, in stores so large that it takes long.
+	// sweepPeriod is the time between sweeps of all objects. After a long sweep, the Sweeper pauses at least
+	// restShare times its duration.
 	sweepPeriod = 10 * time.Second
 	restShare   = 4
-	// check is how often the stores are compared with the budget.
-	check = time.Second
-	// calm and busy are the pauses between slices: of a sweep that nobody waits for, and of one that gives
-	// memory back.
-	calm = 20 * time.Millisecond
-	busy = time.Millisecond
-	// worthwhile is from how many bytes on the objects of a type are compressed where memory is not short:
-	// the compressor's dictionary and tables take some hundred KB.
+	// budgetPeriod is the time between checks of the budget.
+	budgetPeriod = time.Second
+	// backgroundPause and urgentPause are the pauses between slices: of a periodic sweep, and of one that
+	// reduces memory.
+	backgroundPause = 20 * time.Millisecond
+	urgentPause     = time.Millisecond
+	// worthwhile is the size in bytes from which on a type's objects are compressed while memory is not
+	// short. A compressor's dictionary and tables need some hundred KB.
 	worthwhile = 1 << 20
 )
 
-// round is what the goroutine of a Sweeper does. Its fields are the goroutine's own.
+// round is the state of a Sweeper's goroutine.
 type round struct {
 	sweeper *Sweeper
 	run     *run
-	// checks is nil where there is no budget.
+	// checks is nil without a budget.
 	checks <-chan time.Time
-	// frugal is set while the stores come to about the budget or more.
+	// frugal is set while the size of the stores is near or above the budget.
 	frugal bool
-	// inVain is when a sweep has failed to bring the stores below the budget.
-	inVain time.Time
+	// failedAt is the time when a sweep last failed to meet the budget.
+	failedAt time.Time
 }
 
 // loop sweeps until ctx ends.
 func (r *round) loop(ctx context.Context) {
 	if r.sweeper.budget > 0 {
-		ticker := time.NewTicker(check)
+		ticker := time.NewTicker(budgetPeriod)
 		defer ticker.Stop()
 		r.checks = ticker.C
 	}
@@ -51,17 +51,17 @@ func (r *round) loop(ctx context.Context) {
 	}
 }
 
-// await waits for a timer, and does what cannot wait meanwhile. It returns false when ctx has ended.
+// await waits for the timer and serves requests in the meantime. It returns false if ctx has ended.
 func (r *round) await(ctx context.Context, timer *time.Timer) bool {
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-r.run.wake:
-			r.behindFills(ctx)
-		case wanted := <-r.run.wanted:
-			r.compress(ctx, wanted.store)
-			close(wanted.done)
+			r.afterFills(ctx)
+		case request := <-r.run.requests:
+			r.compress(ctx, request.store)
+			close(request.done)
 		case <-r.checks:
 			r.keepBudget(ctx)
 		case <-timer.C:
@@ -70,7 +70,7 @@ func (r *round) await(ctx context.Context, timer *time.Timer) bool {
 	}
 }
 
-// everything looks at all objects and begins another period for them.
+// everything sweeps all objects and starts a new period for them.
 func (r *round) everything(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -93,47 +93,47 @@ func (r *round) everything(ctx context.Context) {
 			}
 			swept := s.Sweep(next, how)
 			next, used = swept.Next, used-swept.Saved
-			pause.Reset(calm)
+			pause.Reset(backgroundPause)
 		}
 	}
 }
 
-// behindFills compresses what has just been listed: as a rule, hardly any of it will be read soon.
-func (r *round) behindFills(ctx context.Context) {
+// afterFills compresses lists that just arrived, because few of their objects are usually read soon.
+func (r *round) afterFills(ctx context.Context) {
 	for _, s := range r.sweeper.takeFilled() {
 		if m := s.Measure(); m.PackedBytes < worthwhile && m.Compressed == 0 {
 			continue
 		}
-		r.whole(ctx, s, BehindFill, func(int64) bool { return true })
+		r.whole(ctx, s, AfterFill, func(int64) bool { return true })
 	}
 }
 
-// compress compresses what is not known to be in use. It begins twice, because the first objects of a store
-// that is compressed for the first time are those that the compressor learns from.
+// compress compresses objects that are not known to be in use. It sweeps twice, because the first objects of
+// a new store serve to train the compressor.
 func (r *round) compress(ctx context.Context, s *Store) {
 	for range 2 {
 		if s.Measure().Compressible() > 0 {
-			r.whole(ctx, s, BehindFill, func(int64) bool { return true })
+			r.whole(ctx, s, AfterFill, func(int64) bool { return true })
 		}
 	}
 }
 
-// whole sweeps a store at once, until more returns false for the bytes that were saved last.
+// whole sweeps a store without waiting for the timer, until more returns false for the bytes saved last.
 func (r *round) whole(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
 	for next := uint64(0); ; {
 		swept := s.Sweep(next, how)
 		if next = swept.Next; !more(swept.Saved) || next == 0 {
 			return
 		}
-		pause(ctx, busy)
+		pause(ctx, urgentPause)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// keepBudget compresses until the stores come to less than the budget: first what has not been read lately,
-// then also what has. While they come to about as much, what arrives is compressed at once.
+// keepBudget compresses until the stores are below the budget: first objects that were not read recently,
+// then all. Near the budget, arriving objects are compressed immediately.
 func (r *round) keepBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget
@@ -141,7 +141,7 @@ func (r *round) keepBudget(ctx context.Context) {
 	for _, s := range stores {
 		s.Adaptive().SetEager(r.frugal)
 	}
-	if used <= budget || time.Since(r.inVain) < sweepPeriod {
+	if used <= budget || time.Since(r.failedAt) < sweepPeriod {
 		return
 	}
 	goal := budget / 100 * 95
@@ -157,14 +157,15 @@ func (r *round) keepBudget(ctx context.Context) {
 		}
 	}
 	if used > budget {
-		r.inVain = time.Now()
+		r.failedAt = time.Now()
 	}
 }
 
-// tight reports whether the stores come to so much that nothing should be decompressed.
+// tight reports whether the size is too close to the budget to decompress objects.
 func (r *round) tight(used int64) bool { return r.sweeper.budget > 0 && used > r.sweeper.budget/10*8 }
 
-// measure returns what all stores come to, and those of them that can be compressed, most to gain first.
+// measure returns the total size of all stores, and the adaptive stores, sorted by decreasing compressible
+// size.
 func (r *round) measure() (used int64, adaptive []*Store) {
 	gain := map[*Store]int64{}
 	for _, s := range r.sweeper.members() {

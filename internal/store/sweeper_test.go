@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// runs is a Trainer and a Compressor that knows long runs of a letter.
+// runs is a Trainer and a Compressor that encodes long runs of a letter.
 type runs struct{}
 
 var run64 = bytes.Repeat([]byte("x"), 64)
@@ -30,7 +30,7 @@ func (runs) Decompress(dst, src []byte) ([]byte, error) {
 	return append(dst, bytes.ReplaceAll(src, []byte{1}, run64)...), nil
 }
 
-// object is number n in a version, of some 4 KB.
+// object returns a version of object n, of some 4 KB.
 func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	t.Helper()
 	o, err := s.Form().Packer().Pack(fmt.Appendf(nil,
@@ -66,9 +66,9 @@ func read(t testing.TB, s *store.Store, n int) {
 	s.Form().Object(item)
 }
 
-// TestSweepsBehindFills fills a store: it is compressed without waiting for a period, but for the samples,
-// and these then.
-func TestSweepsBehindFills(t *testing.T) {
+// TestSweepsAfterFills fills a store: it is compressed without waiting for a period, first without the
+// samples, then with them.
+func TestSweepsAfterFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
 		leave := store.NewSweeper(0).Join(s)
@@ -85,7 +85,8 @@ func TestSweepsBehindFills(t *testing.T) {
 	})
 }
 
-// TestListsAreCompressedOnArrival lists many objects, of which the first are learnt from, and then a few.
+// TestListsAreCompressedOnArrival lists many objects, the first of which train the compressor, and then a
+// few.
 func TestListsAreCompressedOnArrival(t *testing.T) {
 	form := store.NewAdaptive(nil, runs{}).CompressLists()
 	s := store.New(store.Options{Form: form})
@@ -94,7 +95,7 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 		all := make([]store.Keyed, count)
 		for n := range all {
 			all[n] = object(t, s, n, version)
-			all[n].Item = form.Listed(all[n].Item)
+			all[n].Item = form.ListForm(all[n].Item)
 			if all[n].Item.(*packed.Object).Compressed() {
 				compressed++
 			}
@@ -112,19 +113,19 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 	}
 	for n := range large {
 		used := object(t, s, n, 3).Item.(*packed.Object)
-		if used.SetUsed(); form.Listed(used) != store.Item(used) {
+		if used.SetInUse(); form.ListForm(used) != store.Item(used) {
 			t.Fatalf("object %d is compressed, though it is in use", n)
 		}
 	}
 	plain := store.NewAdaptive(nil, runs{})
 	for n := range large {
-		if o := object(t, s, n, 4).Item; plain.Listed(o) != o {
-			t.Fatal("objects are compressed on arrival, which nobody asked for")
+		if o := object(t, s, n, 4).Item; plain.ListForm(o) != o {
+			t.Fatal("objects are compressed on arrival without CompressLists")
 		}
 	}
 }
 
-// TestHotObjectsBecomePacked reads an object again and again, and then no more.
+// TestHotObjectsBecomePacked reads an object repeatedly, and then no more.
 func TestHotObjectsBecomePacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
@@ -148,7 +149,7 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 	})
 }
 
-// TestSmallTypesStayPacked leaves alone what is not worth a dictionary, unless memory is short.
+// TestSmallTypesStayPacked checks that small stores are only compressed if memory is short.
 func TestSmallTypesStayPacked(t *testing.T) {
 	for budget, want := range map[int64]int{0: 0, 1: objects} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,8 +173,8 @@ func put(t testing.TB, s *store.Store, n, version int) {
 	}
 }
 
-// TestBudgetIsKept writes and reads without end, in two stores of which one cannot be compressed: they stay
-// below the budget, which what is in use alone would exceed.
+// TestBudgetIsKept continuously writes and reads two stores, one of which cannot be compressed. They stay
+// below the budget, although the objects in use alone would exceed it.
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, plain := adaptive(), store.New(store.Options{Form: store.NewPacked(nil, nil)})
@@ -210,7 +211,7 @@ func bytesOf(s *store.Store) int64 {
 	return m.Bytes()
 }
 
-// TestBudgetThatCannotBeKept sweeps in vain, which does not become a habit.
+// TestBudgetThatCannotBeKept checks that unsuccessful sweeps are not repeated often.
 func TestBudgetThatCannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64
@@ -227,7 +228,7 @@ func TestBudgetThatCannotBeKept(t *testing.T) {
 	})
 }
 
-// counting compresses nothing.
+// counting is a Compressor without effect.
 type counting struct{ tries *atomic.Int64 }
 
 func (c counting) Train([][]byte) (packed.Compressor, error) { return c, nil }
@@ -239,19 +240,19 @@ func (c counting) Compress(dst, src []byte) []byte {
 
 func (counting) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
 
-// TestGoroutineEndsWithTheLast joins and leaves; synctest fails for a goroutine that is left.
+// TestGoroutineEndsWithTheLast joins and leaves; synctest fails for a remaining goroutine.
 func TestGoroutineEndsWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sweeper := store.NewSweeper(0)
 		if err := sweeper.Compress(t.Context(), adaptive()); err != nil {
 			t.Error(err)
 		}
-		sweeper.Join(store.New(store.Options{}))() // which is not adaptive
+		sweeper.Join(store.New(store.Options{}))() // not adaptive
 		a, b := adaptive(), adaptive()
 		leaveA, leaveB := sweeper.Join(a), sweeper.Join(b)
 		fill(t, a)
 		leaveA()
-		fill(t, a) // which is nobody's business any more
+		fill(t, a) // no longer a member
 		leaveB()
 		leave := sweeper.Join(b)
 		fill(t, b)
@@ -263,7 +264,6 @@ func TestGoroutineEndsWithTheLast(t *testing.T) {
 	})
 }
 
-// TestCompressEndsWithItsContext asks with a context that has ended.
 func TestCompressEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

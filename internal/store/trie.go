@@ -1,15 +1,13 @@
 package store
 
-// trie is an immutable set of entries, found by a 64-bit hash: changing it makes another trie, which shares
-// all but one path with the first. Whoever has one may read it for ever, without a lock. The zero value is
-// empty.
+// trie is an immutable set of entries with 64-bit hashes. A change returns a new trie that shares all but one
+// path with the old one. Readers need no lock. The zero value is empty.
 //
-// Each level of inner nodes takes four bits of the hash, from the top down, until a leaf holds what is left.
-// Slots of an inner node that are next to each other share a leaf as long as their entries fit in one, so
-// that leaves are two thirds full on average however many entries there are. Entries that are new to each
-// other in most of their hash's bits do not exist in practice, but do no harm.
+// Each level of inner nodes uses four bits of the hash, starting with the highest. Adjacent slots of an inner
+// node share a leaf while their entries fit in one, so leaves are two thirds full on average for any number
+// of entries. Entries whose hashes have most bits in common do not occur in practice, but work.
 type trie[E any] struct {
-	// root is one of the two, or neither.
+	// At most one of inner and leaf is set: the root.
 	inner *inner[E]
 	leaf  *leaf[E]
 	len   int
@@ -18,14 +16,14 @@ type trie[E any] struct {
 const (
 	fanBits = 4
 	fan     = 1 << fanBits
-	// maxDepth is where the hash's bits are used up, but for the tag: leaves there are never split.
+	// maxDepth is the depth at which all bits except the tag are used; leaves there are never split.
 	maxDepth = (64 - tagBits) / fanBits
 )
 
-// slot is the child that a hash leads to at a depth.
+// slot returns the child that a hash selects at a depth.
 func slot(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fan - 1) }
 
-// leafOf returns the leaf in which an entry of that hash is, if there is one; it may be nil.
+// leafOf returns the leaf for entries with that hash, which can be nil.
 func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
 	n := t.inner
 	if n == nil {
@@ -40,9 +38,9 @@ func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
 	}
 }
 
-// leafFrom returns the leaf with the entries of a hash and of others next to it, and the first hash after
-// those, which is zero behind the last leaf. Who goes on from there, in this trie or in one that it has
-// become, misses nothing that is in both.
+// leafFrom returns the leaf for entries with that hash, and the first hash after the leaf, which is zero
+// after the last leaf. Iterating with next, in this trie or in a later version, visits all entries that both
+// have.
 func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 	n := t.inner
 	if n == nil {
@@ -52,7 +50,7 @@ func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 		k := slot(hash, depth)
 		child, l := n.child(k)
 		if child == nil {
-			first, count := n.sharing(k)
+			first, count := n.sharedSlots(k)
 			shift := 64 - fanBits*(depth+1)
 			return l, hash&^(1<<(shift+fanBits)-1) + uint64(first+count)<<shift
 		}
@@ -60,7 +58,7 @@ func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 	}
 }
 
-// find returns the entry of that hash that matches.
+// find returns the entry with that hash that matches.
 func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
 	if l := t.leafOf(hash); l != nil {
 		if at := l.find(hash, match); at >= 0 {
@@ -70,7 +68,7 @@ func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
 	return found, false
 }
 
-// all calls yield for each entry, in an order that does not change, until it returns false.
+// all calls yield for each entry until it returns false, in the same order each time.
 func (t *trie[E]) all(yield func(*E) bool) {
 	if t.inner != nil {
 		t.inner.all(yield)
@@ -79,8 +77,7 @@ func (t *trie[E]) all(yield func(*E) bool) {
 	}
 }
 
-// with returns a trie that holds e, in place of the entry that matches if there is one. hash gives the hash
-// of any entry.
+// with returns a trie with e added, or replacing the entry that matches. hash returns the hash of an entry.
 func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64) trie[E] {
 	w := writing[E]{h: h, match: match, hash: hash}
 	next := trie[E]{len: t.len}
@@ -89,19 +86,19 @@ func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64
 		next.inner = w.putInner(t.inner, 0, e)
 	case t.leaf == nil:
 		next.leaf = newLeaf([]hashed[*E]{{h, e}})
-		w.grown = true
+		w.added = true
 	default:
 		if next.leaf = w.putLeaf(t.leaf, 0, e); next.leaf == nil {
 			next.inner = newInner(w.overflow(t.leaf, e), 0)
 		}
 	}
-	if w.grown {
+	if w.added {
 		next.len++
 	}
 	return next
 }
 
-// without returns a trie that lacks the entry that matches.
+// without returns a trie without the entry that matches.
 func (t *trie[E]) without(h uint64, match func(*E) bool, hash func(*E) uint64) trie[E] {
 	w := writing[E]{h: h, match: match, hash: hash}
 	n, l, found := w.remove(t.inner, t.leaf, 0)
@@ -119,8 +116,8 @@ type writing[E any] struct {
 	h     uint64
 	match func(*E) bool
 	hash  func(*E) uint64
-	// grown is set where an entry was added rather than replaced.
-	grown bool
+	// added is set if the change added an entry.
+	added bool
 }
 
 // putInner is trie.with for an inner node.
@@ -132,7 +129,7 @@ func (w *writing[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
 		next.setInner(k, w.putInner(child, depth+1, e))
 		return &next
 	}
-	first, count := n.sharing(k)
+	first, count := n.sharedSlots(k)
 	if put := w.putLeaf(l, depth+1, e); put != nil {
 		next.setLeaf(first, count, put)
 	} else {
@@ -141,14 +138,14 @@ func (w *writing[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
 	return &next
 }
 
-// putLeaf is trie.with for a leaf below depth levels of inner nodes. It returns nil where the leaf is full.
+// putLeaf is trie.with for a leaf below depth levels of inner nodes. It returns nil if the leaf is full.
 func (w *writing[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
 	if at := l.find(w.h, w.match); at >= 0 {
 		next := l.copy(len(l.entries))
 		next.entries[at] = e
 		return next
 	}
-	w.grown = true
+	w.added = true
 	if len(l.entries) >= leafMax && depth < maxDepth {
 		return nil
 	}
@@ -157,7 +154,7 @@ func (w *writing[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
 	return next
 }
 
-// overflow returns the entries of a full leaf and one more, sorted.
+// overflow returns the entries of a full leaf plus e, sorted.
 func (w *writing[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
 	entries := make([]hashed[*E], 0, leafMax+1)
 	for _, have := range l.entries {
@@ -168,7 +165,7 @@ func (w *writing[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
 	return entries
 }
 
-// remove is trie.without for a node: one of the two, or neither. A leaf may lose its last entry.
+// remove is trie.without for a node, of which at most one of n and l is set. It can return an empty leaf.
 func (w *writing[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *leaf[E], bool) {
 	if n == nil {
 		l, found := w.removeFrom(l)
@@ -185,7 +182,7 @@ func (w *writing[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *lea
 		next.setInner(k, below)
 		return &next, nil, true
 	}
-	first, count := n.sharing(k)
+	first, count := n.sharedSlots(k)
 	next.setLeaf(first, count, rest)
 	if whole := next.collapsed(); whole != nil {
 		return nil, whole, true
@@ -203,7 +200,7 @@ func (w *writing[E]) removeFrom(l *leaf[E]) (*leaf[E], bool) {
 	}
 	last := len(l.entries) - 1
 	next := l.copy(last)
-	if at < last { // the last entry moves into the gap
+	if at < last { // the last entry fills the gap
 		next.set(at, w.hash(l.entries[last]), l.entries[last])
 	}
 	return next, true

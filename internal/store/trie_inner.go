@@ -5,17 +5,17 @@ import (
 	"unsafe"
 )
 
-// inner is an inner node. It has a child for each of its slots; a leaf may be the child of 2, 4, 8 or 16
-// slots whose numbers begin with the same bits.
+// inner is an inner node with one child for each slot. A leaf can be the child of 2, 4, 8 or 16 slots with a
+// common prefix of bits.
 type inner[E any] struct {
-	// leaves has a bit for each slot whose child is a leaf.
+	// leaves has a bit for each slot with a leaf.
 	leaves uint16
-	// children are *leaf[E] where that bit is set, *inner[E] where it is not. One array for both makes a node
-	// half as large as two would, and every write copies a node of each level.
+	// children are *leaf[E] if the bit is set, otherwise *inner[E]. One array makes a node half as large as
+	// two would, and every write copies one node of each level.
 	children [fan]unsafe.Pointer
 }
 
-// child returns the child of slot k, one of the two.
+// child returns the child of slot k, either an inner node or a leaf.
 func (n *inner[E]) child(k int) (*inner[E], *leaf[E]) {
 	c := n.children[k&(fan-1)]
 	if n.leaves>>k&1 == 0 {
@@ -29,7 +29,7 @@ func (n *inner[E]) setInner(k int, child *inner[E]) {
 	n.children[k] = unsafe.Pointer(child)
 }
 
-// setLeaf makes l the child of count slots from first on.
+// setLeaf sets the leaf of count slots starting with first.
 func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
 	for k := first; k < first+count; k++ {
 		n.leaves |= 1 << k
@@ -37,8 +37,8 @@ func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
 	}
 }
 
-// sharing returns which slots have the leaf of slot k as their child: count of them, from first on.
-func (n *inner[E]) sharing(k int) (first, count int) {
+// sharedSlots returns the range of slots with the same leaf as slot k.
+func (n *inner[E]) sharedSlots(k int) (first, count int) {
 	count = 1
 	for count < fan && n.children[k^count] == n.children[k] {
 		count *= 2
@@ -46,7 +46,7 @@ func (n *inner[E]) sharing(k int) (first, count int) {
 	return k &^ (count - 1), count
 }
 
-// distinct calls yield for each child, one of the two, until it returns false.
+// distinct calls yield for each distinct child until it returns false.
 func (n *inner[E]) distinct(yield func(*inner[E], *leaf[E]) bool) bool {
 	for k := 0; k < fan; {
 		child, l := n.child(k)
@@ -71,15 +71,14 @@ func (n *inner[E]) all(yield func(*E) bool) bool {
 	})
 }
 
-// newInner returns the inner node of sorted entries at a depth.
+// newInner returns an inner node with sorted entries.
 func newInner[E any](sorted []hashed[*E], depth int) *inner[E] {
 	n := &inner[E]{}
 	n.fill(0, fan, sorted, depth)
 	return n
 }
 
-// fill makes children of sorted entries for count slots from first on, of a node at a depth: one leaf if they
-// fit.
+// fill creates children with sorted entries for count slots starting with first: one leaf if the entries fit.
 func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 	switch {
 	case len(sorted) <= leafMax || count == 1 && depth+1 == maxDepth:
@@ -94,8 +93,8 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 	}
 }
 
-// collapsed returns the leaf that can stand for a node with few entries, or nil. Half a leaf is few, so that
-// a set that grows and shrinks by one does not pay each time.
+// collapsed returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
+// set whose size alternates does not split and collapse each time.
 func (n *inner[E]) collapsed() *leaf[E] {
 	if n.leaves != 1<<fan-1 {
 		return nil
@@ -124,13 +123,12 @@ type hashed[T any] struct {
 	entry T
 }
 
-// firstFrom returns the place of the first of sorted entries for whose hash from holds, as it does for all
-// after it.
+// firstFrom returns the index of the first of the sorted entries for whose hash from returns true.
 func firstFrom[T any](sorted []hashed[T], from func(hash uint64) bool) int {
 	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }
 
-// buildTrie returns the trie of sorted entries, no two of which match.
+// buildTrie returns the trie of sorted, distinct entries.
 func buildTrie[E any](sorted []hashed[*E]) trie[E] {
 	switch {
 	case len(sorted) == 0:

@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	// leafMax is the number of entries from which on a leaf is split. With the tags it fills a size class.
+	// leafMax is the number of entries above which a leaf is split. The tags of that many entries fill a size
+	// class.
 	leafMax = 24
-	// tagBits is how many bits of a hash a tag has.
+	// tagBits is the number of hash bits in a tag.
 	tagBits = 8
 )
 
-// leaf holds entries in no order. tags are the lowest bits of the hashes of the first entries, so that most
-// of those that do not match need not be looked at.
+// leaf holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries, so that
+// most entries that do not match need not be read.
 type leaf[E any] struct {
 	tags    [leafMax]byte
 	entries []*E
@@ -21,32 +22,32 @@ type leaf[E any] struct {
 
 func tag(hash uint64) byte { return byte(hash) }
 
-// makeLeaf returns a leaf with as many entries, which are nil. Both are one piece of memory: that is one
-// allocation for each write, and one place for a reader to wait for.
+// makeLeaf returns a leaf with the given number of nil entries. Leaf and entries are one allocation, to save
+// work for writers and a cache miss for readers.
 func makeLeaf[E any](entries int) *leaf[E] {
 	switch {
 	case entries <= 4:
-		l := &roomy[E, [4]*E]{}
+		l := &inlineLeaf[E, [4]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	case entries <= 8:
-		l := &roomy[E, [8]*E]{}
+		l := &inlineLeaf[E, [8]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	case entries <= 12:
-		l := &roomy[E, [12]*E]{}
+		l := &inlineLeaf[E, [12]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	case entries <= 16:
-		l := &roomy[E, [16]*E]{}
+		l := &inlineLeaf[E, [16]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	case entries <= 20:
-		l := &roomy[E, [20]*E]{}
+		l := &inlineLeaf[E, [20]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	case entries <= leafMax:
-		l := &roomy[E, [leafMax]*E]{}
+		l := &inlineLeaf[E, [leafMax]*E]{}
 		l.entries = l.room[:entries]
 		return &l.leaf
 	default:
@@ -54,8 +55,8 @@ func makeLeaf[E any](entries int) *leaf[E] {
 	}
 }
 
-// roomy is a leaf with its entries.
-type roomy[E, Room any] struct {
+// inlineLeaf is a leaf allocated together with its entries.
+type inlineLeaf[E, Room any] struct {
 	leaf[E]
 	room Room
 }
@@ -68,7 +69,7 @@ func newLeaf[E any](entries []hashed[*E]) *leaf[E] {
 	return l
 }
 
-// find returns the place of an entry, or -1.
+// find returns the index of the entry that matches, or -1.
 func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
 	for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
 		if match(l.entries[at]) {
@@ -78,9 +79,9 @@ func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
 	return -1
 }
 
-// next returns the first place from at on where an entry of that hash may be, or -1. It compares eight tags
-// at a time: those that are equal become zero bytes, and a zero byte is one that lends when one is
-// subtracted. A byte of one after a zero byte passes for zero, too, which costs a look at its entry.
+// next returns the first index >= at of an entry that may have that hash, or -1. It compares eight tags at a
+// time: equal tags become zero bytes, which borrow when one is subtracted. A byte of value one after a zero
+// byte is also found, which only costs a look at its entry.
 func (l *leaf[E]) next(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	wanted := uint64(tag(hash)) * ones
@@ -108,7 +109,7 @@ func (l *leaf[E]) all(yield func(*E) bool) bool {
 	return true
 }
 
-// copy returns a copy with room for another number of entries, of which no more than that are copied.
+// copy returns a copy with the given number of entries.
 func (l *leaf[E]) copy(entries int) *leaf[E] {
 	next := makeLeaf[E](entries)
 	next.tags = l.tags

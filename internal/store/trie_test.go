@@ -17,7 +17,7 @@ type pair struct {
 	value int
 }
 
-// hashes are ways to hash that lead to tries of very different shapes.
+// hashes are hash functions that lead to tries of very different shapes.
 var hashes = map[string]func(string) uint64{
 	"good":     func(key string) uint64 { return maphash.String(testSeed, key) },
 	"constant": func(string) uint64 { return 42 },
@@ -27,8 +27,7 @@ var hashes = map[string]func(string) uint64{
 
 var testSeed = maphash.MakeSeed()
 
-// TestTrieIsAMap compares random histories with a map, and every earlier trie with what it held when it was
-// made.
+// TestTrieIsAMap compares random histories with a map, and every earlier trie with its original content.
 func TestTrieIsAMap(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +73,7 @@ func TestTrieIsAMap(t *testing.T) {
 	}
 }
 
-// TestTrieEmpties takes everything out again: nothing is left, not even empty nodes.
+// TestTrieEmpties removes all entries: no nodes remain.
 func TestTrieEmpties(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +97,7 @@ func TestTrieEmpties(t *testing.T) {
 	}
 }
 
-// TestTrieIsBuiltAtOnce builds tries of many sizes and compares them with those that grew.
+// TestTrieIsBuiltAtOnce compares tries from buildTrie with tries built entry by entry.
 func TestTrieIsBuiltAtOnce(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +126,6 @@ func TestTrieIsBuiltAtOnce(t *testing.T) {
 	}
 }
 
-// TestTrieIterationEnds stops in the middle.
 func TestTrieIterationEnds(t *testing.T) {
 	var now trie[pair]
 	for n := range 100 {
@@ -162,8 +160,7 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 	return held
 }
 
-// TestLeavesAreFilled grows tries: whatever their size, leaves hold half of what they can on average, so that
-// their number, and with it the memory, does not depend on how the size falls.
+// TestLeavesAreFilled checks that leaves are at least half full on average for any number of entries.
 func TestLeavesAreFilled(t *testing.T) {
 	var now trie[pair]
 	of := func(p *pair) uint64 { return hashes["good"](p.key) }
@@ -189,8 +186,8 @@ func TestLeavesAreFilled(t *testing.T) {
 	}
 }
 
-// TestLeafNext compares looking at eight tags at a time with looking at each: nothing is passed over, and
-// what is looked at in vain is rare.
+// TestLeafNext compares the comparison of eight tags at a time with single ones: it misses none and rarely
+// finds false ones.
 func TestLeafNext(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	vain := 0

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// valuesOf asks an index of the present snapshot for the values of an object.
+// valuesOf returns the values of an object in an index of the current snapshot.
 func valuesOf(t *testing.T, s *Snapshot, index, key string) ([]string, bool) {
 	t.Helper()
 	view, ok := s.Index(index)
@@ -52,14 +52,14 @@ func TestValuesOfAnObject(t *testing.T) {
 	}
 }
 
-// TestValuesOfIndexesThatGo: a row may lose the values of an index that has been removed while an earlier
-// snapshot shows that index still. It must not be taken for an object without values.
-func TestValuesOfIndexesThatGo(t *testing.T) {
+// TestValuesOfRemovedIndexes reads an earlier snapshot whose rows have lost the values of a removed index.
+// The object must not appear to have no values.
+func TestValuesOfRemovedIndexes(t *testing.T) {
 	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
 	s.Put(s.Prepare((&thing{key: "k", number: 3, tags: []string{"x"}}).keyed()))
 	before := s.Snapshot()
 	s.RemoveIndexes("tags")
-	if err := s.AddIndexers(cache.Indexers{"more": byParity}); err != nil { // which tidies the rows up
+	if err := s.AddIndexers(cache.Indexers{"more": byParity}); err != nil { // which drops the removed values
 		t.Fatal(err)
 	}
 	if got, known := valuesOf(t, before, "tags", "k"); known {
@@ -72,7 +72,7 @@ func TestValuesOfIndexesThatGo(t *testing.T) {
 	}
 }
 
-// TestValuesWhileIndexesComeAndGo reads the values of objects without a lock while they are stored anew.
+// TestValuesWhileIndexesComeAndGo reads values without a lock while rows change.
 func TestValuesWhileIndexesComeAndGo(t *testing.T) {
 	s := newStore(t, cache.Indexers{"parity": byParity})
 	for n := range 200 {

@@ -2,19 +2,19 @@ package store
 
 import "slices"
 
-// IndexView reads one index of a Snapshot. Like that it never changes.
+// IndexView reads one index of a Snapshot. It is immutable.
 type IndexView struct {
 	index    *index
 	snapshot *Snapshot
 }
 
-// Index returns the index of that name, once it is complete.
+// Index returns the complete index with that name.
 func (s *Snapshot) Index(name string) (IndexView, bool) {
 	x, err := s.index(name)
 	return IndexView{x, s}, err == nil
 }
 
-// IndexNames lists the indexes that are complete.
+// IndexNames returns the names of the complete indexes.
 func (s *Snapshot) IndexNames() []string {
 	names := make([]string, len(s.indexes))
 	for i := range s.indexes {
@@ -23,16 +23,16 @@ func (s *Snapshot) IndexNames() []string {
 	return names
 }
 
-// Extractor returns what computes the values; nil for a plain index function.
+// Extractor returns the Extractor that computes the values, or nil for an index function.
 func (v IndexView) Extractor() Extractor { return v.index.function.extractor }
 
-// Len counts the different values.
+// Len returns the number of different values.
 func (v IndexView) Len() int { return v.index.postings.len }
 
-// Count counts the objects with a value.
+// Count returns the number of objects with a value.
 func (v IndexView) Count(value string) int { return v.index.posting(value).len() }
 
-// Has reports whether the object of a key has a value.
+// Has reports whether the object with that key has a value.
 func (v IndexView) Has(value, key string) bool {
 	p := v.index.posting(value)
 	switch {
@@ -45,9 +45,9 @@ func (v IndexView) Has(value, key string) bool {
 	}
 }
 
-// AppendValues appends the values of the object of a key, in no particular order. It is false when they are
-// not known any more: the index has been removed since the snapshot was taken, or there is no such object.
-// The values keep all those of the object in memory.
+// AppendValues appends the values of the object with that key, in no particular order. It returns false if
+// the object does not exist, or if the index has been removed since the snapshot was taken. The appended
+// values retain all index values of the object.
 func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	r := findRow(&v.snapshot.rows, key)
 	if r == nil {
@@ -57,33 +57,32 @@ func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	for c := f.valuesOf(r); c.next(); {
 		to = append(to, c.value)
 	}
-	return to, !f.gone.Load()
+	return to, !f.removed.Load()
 }
 
 // Objects calls yield for each object with a value, in no particular order, until it returns false.
 func (v IndexView) Objects(value string, yield func(key string, item Item) bool) {
 	for r := range v.index.posting(value).all {
-		if !yield(r.key, r.keptItem()) {
+		if !yield(r.key, r.item()) {
 			return
 		}
 	}
 }
 
-// CountKeys counts the values from one on and before another (empty: no bound), without looking at each. It
-// is false for an index that keeps no order.
+// CountKeys returns the number of different values v with from <= v < to, without visiting each; an empty to
+// means no bound. It returns false if the index is not sorted.
 func (v IndexView) CountKeys(from, to string) (int, bool) {
 	return v.index.order.count(from, to), v.index.function.sorted
 }
 
-// Each calls yield for each value with the number of objects that have it, in no particular order, until it
-// returns false.
+// Each calls yield for each value with its number of objects, in no particular order, until it returns false.
 func (v IndexView) Each(yield func(value string, count int) bool) {
 	v.index.postings.all(func(p *posting) bool { return yield(p.value, p.len()) })
 }
 
-// Keys calls yield for each value from one on and before another (empty: no bound), in their order or the
-// opposite, with the number of objects that have it, until it returns false. An index that keeps no order is
-// sorted for that, which takes all its values.
+// Keys calls yield for each value v with from <= v < to and its number of objects, in ascending or descending
+// order, until it returns false. An empty to means no bound. If the index is not sorted, Keys sorts all its
+// values first.
 func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
 	o := v.index.order
 	if !v.index.function.sorted {

@@ -2,21 +2,21 @@ package store
 
 import "slices"
 
-// Keyed is an item with its storage key and its resource version, which may be empty.
+// Keyed is an item with its key and its resource version, which can be empty.
 type Keyed struct {
 	Key, ResourceVersion string
 	Item                 Item
 }
 
-// Prepared is one object made ready for Put: everything that runs foreign code has been done.
+// Prepared is an object prepared for Put. Its index functions have already run.
 type Prepared struct {
 	Keyed
 	row     *row
 	version int
 }
 
-// Prepare readies an object. An index function that fails is reported and the object is left out of that
-// index.
+// Prepare prepares an object for Put. If an index function fails, Prepare reports that and leaves the object
+// out of the index.
 func (s *Store) Prepare(object Keyed) Prepared {
 	now := s.current.Load()
 	var failures Failures
@@ -25,8 +25,8 @@ func (s *Store) Prepare(object Keyed) Prepared {
 	return Prepared{Keyed: object, row: r, version: now.version}
 }
 
-// Put stores a prepared object and returns what it replaces, nil when the key is new. It refuses (ok is
-// false, nothing happened) when indexers were added since the object was prepared: prepare it again.
+// Put stores a prepared object and returns the replaced item, nil for a new key. It stores nothing and
+// returns false if indexers were added since Prepare; the caller then prepares the object again.
 func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -37,9 +37,9 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	next := now.copy()
 	had := findRow(&now.rows, p.Key)
 	if had != nil {
-		old = had.keptItem()
+		old = had.item()
 		if had.values() == p.row.values() {
-			p.row.share(had)
+			p.row.shareValues(had)
 		}
 	}
 	next.rows = withRow(&now.rows, p.row)
@@ -52,8 +52,8 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	return old, true
 }
 
-// Remove deletes a key and returns what was there, or nil. A resource version that is not empty is
-// remembered.
+// Remove deletes a key and returns the removed item, or nil. It sets the content's resource version if
+// resourceVersion is not empty.
 func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -62,7 +62,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 		next.resourceVersion = resourceVersion
 	}
 	if had := findRow(&next.rows, key); had != nil {
-		old = had.keptItem()
+		old = had.item()
 		next.rows = withoutRow(&next.rows, key)
 		next.reindex(had, nil)
 		s.blocks.replace(&next.sizes, had, nil)
@@ -71,7 +71,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	return old
 }
 
-// SetResourceVersion remembers the resource version that the content is known to be at.
+// SetResourceVersion sets the content's resource version.
 func (s *Store) SetResourceVersion(resourceVersion string) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -80,14 +80,14 @@ func (s *Store) SetResourceVersion(resourceVersion string) {
 	s.current.Store(next)
 }
 
-// copy returns a snapshot that can be changed until it is published.
+// copy returns a copy that can be changed until it is published.
 func (s *Snapshot) copy() *Snapshot {
 	next := *s
 	next.indexes = slices.Clone(s.indexes)
 	return &next
 }
 
-// reindex replaces a row in all indexes; either may be nil.
+// reindex replaces a row in all indexes. Either row can be nil.
 func (s *Snapshot) reindex(old, next *row) {
 	for i := range s.indexes {
 		s.indexes[i].replace(old, next)

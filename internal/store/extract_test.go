@@ -8,12 +8,12 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestUnfold fills a store with blocks, changes an object of each, and unfolds the others. A snapshot of
-// before shows the same.
-func TestUnfold(t *testing.T) {
+// TestExtractBlocks fills a store with blocks, changes an object of each, and extracts the others. An earlier
+// snapshot is unaffected.
+func TestExtractBlocks(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil)})
-	if !s.Unfolds() || New(Options{}).Unfolds() {
-		t.Error("it is packed stores that unfold")
+	if !s.ExtractsBlocks() || New(Options{}).ExtractsBlocks() {
+		t.Error("only packed stores extract blocks")
 	}
 	const objects, each = 3000, 30
 	texts := map[string]string{}
@@ -38,7 +38,7 @@ func TestUnfold(t *testing.T) {
 		}
 	}
 	if !s.Restore(s.PrepareAll(keyed), "7") {
-		t.Fatal("it is not restored")
+		t.Fatal("Restore returned false")
 	}
 	before := s.Snapshot()
 	for k := 0; k < objects; k += each {
@@ -46,15 +46,15 @@ func TestUnfold(t *testing.T) {
 		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
 		o := s.form.Packer().Try([]byte(texts[key]))
 		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
-			t.Fatal("it is not put")
+			t.Fatal("Put returned false")
 		}
 	}
 	calls := 0
-	for next := s.Unfold(0); next != 0; next = s.Unfold(next) {
+	for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 		calls++
 	}
 	if calls == 0 {
-		t.Error("all was done in one go")
+		t.Error("one call extracted everything")
 	}
 	now := s.Snapshot()
 	var size int64

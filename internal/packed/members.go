@@ -2,37 +2,39 @@ package packed
 
 import "github.com/crdcache/crdcache/internal/jsontext"
 
-// members reads the members of an object one after the other.
+// members iterates over the members of an object and cuts out the dropped ones, with the commas.
 type members struct {
 	*scanner
 	depth int
-	// gone is where the members begin that were cut before the first one that stays, or -1.
-	gone int
-	// end is where the last member that stays ends, and what was cut after it; 0: none stays so far.
+	// droppedFrom is the start of the dropped members before the first kept one, or -1.
+	droppedFrom int
+	// end is the end of the last kept member and the dropped ones after it, or 0 before the first kept
+	// member.
 	end int
 }
 
-// first takes the brace at i and returns where the first member begins, or closed.
+// first consumes the brace at i and returns the offset of the first member, or closed.
 func (m *members) first(i int) (start int, closed bool) {
 	if m.depth >= maxDepth {
-		return m.unusual(), false
+		return m.unsupported(), false
 	}
-	m.gone = -1
+	m.droppedFrom = -1
 	return jsontext.First(m.data, i)
 }
 
-// next takes what follows the member that ends at i and returns where the next one begins, or closed.
+// next consumes the comma or brace after the member that ends at i. It returns the offset of the next member,
+// or closed.
 func (m *members) next(i int) (start int, closed bool) {
 	if i, closed = jsontext.Next(m.data, i, '}'); i < 0 {
 		return m.fail(^i), false
 	}
-	if closed && m.gone >= 0 {
-		m.cut(m.gone, i-1)
+	if closed && m.droppedFrom >= 0 {
+		m.cut(m.droppedFrom, i-1)
 	}
 	return i, closed
 }
 
-// key reads the key at i and the colon after it, and returns where the value begins.
+// key reads the key and colon at i and returns the offset of the value.
 func (m *members) key(i int) (key []byte, value int) {
 	end, value, encoded := jsontext.Key(m.data, i)
 	if value < 0 {
@@ -45,30 +47,30 @@ func (m *members) key(i int) (key []byte, value int) {
 	return key, value
 }
 
-// drop leaves out the member from start to end.
+// drop removes the member from start to end.
 func (m *members) drop(start, end int) {
 	switch {
 	case m.end > 0:
 		m.cut(m.end, end)
 		m.end = end
-	case m.gone < 0:
-		m.gone = start
+	case m.droppedFrom < 0:
+		m.droppedFrom = start
 	}
 }
 
-// stay notes that the member that ends at end stays. It must be called before anything within is cut, so that
-// cuts are in order.
-func (m *members) stay(start int) {
-	if m.gone >= 0 {
-		m.cut(m.gone, start)
-		m.gone = -1
+// keepFrom marks the start of a kept member. Call it before making cuts inside the member, to keep cuts in
+// order.
+func (m *members) keepFrom(start int) {
+	if m.droppedFrom >= 0 {
+		m.cut(m.droppedFrom, start)
+		m.droppedFrom = -1
 	}
 }
 
-// stayed notes where a member that stays ends.
-func (m *members) stayed(end int) { m.end = end }
+// keepTo marks the end of a kept member.
+func (m *members) keepTo(end int) { m.end = end }
 
-// cut leaves out a part of the data.
+// cut removes a range of the data.
 func (s *scanner) cut(start, end int) {
 	if n := len(s.cuts); n > 0 && s.cuts[n-1].end == start {
 		s.cuts[n-1].end = end
@@ -77,11 +79,11 @@ func (s *scanner) cut(start, end int) {
 	s.cuts = append(s.cuts, span{start, end})
 }
 
-// prune reads the value at i and cuts what b says.
+// prune scans the value at i and cuts the fields selected by b.
 func (s *scanner) prune(i, depth int, b *branch) int {
 	if i < len(s.data) {
 		switch {
-		case s.data[i] == '{' && (len(b.keys) > 0 || b.allBut != ""):
+		case s.data[i] == '{' && (len(b.keys) > 0 || b.keepOnly != ""):
 			return s.pruneObject(i, depth, b)
 		case s.data[i] == '[' && b.each != nil:
 			return s.pruneList(i, depth, b.each)
@@ -110,7 +112,7 @@ func (s *scanner) pruneObject(i, depth int, b *branch) int {
 	return i
 }
 
-// member reads the value of a key, and cuts the member or parts of it.
+// member scans the value of a key and cuts it, entirely or in part.
 func (m *members) member(start, value int, key []byte, b *branch) int {
 	below, found := b.member(key)
 	if found && below == nil {
@@ -120,20 +122,20 @@ func (m *members) member(start, value int, key []byte, b *branch) int {
 		}
 		return end
 	}
-	m.stay(start)
+	m.keepFrom(start)
 	var end int
 	if found {
 		end = m.prune(value, m.depth+1, below)
 	} else {
 		end = m.skip(value, m.depth+1)
 	}
-	m.stayed(end)
+	m.keepTo(end)
 	return end
 }
 
 func (s *scanner) pruneList(i, depth int, each *branch) int {
 	if depth >= maxDepth {
-		return s.unusual()
+		return s.unsupported()
 	}
 	i, closed := jsontext.First(s.data, i)
 	for !closed {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSince compares what differs between two moments of a random history with the same in maps.
-func TestSince(t *testing.T) {
+// TestDiff compares Diff in a random history with maps.
+func TestDiff(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, keys := range []int{3, 30, 300, 3000} {
 		s := New(Options{})
@@ -30,7 +30,7 @@ func TestSince(t *testing.T) {
 				s.Put(s.Prepare(Keyed{Key: key, Item: item}))
 				model[key] = item
 			}
-			if round%7 == 6 { // a list, which keeps nothing of the trie
+			if round%7 == 6 { // a list, which shares no nodes
 				var all []Keyed
 				for key, item := range model {
 					all = append(all, Keyed{Key: key, Item: item})
@@ -38,12 +38,12 @@ func TestSince(t *testing.T) {
 				}
 				s.Replace(s.PrepareAll(all), "")
 			}
-			s.Snapshot().Since(before, func(key string, old, next Item) bool {
+			s.Snapshot().Diff(before, func(key string, old, next Item) bool {
 				if !touched[key] {
-					t.Fatalf("%d keys: %s is told of, which was not touched", keys, key)
+					t.Fatalf("%d keys: %s is reported, but unchanged", keys, key)
 				}
 				if old != was[key] {
-					t.Fatalf("%d keys: %s was another one", keys, key)
+					t.Fatalf("%d keys: wrong old item of %s", keys, key)
 				}
 				if was[key] = next; next == nil {
 					delete(was, key)
@@ -57,24 +57,24 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSinceStops has the reader want no more.
-func TestSinceStops(t *testing.T) {
+// TestDiffStops stops the iteration early.
+func TestDiffStops(t *testing.T) {
 	s := New(Options{})
 	before := s.Snapshot()
 	for k := range 100 {
 		s.Put(s.Prepare(Keyed{Key: fmt.Sprint(k), Item: &thing{}}))
 	}
 	for _, way := range []func(func(string, Item, Item) bool){
-		func(changed func(string, Item, Item) bool) { s.Snapshot().Since(before, changed) },
-		func(changed func(string, Item, Item) bool) { before.Since(s.Snapshot(), changed) },
+		func(changed func(string, Item, Item) bool) { s.Snapshot().Diff(before, changed) },
+		func(changed func(string, Item, Item) bool) { before.Diff(s.Snapshot(), changed) },
 	} {
-		told := 0
+		reported := 0
 		way(func(string, Item, Item) bool {
-			told++
-			return told < 5
+			reported++
+			return reported < 5
 		})
-		if told != 5 {
-			t.Errorf("%d changes were told", told)
+		if reported != 5 {
+			t.Errorf("%d changes were reported", reported)
 		}
 	}
 }

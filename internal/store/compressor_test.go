@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// school counts how often it trains.
+// school is a Trainer that counts its calls.
 type school struct {
 	trainings int
 	err       error
@@ -32,7 +32,7 @@ func (s *school) Train(samples [][]byte) (packed.Compressor, error) {
 func TestCompressionBeginsWithSamples(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
-	var kept []Item // as a store does: samples are held weakly
+	var kept []Item // as in a store, because samples are weak
 	for n := range samplesToTrain + 10 {
 		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
 		kept = append(kept, item)
@@ -46,7 +46,7 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestFewLargeObjectsAreEnough: there is no need for 200 objects of 100 KB.
+// TestFewLargeObjectsAreEnough trains with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
@@ -63,9 +63,8 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 	}
 }
 
-// TestSamplesAreNotHeld: objects that a store has replaced are gone, although a compressor has not been
-// trained.
-func TestSamplesAreNotHeld(t *testing.T) {
+// TestSamplesAreWeak checks that samples do not retain replaced objects before training.
+func TestSamplesAreWeak(t *testing.T) {
 	form := NewPacked(nil, &school{})
 	gone := make(chan struct{})
 	func() {
@@ -86,14 +85,14 @@ func TestSamplesAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestOtherObjectsCallForTraining changes what the objects are like: a new dictionary is learnt, and what the
-// old one is needed for can still be read.
+// TestOtherObjectsCallForTraining changes the content of the objects: another dictionary is trained, and old
+// objects remain readable.
 func TestOtherObjectsCallForTraining(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
 	early := keyedCertificate(t, form, 0, 1).Item
 	var kept []Item
-	for n := range lookEvery + samplesToTrain {
+	for n := range checkEvery + samplesToTrain {
 		early = keyedCertificate(t, form, n, 1).Item
 		kept = append(kept, early)
 	}
@@ -109,7 +108,7 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 		}}
 	}
 	before := form.Item(other(0)).(*packed.Object)
-	for n := range 2*lookEvery + samplesToTrain {
+	for n := range 2*checkEvery + samplesToTrain {
 		form.Item(other(n))
 	}
 	runtime.KeepAlive(kept)
@@ -123,7 +122,7 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	}
 }
 
-// TestCompressionCanFail: objects are kept as they are, and the failure is reported once.
+// TestCompressionCanFail checks that objects stay uncompressed, and that the error is reported once.
 func TestCompressionCanFail(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
@@ -143,7 +142,7 @@ func TestCompressionCanFail(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestSmallObjectsStayPlain: what does not shrink is kept as it is.
+// TestSmallObjectsStayPlain checks that objects stay uncompressed if they do not shrink.
 func TestSmallObjectsStayPlain(t *testing.T) {
 	form := NewPacked(nil, zstd.New(zstd.Options{}))
 	var kept []Item

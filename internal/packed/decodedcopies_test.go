@@ -8,8 +8,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestKeepDecoded keeps one struct at a time beside the unstructured form, until the garbage collector takes
-// it.
+// TestKeepDecoded stores typed copies next to the unstructured one, until the garbage collector frees them.
 func TestKeepDecoded(t *testing.T) {
 	type first struct{ Name *string }
 	type second struct{ Number int }
@@ -19,24 +18,24 @@ func TestKeepDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o.DecodedAs(reflect.TypeFor[first]()) != nil {
-		t.Error("there is a struct that nobody has kept")
+		t.Error("a struct although none was stored")
 	}
 	u := o.Unstructured()
 	one, other := &first{Name: new("a")}, &first{}
 	if o.KeepDecoded(one) != any(one) || o.KeepDecoded(other) != any(one) ||
 		o.DecodedAs(reflect.TypeFor[first]()) != any(one) {
-		t.Error("the first struct is not the one that everybody gets")
+		t.Error("the first struct is not shared")
 	}
 	if o.DecodedAs(reflect.TypeFor[second]()) != nil {
 		t.Error("a struct of another type is returned")
 	}
 	if two := (&second{1}); o.KeepDecoded(two) != any(two) || o.DecodedAs(reflect.TypeFor[first]()) != nil {
-		t.Error("two structs are kept")
+		t.Error("two structs are stored")
 	} else {
 		runtime.KeepAlive(two)
 	}
 	if o.Unstructured() != u {
-		t.Error("the unstructured form is forgotten")
+		t.Error("the unstructured copy is lost")
 	}
 	runtime.KeepAlive(one)
 	runtime.KeepAlive(u)
@@ -44,11 +43,11 @@ func TestKeepDecoded(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	if o.DecodedAs(reflect.TypeFor[first]()) != nil || o.Decoded() != nil {
-		t.Error("what nobody holds outlives the garbage collector")
+		t.Error("an unreferenced copy survives the garbage collector")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a pointer to no struct is kept")
+			t.Error("no panic for a pointer to another type")
 		}
 	}()
 	o.KeepDecoded(new(int))

@@ -1,0 +1,110 @@
+package packed
+
+import (
+	"reflect"
+	"unsafe"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// decodedCopies are weak references to decoded copies of an object. A value never changes.
+type decodedCopies struct {
+	unstructured weak.Pointer[unstructured.Unstructured]
+	structured   *structured // nil if there was none
+}
+
+// paddedCopy is a decoded copy with padding, so that only a few fit into one span of the runtime's allocator.
+// To resolve a weak pointer, the runtime walks a list of all weak pointers into the span. Without padding, a
+// copy has 8 bytes and a span holds a thousand of them.
+type paddedCopy struct {
+	unstructured.Unstructured
+	_ [120]byte
+}
+
+// newCopy returns an empty object with fast weak pointers to it.
+func newCopy() *unstructured.Unstructured { return &new(paddedCopy).Unstructured }
+
+// structured is a weak reference to a typed copy. It points to the first byte because the type is only known
+// at run time.
+type structured struct {
+	typ reflect.Type
+	at  weak.Pointer[byte]
+}
+
+// value returns a pointer to the struct. It returns nil if the struct was freed or has another type.
+func (s *structured) value(typ reflect.Type) any {
+	if s == nil || s.typ != typ {
+		return nil
+	}
+	at := s.at.Value()
+	if at == nil {
+		return nil
+	}
+	return reflect.NewAt(typ, unsafe.Pointer(at)).Interface()
+}
+
+// publish makes u the shared decoded copy and returns it. It returns the existing copy if there is one.
+func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructured {
+	next := &decodedCopies{unstructured: weak.Make(u)}
+	for {
+		before := o.decoded.Load()
+		if before != nil {
+			if other := before.unstructured.Value(); other != nil {
+				return other
+			}
+			next.structured = before.structured
+		}
+		if o.decoded.CompareAndSwap(before, next) {
+			return u
+		}
+	}
+}
+
+// Decoded returns the last result of Unstructured if it is still in memory, or nil.
+func (o *Object) Decoded() *unstructured.Unstructured {
+	if original := o.info.original; original != nil {
+		return original
+	}
+	if last := o.decoded.Load(); last != nil {
+		return last.unstructured.Value()
+	}
+	return nil
+}
+
+// DecodedAs returns the typed copy that KeepDecoded stored, a pointer to a struct of type typ, if it is still
+// in memory, or nil. It marks the object as read if it returns a copy.
+func (o *Object) DecodedAs(typ reflect.Type) any {
+	if last := o.decoded.Load(); last != nil {
+		if value := last.structured.value(typ); value != nil {
+			o.MarkRead()
+			return value
+		}
+	}
+	return nil
+}
+
+// KeepDecoded stores value, a pointer to a struct that the object was decoded into, as the typed copy for
+// DecodedAs. It returns the stored copy, which is shared and must not be changed; this is an existing copy of
+// the same type if there is one. A copy of another type is replaced. It panics if value is not a pointer to a
+// struct.
+func (o *Object) KeepDecoded(value any) any {
+	v := reflect.ValueOf(value)
+	typ := v.Type().Elem()
+	if typ.Kind() != reflect.Struct {
+		panic("packed: KeepDecoded of a " + v.Type().String())
+	}
+	next := &decodedCopies{structured: &structured{typ, weak.Make((*byte)(v.UnsafePointer()))}}
+	for {
+		before := o.decoded.Load()
+		if before != nil {
+			if other := before.structured.value(typ); other != nil {
+				return other
+			}
+			next.unstructured = before.unstructured
+		}
+		if o.decoded.CompareAndSwap(before, next) {
+			return value
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package packed
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// typeInfo holds the properties that all objects of a type in the same form share.
+type typeInfo struct {
+	apiVersion, kind string
+	gvk              schema.GroupVersionKind
+	// decodable reports whether apimachinery decodes objects with this apiVersion and kind.
+	decodable bool
+	decoder   *jsontext.Decoder
+	// compressor decompresses the bodies. It is nil if they are not compressed.
+	compressor Compressor
+	// block holds the bodies of its objects. It is nil for other objects. Each block has typeInfos of its
+	// own.
+	block *Block
+	// original is an object that JSON cannot represent. Such an object has a typeInfo of its own.
+	original *unstructured.Unstructured
+}
+
+// maxTypes limits the size of a typeCache. API servers have hundreds of kinds; the limit protects against
+// objects with invented kinds.
+const maxTypes = 4096
+
+// typeCache maps apiVersion and kind to a typeInfo. The zero value is empty.
+type typeCache struct {
+	last  atomic.Pointer[typeInfo] // most caches hold one kind
+	mu    sync.Mutex
+	known map[[2]string]*typeInfo
+}
+
+// get returns the typeInfo of objects with this apiVersion and kind, and calls build if it is missing.
+func (c *typeCache) get(apiVersion, kind []byte, build func(apiVersion, kind string) *typeInfo) *typeInfo {
+	if last := c.last.Load(); last != nil && last.kind == string(kind) &&
+		last.apiVersion == string(apiVersion) {
+		return last
+	}
+	id := [2]string{string(apiVersion), string(kind)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.known[id]
+	if found == nil {
+		found = build(id[0], id[1])
+		if len(c.known) < maxTypes {
+			if c.known == nil {
+				c.known = map[[2]string]*typeInfo{}
+			}
+			c.known[id] = found
+		}
+	}
+	c.last.Store(found)
+	return found
+}
+
+// plainTypes holds the types of uncompressed objects.
+var plainTypes typeCache
+
+// plainType returns the typeInfo of uncompressed objects with this apiVersion and kind.
+func plainType(apiVersion, kind []byte) *typeInfo {
+	return plainTypes.get(apiVersion, kind, func(apiVersion, kind string) *typeInfo {
+		gv, err := schema.ParseGroupVersion(apiVersion)
+		if err != nil {
+			return &typeInfo{apiVersion: apiVersion, kind: kind, decoder: sharedDecoder()}
+		}
+		decodable := gv.Version != "" && kind != ""
+		return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: gv.WithKind(kind), decodable: decodable,
+			decoder: sharedDecoder()}
+	})
+}
+
+// sharedDecoder returns the decoder of all types. Sharing it shares its table of interned strings.
+var sharedDecoder = sync.OnceValue(func() *jsontext.Decoder { return jsontext.NewDecoder() })

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+const (
+	// samplesToTrain is the number of objects to train a compressor with; a total of bytesToTrain is enough
+	// too. Before that, and in smaller stores, objects remain uncompressed.
+	samplesToTrain = 200
+	bytesToTrain   = 1 << 20
+	// checkEvery is the number of objects between checks of the compression ratio.
+	checkEvery = 1000
+	// worseBy is the factor of the initial ratio, in percent, from which on another compressor is trained.
+	worseBy = 150
+)
+
+// compressor compresses the objects of one type. It trains a packed.Compressor with the first objects, and
+// another one when the compression ratio has become much worse. Objects refer to the Compressor that
+// compressed them.
+type compressor struct {
+	trainer packed.Trainer
+	codec   atomic.Pointer[packed.Codec]
+
+	// sampling is set while samples are being collected; training guards them. The references are weak, so
+	// that a type with too few objects does not retain replaced ones.
+	sampling atomic.Bool
+	training sync.Mutex
+	samples  []weak.Pointer[packed.Object]
+	bytes    int // length of the samples when they were taken
+	// strong retains samples that have been compressed in the meantime.
+	strong []*packed.Object
+
+	// before and after are the total lengths of count objects since the last check; with concurrent writers
+	// they are approximate. first is the initial ratio of the current Compressor in percent.
+	count, before, after, first atomic.Int64
+}
+
+func newCompressor(trainer packed.Trainer) *compressor {
+	p := &compressor{trainer: trainer}
+	p.sampling.Store(true)
+	return p
+}
+
+// trained reports whether there is a Compressor.
+func (p *compressor) trained() bool { return p.codec.Load() != nil }
+
+// compress returns the object compressed. It returns the object itself if that saves nothing, or before
+// training.
+func (p *compressor) compress(o *packed.Object) *packed.Object {
+	if o.Compressed() {
+		return o
+	}
+	if p.sampling.Load() {
+		p.sample(o)
+	}
+	codec := p.codec.Load()
+	if codec == nil {
+		return o
+	}
+	small := codec.Compress(o)
+	p.before.Add(int64(o.Len()))
+	p.after.Add(int64(small.Len()))
+	if p.count.Add(1)%checkEvery == 0 {
+		p.checkRatio()
+	}
+	return small
+}
+
+// sample collects the object as a sample, and trains a Compressor when there are enough.
+func (p *compressor) sample(o *packed.Object) {
+	if _, ok := o.JSON(); !ok {
+		return
+	}
+	p.training.Lock()
+	defer p.training.Unlock()
+	if !p.sampling.Load() {
+		return
+	}
+	p.samples, p.bytes = append(p.samples, weak.Make(o)), p.bytes+o.Len()
+	if p.codec.Load() != nil {
+		p.strong = append(p.strong, o)
+	}
+	if len(p.samples) < samplesToTrain && p.bytes < bytesToTrain {
+		return
+	}
+	samples := p.alive()
+	if len(samples) < samplesToTrain && p.bytes < bytesToTrain {
+		return
+	}
+	p.samples, p.strong, p.bytes = nil, nil, 0
+	p.sampling.Store(false)
+	trained, err := p.trainer.Train(samples)
+	if err != nil {
+		utilruntime.HandleError(err) // objects remain uncompressed
+		return
+	}
+	p.first.Store(0)
+	p.codec.Store(packed.NewCodec(trained))
+}
+
+// alive drops samples that were freed and returns the JSON of the others.
+func (p *compressor) alive() [][]byte {
+	var samples [][]byte
+	kept := p.samples[:0]
+	p.bytes = 0
+	for _, s := range p.samples {
+		o := s.Value()
+		if o == nil {
+			continue
+		}
+		text, _ := o.JSON()
+		samples, kept, p.bytes = append(samples, []byte(text)), append(kept, s), p.bytes+len(text)
+	}
+	p.samples = kept
+	return samples
+}
+
+// checkRatio compares the compression ratio with the initial one and requests samples if it is much worse.
+func (p *compressor) checkRatio() {
+	percent := 100 * p.after.Swap(0) / max(p.before.Swap(0), 1)
+	first := p.first.Load()
+	switch {
+	case first == 0:
+		p.first.Store(max(percent, 1))
+	case percent*100 > first*worseBy:
+		p.sampling.Store(true)
+	}
+}

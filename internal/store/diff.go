@@ -1,0 +1,127 @@
+package store
+
+// Diff calls changed for each key whose row differs from the row in before. old is nil for an added key, next
+// is nil for a removed key. It skips shared nodes, so that the cost is proportional to the number of changes,
+// unless a list replaced the whole content in between. It may report unchanged objects. It stops when changed
+// returns false.
+//
+// Keys may share the items' memory.
+func (s *Snapshot) Diff(before *Snapshot, changed func(key string, old, next Item) bool) {
+	d := snapshotDiff{changed: changed}
+	d.nodes(node{before.rows.inner, before.rows.leaf}, node{s.rows.inner, s.rows.leaf})
+}
+
+// node is an inner node, a leaf, or empty.
+type node struct {
+	inner *inner[row]
+	leaf  *leaf[row]
+}
+
+func (n node) appendTo(rows []*row) []*row {
+	take := func(r *row) bool {
+		rows = append(rows, r)
+		return true
+	}
+	switch {
+	case n.inner != nil:
+		n.inner.all(take)
+	case n.leaf != nil:
+		n.leaf.all(take)
+	}
+	return rows
+}
+
+// snapshotDiff compares two tries of rows with the same hash function.
+type snapshotDiff struct {
+	changed func(key string, old, next Item) bool
+	// oldRows and newRows are scratch.
+	oldRows, newRows []*row
+}
+
+// nodes compares two nodes at the same position. It returns false if changed did.
+func (d *snapshotDiff) nodes(old, next node) bool {
+	switch {
+	case old == next:
+		return true
+	case old.inner != nil && next.inner != nil:
+		return d.children(old.inner, next.inner)
+	}
+	d.oldRows, d.newRows = old.appendTo(d.oldRows[:0]), next.appendTo(d.newRows[:0])
+	return d.rows()
+}
+
+// children compares inner nodes slot by slot. If a leaf shares several slots, all these slots are compared
+// together.
+func (d *snapshotDiff) children(oldNode, newNode *inner[row]) bool {
+	for k := 0; k < fan; {
+		if oldNode.children[k] == newNode.children[k] {
+			k++
+			continue
+		}
+		old, _ := oldNode.child(k)
+		next, _ := newNode.child(k)
+		if old != nil && next != nil {
+			if !d.children(old, next) {
+				return false
+			}
+			k++
+			continue
+		}
+		first, count := k, 1
+		for _, n := range []*inner[row]{oldNode, newNode} {
+			if _, l := n.child(k); l != nil {
+				if from, slots := n.sharedSlots(k); slots > count {
+					first, count = from, slots
+				}
+			}
+		}
+		d.oldRows, d.newRows = appendSlots(oldNode, first, count, d.oldRows[:0]),
+			appendSlots(newNode, first, count, d.newRows[:0])
+		if !d.rows() {
+			return false
+		}
+		k = first + count
+	}
+	return true
+}
+
+// appendSlots appends the rows of count slots starting with first.
+func appendSlots(n *inner[row], first, count int, rows []*row) []*row {
+	for k := first; k < first+count; {
+		child, l := n.child(k)
+		rows = node{child, l}.appendTo(rows)
+		if k++; l != nil {
+			for k < first+count && n.children[k] == n.children[k-1] {
+				k++
+			}
+		}
+	}
+	return rows
+}
+
+// rows compares oldRows with newRows.
+func (d *snapshotDiff) rows() bool {
+	had := make(map[string]*row, len(d.oldRows))
+	for _, r := range d.oldRows {
+		had[r.key] = r
+	}
+	for _, r := range d.newRows {
+		old := had[r.key]
+		delete(had, r.key)
+		switch {
+		case old == r:
+		case old == nil:
+			if !d.changed(r.key, nil, r.item()) {
+				return false
+			}
+		case !d.changed(r.key, old.item(), r.item()):
+			return false
+		}
+	}
+	for key, r := range had {
+		if !d.changed(key, r.item(), nil) {
+			return false
+		}
+	}
+	return true
+}

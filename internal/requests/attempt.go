@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// listPatience is how long a list may take until its response headers arrive. API servers give up a
-	// list after a minute, and report that.
+	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
+	// minute, and report that.
 	listPatience = 70 * time.Second
-	// mostDoublings bounds how often patience doubles while requests stay without an answer: a server that
-	// is slow, or a proxy that holds responses back, answers in the end. After that, a watch may take until
+	// mostDoublings limits how often the patience doubles while requests get no response headers. Slow
+	// servers, and proxies that buffer responses, do answer in the end. After that, a watch may take until
 	// its timeout.
 	mostDoublings = 2
-	// silenceGrace is how long a watch may be silent after its timeout. The server ends a watch at its
-	// timeout.
+	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
+	// watch at its timeout.
 	silenceGrace = 30 * time.Second
-	// silenceHTTP1 is how long a watch over HTTP/1 may be silent. API servers send a bookmark each minute.
-	// HTTP/2 has pings, by which the transport detects a dead connection. After a watch that was silent
-	// from its beginning, the next one may be silent until its timeout: some proxies hold all events back
-	// until a watch ends.
+	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
+	// each minute. HTTP/2 has pings, by which the transport detects a dead connection. If a watch was silent
+	// from its beginning, the next one can be silent until its timeout, because some proxies hold back all
+	// events until a watch ends.
 	silenceHTTP1 = 90 * time.Second
 )
 
-// errNoAnswer is the error of a request for which no response headers arrived, and of a watch that was
-// silent for too long.
+// errNoAnswer is the error of a request without response headers in time, and of a watch that was silent for
+// too long.
 var errNoAnswer = errors.New("the server does not answer")
 
-// patienceFor returns how long a request may wait for response headers, after some requests in a row
-// without any.
+// patienceFor returns the time to wait for response headers after a number of consecutive requests without
+// any.
 func patienceFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
 	if !verb.Watches() {
 		return listPatience << min(unanswered, mostDoublings)
@@ -43,7 +43,7 @@ func patienceFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration
 	return patience
 }
 
-// untilTimeout returns how long a watch with this timeout may be silent; zero: for any time.
+// untilTimeout returns the time that a watch with this timeout can be silent; zero means no limit.
 func untilTimeout(timeoutSeconds *int64) time.Duration {
 	if timeoutSeconds == nil || *timeoutSeconds <= 0 {
 		return 0
@@ -51,63 +51,64 @@ func untilTimeout(timeoutSeconds *int64) time.Duration {
 	return time.Duration(*timeoutSeconds)*time.Second + silenceGrace
 }
 
-// attempt is one request. It ends the request when no response headers arrive in time, and a watch when it
-// is silent for too long. The transport of a Client records what the server says about retries.
+// attempt is one request. It aborts the request if no response headers arrive in time, and a watch that is
+// silent for too long. The transport of a Client records the server's answer about retries in it.
 type attempt struct {
 	patience  time.Duration
 	throttled func() // called when the server asks for fewer requests
 	cancel    context.CancelCauseFunc
-	timer     *time.Timer // nil: not sent yet
+	timer     *time.Timer // nil until the request is sent
 
-	// wait is how long the server wants to be left alone; zero: it does not say.
-	wait time.Duration
-	// failure is why there was no response; nil: there was one.
+	// retryAfter is the pause that the server asks for; zero if it does not.
+	retryAfter time.Duration
+	// failure is the transport's error, or nil.
 	failure error
-	// http1 says that the response came over HTTP/1, endsAlone that its body ends with the context.
-	http1, endsAlone bool
-	// foreign reports whether the user's client reads the body, on a goroutine of its own.
+	// http1 is set for a response over HTTP/1, closesWithContext if its body ends with the context.
+	http1, closesWithContext bool
+	// foreign is set if the user's client reads the body, on its own goroutine.
 	foreign bool
-	// waiting reports whether the timer for a silence runs.
+	// waiting is set while the timer for silence runs.
 	waiting bool
-	// slow says that the response headers came late.
+	// slow is set if the response headers came late.
 	slow bool
-	// silence is how long a watch may be silent; zero: for any time. last is when the request was sent, or
-	// when the watch or a part of it began. lively says that the first event or bookmark came soon after
-	// that.
+	// silence is the longest accepted silence of a watch; zero means no limit. last is the time when the
+	// request was sent, or when the watch or a part of it began. lively is set if the first event or bookmark
+	// came soon after that.
 	silence time.Duration
 	last    time.Time
 	lively  bool
 }
 
-// attemptKey is the context's key for the attempt.
+// attemptKey is the context key of an attempt.
 type attemptKey struct{}
 
-// newAttempt returns an attempt and the context of its request. The caller ends it when the response has
-// been read.
+// newAttempt returns an attempt and the context of its request. The caller calls end after reading the
+// response.
 func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{patience: patience, throttled: throttled, cancel: cancel}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-// sent begins to wait for response headers.
+// sent starts to wait for response headers.
 func (a *attempt) sent() {
 	a.last = time.Now()
 	a.endAfter(a.patience)
 }
 
-// endAfter ends the request after a time, unless the timer is stopped before.
+// endAfter aborts the request after a time, unless the timer is stopped before.
 func (a *attempt) endAfter(patience time.Duration) {
 	if a.timer == nil {
-		// not a: the runtime keeps a stopped timer for a while, and what its function refers to
+		// Do not capture a: the runtime retains a stopped timer and its function for a while.
 		cancel := a.cancel
-		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) }) // stopped by answered, came or end
+		// stopped by answered, received or end
+		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) })
 		return
 	}
 	a.timer.Reset(patience)
 }
 
-// answered ends the wait for response headers.
+// answered stops waiting for response headers.
 func (a *attempt) answered() {
 	if a.timer != nil {
 		a.timer.Stop()
@@ -115,7 +116,7 @@ func (a *attempt) answered() {
 	}
 }
 
-// result returns the error of the request, given that of the client: a client takes some failures for an
+// result returns the error of the request. err is the error of the client, which treats some failures as an
 // empty watch.
 func (a *attempt) result(ctx context.Context, err error) error {
 	switch {
@@ -127,32 +128,32 @@ func (a *attempt) result(ctx context.Context, err error) error {
 	return err
 }
 
-// again reports whether a watch that failed with err is asked for again, and nothing is listed before.
-func (a *attempt) again(err error) bool {
-	return repeated(err) || connectionFailed(err) || unanswered(err) || err != nil && a.wait > 0
+// retriesWatch reports whether a watch that failed with err is requested again without a list.
+func (a *attempt) retriesWatch(err error) bool {
+	return repeated(err) || connectionFailed(err) || unanswered(err) || err != nil && a.retryAfter > 0
 }
 
-// watch has the watch end when the server is silent for a time; zero: never. What its reader does meanwhile
-// is no silence.
-func (a *attempt) watch(silence time.Duration) { a.silence, a.last = silence, time.Now() }
+// watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time
+// spent by the reader does not count.
+func (a *attempt) watchSilence(silence time.Duration) { a.silence, a.last = silence, time.Now() }
 
-// waits begins to wait for the server.
-func (a *attempt) waits() {
+// await starts to wait for the server.
+func (a *attempt) await() {
 	if a.silence > 0 && !a.waiting {
 		a.waiting = true
 		a.endAfter(a.silence)
 	}
 }
 
-// came ends the wait.
-func (a *attempt) came() {
+// received stops waiting for the server.
+func (a *attempt) received() {
 	if a.waiting {
 		a.waiting = false
 		a.timer.Stop()
 	}
 }
 
-// watchedBody is the body of an answer to an attempt.
+// watchedBody is the response body of an attempt.
 type watchedBody struct {
 	io.ReadCloser
 	attempt *attempt
@@ -160,15 +161,15 @@ type watchedBody struct {
 
 // Read implements io.Reader.
 func (b watchedBody) Read(data []byte) (int, error) {
-	b.attempt.waits()
+	b.attempt.await()
 	n, err := b.ReadCloser.Read(data)
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
-		b.attempt.came()
+		b.attempt.received()
 	}
 	return n, err
 }
 
-// end releases the attempt, and ends the request.
+// end aborts the request and releases the attempt.
 func (a *attempt) end() {
 	if a.timer != nil {
 		a.timer.Stop()

@@ -12,22 +12,22 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Client is a dynamic client that informers can get packed objects from.
+// Client is a dynamic client from which informers can read packed objects.
 type Client struct {
 	dynamic.Interface
 	config *rest.Config
-	// stock is the REST client of the dynamic one.
+	// stock is the REST client of the dynamic client.
 	stock *rest.RESTClient
 }
 
-// NewClient returns a client for config. The HTTP client takes precedence over what config says about
-// transport; nil makes one from config.
+// NewClient returns a client for config. httpClient takes precedence over the transport settings of config;
+// if it is nil, it is created from config.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("no config")
 	}
 	config = dynamic.ConfigFor(config)
-	// The dynamic client gives whole paths, so that neither of these is used.
+	// The dynamic client requests absolute paths, so that these are not used.
 	config.GroupVersion = nil
 	config.APIPath = "/"
 	config.RateLimiter = rateLimiter(config)
@@ -44,17 +44,17 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	return &Client{Interface: dynamic.New(stock), config: config, stock: stock}, nil
 }
 
-// Endpoint identifies the server by its address and the authority that vouches for it.
+// Endpoint identifies the server by its address and its certificate authority.
 func (c *Client) Endpoint() string {
 	authority := c.config.CAData
 	if len(authority) == 0 && c.config.CAFile != "" {
-		// without it nothing is trusted, so that there are no answers either
+		// An unreadable file means that no server is trusted, and that no response arrives.
 		authority, _ = os.ReadFile(c.config.CAFile)
 	}
 	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
 }
 
-// rateLimiter returns the one that a REST client would make of config for itself; nil: there is no limit.
+// rateLimiter returns the limiter that a REST client would create from config, or nil if there is no limit.
 func rateLimiter(config *rest.Config) flowcontrol.RateLimiter {
 	if config.RateLimiter != nil {
 		return config.RateLimiter

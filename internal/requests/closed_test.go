@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestClosedWatchesCauseNoMoreLists than client-go's, of which each is a whole one: the server accepts
-// watches and closes them at once, without an error. It is told, and what comes is not missed for longer than
-// the longest pause.
+// TestClosedWatchesCauseNoMoreLists compares the lists with client-go's while the server accepts watches and
+// closes them immediately, without an error. The failure is reported, and changes are seen after the longest
+// pause at the latest.
 func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 	for name, faults := range map[string][]apitest.Fault{
 		"watches and watch-lists": {{Verb: "watch", Effect: apitest.Close("")},
@@ -37,7 +37,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					for _, verb := range []string{"list", "watch-list", "watch"} {
 						ours, others := r.count(gadgets, verb), r.count(theirs, verb)
 						if verb == "watch" && r.inline {
-							// after which client-go goes on with the same watch
+							// ^ after which client-go continues with the same watch
 							others += r.count(theirs, "watch-list")
 						}
 						t.Logf("after %v more: %d times %s, client-go %d", after, ours, verb, others)
@@ -48,7 +48,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 				}
 				if failures := r.heard.failures(); len(failures) < 20 ||
 					slices.ContainsFunc(failures, func(r Reason) bool { return r != ReasonWatchClosed }) {
-					t.Errorf("reported are %q", failures)
+					t.Errorf("reported %q", failures)
 				}
 				r.create("late")
 				time.Sleep(relistPause.last)
@@ -60,8 +60,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 	}
 }
 
-// TestWatchListsThatEndEarly: one that is closed before its initial events are over is given up for a list,
-// every time. client-go asks for another watch-list at once, without a pause, and never lists.
+// TestWatchListsThatEndEarly checks that a watch-list closed during its initial events is followed by a list,
+// every time. client-go requests another watch-list without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
 	races(t, func(r *race) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
@@ -70,20 +70,20 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 			t.Errorf("synced after %v", took)
 		}
 		time.Sleep(time.Minute)
-		r.server.CloseClientConnections() // after so long the watch goes on where it was
+		r.server.CloseClientConnections() // after this time the watch continues from its version
 		time.Sleep(10 * time.Minute)
 		if lists, watchLists := r.count(gadgets, "list"), r.count(gadgets, "watch-list"); lists != 1 ||
 			watchLists != 1 {
 			t.Errorf("%d lists and %d watch-lists, though the watch is well", lists, watchLists)
 		}
 		if len(r.heard.failures()) > 0 {
-			t.Errorf("reported are %q", r.heard.failures())
+			t.Errorf("reported %q", r.heard.failures())
 		}
 	})
 }
 
-// TestWatchesClosedAfterAnEvent: they bring what there is, so that nothing is wrong; but the next one waits
-// for a moment. client-go asks for it at once.
+// TestWatchesClosedAfterAnEvent checks that this is not a failure, but the next watch waits for a moment.
+// client-go does not wait.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
 	races(t, func(r *race) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
@@ -95,20 +95,20 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		if keys := r.stores[gadgets].ListKeys(); len(keys) != 101 {
-			t.Errorf("there are %d objects", len(keys))
+			t.Errorf("%d objects", len(keys))
 		}
 		if watches := r.count(gadgets, "watch"); watches < 100 ||
 			watches > 3*60*1000/int(ordinaryPause.first.Milliseconds()) {
 			t.Errorf("%d watches in three minutes", watches)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 || len(r.heard.failures()) > 0 {
-			t.Errorf("%d lists, reported are %q", lists, r.heard.failures())
+			t.Errorf("%d lists, reported %q", lists, r.heard.failures())
 		}
 	})
 }
 
-// TestWatchesClosedAtOnceAfterAPause: what comes is listed then, however the pause came about. That it lasts
-// does not make the watch after it any longer.
+// TestWatchesClosedAtOnceAfterAPause checks that a list follows, whatever caused the pause. The pause does
+// not count as the duration of the watch.
 func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 	for name, before := range map[string]apitest.Fault{
 		"after watches that brought something": {Verb: "watch", Effect: apitest.Close("ADDED")},

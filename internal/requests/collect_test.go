@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// initialEvents are the events of a watch-list up to its end: any, for objects of few names.
+// initialEvents returns random events of a watch-list up to its end, for objects of few names.
 func initialEvents(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var events strings.Builder
@@ -49,7 +49,7 @@ func initialEvents(seed uint64) string {
 			write("ADDED", gadget(name))
 		case 6:
 			write("MODIFIED", strings.Replace(gadget(name), `"spec"`, `"SPEC":1,"spec"`,
-				1)) // not of the usual form
+				1)) // not packed
 		default:
 			write("MODIFIED", gadget(name))
 		}
@@ -58,8 +58,8 @@ func initialEvents(seed uint64) string {
 	return events.String()
 }
 
-// answer answers watch-lists with events, and other watches with nothing. If it fails, the first watch-list
-// ends in an ERROR.
+// answer responds to watch-lists with events, and to other watches with nothing. If it fails, the first
+// watch-list ends with an ERROR.
 func answer(events string, fails bool) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func answer(events string, fails bool) http.Handler {
 	})
 }
 
-// contentOf returns what a store has: the versions of all objects.
+// contentOf returns the versions of all objects in a store.
 func contentOf(t *testing.T, store cache.Store) map[string]string {
 	t.Helper()
 	versions := map[string]string{}
@@ -93,8 +93,8 @@ func contentOf(t *testing.T, store cache.Store) map[string]string {
 	return versions
 }
 
-// TestCollectedWatchListsAreStock: whatever comes before the end of a watch-list, the content is that of
-// client-go's informer.
+// TestCollectedWatchListsAreStock checks that the content after any watch-list is that of client-go's
+// informer.
 func TestCollectedWatchListsAreStock(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -149,6 +149,6 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm,
 		Tweak: func(*metav1.ListOptions) {}}
-	lw := from.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
+	lw := from.ListWatch(target, ignoringReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	return informer.New(lw, informer.Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wrapped is a user's client around a client of NewClient, for tracing for example.
+// wrapped is a user's client that wraps a client of NewClient, for tracing for example.
 type wrapped struct{ dynamic.Interface }
 
 // TestWrappedClient: a wrapped client reads the body on its own goroutine. The race detector checks timers.
@@ -39,7 +39,7 @@ func TestWrappedClient(t *testing.T) {
 	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
-	lw := s.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
+	lw := s.ListWatch(target, ignoringReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
 	w, err := lw.(reflected).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	if err != nil {
@@ -68,11 +68,12 @@ func (f *fixedEvents) Next() (watch.Event, bool, error) {
 
 func (f *fixedEvents) Close() error { return nil }
 
-// TestShortWatchOfOtherShards: a short watch whose objects are all outside the shard is not an empty watch.
+// TestShortWatchOfOtherShards checks that a short watch whose objects are all outside the shard is not an
+// empty watch.
 func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: &reports,
+		continuity: NewRestores().Continuity("", nil), reports: &reports, onFailure: func(error) {},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
@@ -137,7 +138,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestWhiteSpaceIsNoProgress: a proxy that sends line ends does not keep a watch-list without its end alive.
+// TestWhiteSpaceIsNoProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
 func TestWhiteSpaceIsNoProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watchListOf(t, func(r *http.Request) io.ReadCloser {

@@ -30,7 +30,7 @@ func (a allNamespaces) Namespace(namespace string) dynamic.ResourceInterface {
 	return decodingResource{a.of.Namespace(namespace), a.client, a.gvr, namespace}
 }
 
-// decodingResource is the resource of client-go, with lists that are decoded in one pass.
+// decodingResource is client-go's resource with lists that are decoded in one pass.
 type decodingResource struct {
 	dynamic.ResourceInterface
 	client    *Client
@@ -43,7 +43,7 @@ func (d decodingResource) List(
 	ctx context.Context, options metav1.ListOptions,
 ) (*unstructured.UnstructuredList, error) {
 	if len(rest.IsValidPathSegmentName(d.namespace)) > 0 {
-		return d.ResourceInterface.List(ctx, options) // which says what is wrong
+		return d.ResourceInterface.List(ctx, options) // returns the validation error
 	}
 	answer := d.client.stock.Get().AbsPath(apiPath(d.gvr, d.namespace)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
@@ -60,7 +60,7 @@ func (d decodingResource) List(
 
 var lists = jsontext.NewDecoder()
 
-// decodeList decodes a list of the usual form, and is false for any other.
+// decodeList decodes a typical list. It returns false for any other.
 func decodeList(data []byte, into *unstructured.UnstructuredList) bool {
 	content, items, err := lists.DecodeList(data)
 	version, _ := content["apiVersion"].(string)
@@ -72,7 +72,7 @@ func decodeList(data []byte, into *unstructured.UnstructuredList) bool {
 	objects := make([]unstructured.Unstructured, len(items))
 	for i, item := range items {
 		objects[i].Object = item
-		// The items of lists of built-in types lack kind and version.
+		// Items in lists of built-in types have neither kind nor version.
 		if objects[i].GetKind() == "" && objects[i].GetAPIVersion() == "" {
 			objects[i].SetKind(strings.TrimSuffix(kind, "List"))
 			objects[i].SetAPIVersion(version)

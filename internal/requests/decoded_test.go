@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// listBodies are what may answer a list.
+// listBodies are possible responses to a list.
 var listBodies = []string{
 	`{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"continue":"","resourceVersion":"900","remainingItemCount":2},"items":[` + jsonGadget + "," + jsonGadget + `]}`,
 	`{"apiVersion":"v1","kind":"GadgetList","metadata":{}}`,
@@ -33,7 +33,7 @@ var listBodies = []string{
 	jsonExpired, jsonGadget, "", "null", "[]", "<html>",
 }
 
-// isDecodedAsStock compares a decoded list with that of client-go, unless it is left to client-go.
+// isDecodedAsStock compares a decoded list with client-go's, unless it is left to client-go.
 func isDecodedAsStock(t *testing.T, body string) {
 	t.Helper()
 	got, want := &unstructured.UnstructuredList{}, &unstructured.UnstructuredList{}
@@ -41,7 +41,7 @@ func isDecodedAsStock(t *testing.T, body string) {
 		return
 	}
 	if _, _, err := unstructured.UnstructuredJSONScheme.Decode([]byte(body), nil, want); err != nil {
-		t.Fatalf("%s: client-go says %v", body, err)
+		t.Fatalf("%s: client-go returns %v", body, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("%s (-stock +decoded)\n%s", body, diff)
@@ -85,7 +85,7 @@ func TestClientListsAreStock(t *testing.T) {
 	}
 }
 
-// TestListsAreDecodedInOnePass checks that a usual list is not left to client-go.
+// TestListsAreDecodedInOnePass checks that a typical list is not left to client-go.
 func TestListsAreDecodedInOnePass(t *testing.T) {
 	if !json.Valid([]byte(listBodies[0])) ||
 		!decodeList([]byte(listBodies[0]), &unstructured.UnstructuredList{}) {

@@ -12,9 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenWatchesKeepNoRequest: the stream of a watch keeps the response that it returned for as long as the
-// watch lasts, but neither the request nor the headers of both, of which there is a kilobyte for each type. A
-// watch on which nothing comes ends with its context.
+// TestOpenWatchesKeepNoRequest: the stream of a watch retains the response, but neither the request nor the
+// headers, a kilobyte for each type. An idle watch ends with its context.
 func TestOpenWatchesKeepNoRequest(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
@@ -38,14 +37,14 @@ func TestOpenWatchesKeepNoRequest(t *testing.T) {
 		})
 	})
 	w := inlineRequests(t, config, nil, packedForm)
-	// or what ctx makes of it
+	// or one derived from ctx
 	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true })
 	if kept == nil || kept.ProtoMajor != 2 || kept.Request != nil || kept.Header != nil {
-		t.Errorf("the stream keeps %+v", kept)
+		t.Errorf("the stream retains %+v", kept)
 	}
 }
 
-// TestDetached: the caller of a request gets all of the response.
+// TestDetached checks that the caller of a request gets the complete response.
 func TestDetached(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		request := &http.Request{}

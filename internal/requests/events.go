@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// events is an open watch, which its caller reads: a codec.Events, or clientEvents.
+// events is an open watch: a codec.Events or clientEvents.
 type events interface {
-	// Next returns the next event, or an error, which is io.EOF at the end. waited is true if the event had
-	// not arrived yet. An event without a type stands for an object that nobody wants.
+	// Next returns the next event, or an error, which is io.EOF at the end. waited reports whether Next had
+	// to wait for the event. An event without a type represents a filtered object.
 	Next() (event watch.Event, waited bool, err error)
-	// Close ends the watch, and a blocked Next.
+	// Close ends the watch and unblocks Next.
 	Close() error
 }
 
@@ -25,8 +25,8 @@ type clientEvents struct {
 
 // Next implements events.
 func (c *clientEvents) Next() (event watch.Event, waited bool, err error) {
-	c.attempt.waits()
-	defer c.attempt.came()
+	c.attempt.await()
+	defer c.attempt.received()
 	select {
 	case event, ok := <-c.ResultChan():
 		if !ok {
@@ -50,7 +50,7 @@ type pipe struct {
 	stop   func()
 }
 
-// newPipe returns a watch of the events that read passes on. a is the attempt that read reads with.
+// newPipe returns a watch of the events that read passes to its argument. a is the attempt of the request.
 func newPipe(a *attempt, read func(take func(watch.Event) bool)) *pipe {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &pipe{events: make(chan watch.Event), stop: func() {

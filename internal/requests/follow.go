@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Follow returns a watch of the events of w, which was opened with ctx, and takes note of how it ends. If w
-// begins with initial events, it ends with an ERROR when they pause for longer than Patience or end early.
+// Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends. If w
+// begins with initial events, the watch ends with an ERROR if these pause for longer than Patience or end
+// early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
-		continuity: c, reports: unheard{},
+		continuity: c, reports: noReporter{}, onFailure: func(error) {},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(ctx, w, initial)
@@ -24,32 +25,32 @@ func (l *listWatch) followed(ctx context.Context, w watch.Interface, initial boo
 	o.events = &clientEvents{w, o.ctx, o.attempt}
 	if initial {
 		o.verb, o.initial = VerbWatchList, &initialList{release: func() {}}
-		o.watch(Patience)
+		o.watchSilence(Patience)
 	}
 	l.begin(o)
 	return l.follow(o)
 }
 
-// unheard is a Reporter that nobody hears.
-type unheard struct{}
+// noReporter is a Reporter without effect.
+type noReporter struct{}
 
 // RequestStarted implements Reporter.
-func (unheard) RequestStarted(Verb) {}
+func (noReporter) RequestStarted(Verb) {}
 
 // Answer implements Reporter.
-func (unheard) Answer(Verb, error) {}
+func (noReporter) Answer(Verb, error) {}
 
 // NoContact implements Reporter.
-func (unheard) NoContact() {}
+func (noReporter) NoContact() {}
 
 // WatchOpened implements Reporter.
-func (unheard) WatchOpened() {}
+func (noReporter) WatchOpened() {}
 
 // Listed implements Reporter.
-func (unheard) Listed(time.Duration) {}
+func (noReporter) Listed(time.Duration) {}
 
 // Throttled implements Reporter.
-func (unheard) Throttled(Verb) {}
+func (noReporter) Throttled(Verb) {}
 
 // Contact implements Reporter.
-func (unheard) Contact(bool) {}
+func (noReporter) Contact(bool) {}

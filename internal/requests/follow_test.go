@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// listener notes what is reported of a watch.
+// listener records the reports about a watch.
 type listener struct {
-	unheard
+	noReporter
 	heard []string
 }
 
@@ -35,7 +35,7 @@ func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep,
+		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep, onFailure: func(error) {},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(t.Context(), w, initial)
@@ -166,16 +166,16 @@ func TestStreamKeeps(t *testing.T) {
 			got = append(got, e.Type)
 		}
 		if !slices.Equal(got, []watch.EventType{watch.Added, watch.Bookmark}) {
-			t.Errorf("what is kept is %v", got)
+			t.Errorf("passed on: %v", got)
 		}
 	})
 }
 
-// TestStreamStopsWithoutAReader: nobody need take the last event.
+// TestStreamStopsWithoutAReader checks that the last event need not be received.
 func TestStreamStopsWithoutAReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
+	synctest.Test(t, func(t *testing.T) { // fails if the goroutine remains
 		source := watch.NewFakeWithChanSize(9, false)
-		s := following(t, source, false, unheard{}, nil)
+		s := following(t, source, false, noReporter{}, nil)
 		for range 9 {
 			source.Add(object("web", "a"))
 		}

@@ -9,13 +9,12 @@ import (
 const (
 	acceptEncodingHeader  = "Accept-Encoding"
 	contentEncodingHeader = "Content-Encoding"
-	// identity asks for an answer that is not compressed.
+	// identity requests an uncompressed response.
 	identity = "identity"
 )
 
-// decompressUnasked decompresses an answer that was asked for as it is, and comes compressed all the same:
-// some proxies do not look at what was asked for. HTTP clients decompress what they have asked for
-// themselves.
+// decompressUnasked decompresses a response that is compressed although the request asked for identity, as
+// some proxies do. HTTP clients only decompress what they have requested compressed.
 func decompressUnasked(request *http.Request, response *http.Response) {
 	if request.Header.Get(acceptEncodingHeader) != identity ||
 		response.Header.Get(contentEncodingHeader) != "gzip" {
@@ -27,8 +26,7 @@ func decompressUnasked(request *http.Request, response *http.Response) {
 	response.Body = &gzipBody{ReadCloser: response.Body}
 }
 
-// gzipBody reads what a body has compressed. Nothing is read before the first Read, because a watch may have
-// nothing to say.
+// gzipBody decompresses a body. It reads nothing before the first Read, because a watch may be idle.
 type gzipBody struct {
 	io.ReadCloser
 	plain *gzip.Reader

@@ -23,18 +23,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// nobody records nothing.
-type nobody struct{ Reporter }
+// ignoringReporter is a Reporter without effect.
+type ignoringReporter struct{ Reporter }
 
-func (nobody) RequestStarted(Verb)  {}
-func (nobody) WatchOpened()         {}
-func (nobody) NoContact()           {}
-func (nobody) Answer(Verb, error)   {}
-func (nobody) Listed(time.Duration) {}
-func (nobody) Throttled(Verb)       {}
-func (nobody) Contact(bool)         {}
+func (ignoringReporter) RequestStarted(Verb)  {}
+func (ignoringReporter) WatchOpened()         {}
+func (ignoringReporter) NoContact()           {}
+func (ignoringReporter) Answer(Verb, error)   {}
+func (ignoringReporter) Listed(time.Duration) {}
+func (ignoringReporter) Throttled(Verb)       {}
+func (ignoringReporter) Contact(bool)         {}
 
-// inlineRequests returns what watches gadgets on the goroutine of the caller.
+// inlineRequests returns the inline watch of gadgets.
 func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) inlined {
 	t.Helper()
 	own, err := NewClient(config, client)
@@ -43,7 +43,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
-		Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
+		Tweak: func(*metav1.ListOptions) {}}, ignoringReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(inlined)
 	if !ok {
 		t.Fatalf("got a %T", lw)
@@ -51,7 +51,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	return inline
 }
 
-// inlineOutcomes watches, and returns what came of it as outcomes does.
+// inlineOutcomes runs an inline watch and returns its outcome like outcomes.
 func inlineOutcomes(t *testing.T, w inlined) []any {
 	t.Helper()
 	var events []any
@@ -70,9 +70,9 @@ func inlineOutcomes(t *testing.T, w inlined) []any {
 	return append([]any{fmt.Sprint(err)}, events...)
 }
 
-// TestInlineWatchesAreStock compares with what client-go's dynamic client makes of the same answers. Of what
-// is not JSON it makes an error of the request, and this one an event; that a watch was closed at once is
-// told by its reflector.
+// TestInlineWatchesAreStock compares inline watches with client-go's dynamic client. A response that is not
+// JSON is an error of client-go's request, but an event here. That a watch was closed immediately is detected
+// by client-go's reflector.
 func TestInlineWatchesAreStock(t *testing.T) {
 	for name, reply := range replies() {
 		t.Run(name, func(t *testing.T) {
@@ -98,15 +98,15 @@ func TestInlineWatchesAreStock(t *testing.T) {
 	}
 }
 
-// TestInlineWatchesAreNotCompressed: a decompressor takes more memory than most types; and like client-go's
-// watches they do not wait for the rate limit.
+// TestInlineWatchesAreNotCompressed checks the headers, and that the watches are not rate-limited, like
+// client-go's. A decompressor needs more memory than most types.
 func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	var encoding, accept, query atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		encoding.Store(r.Header.Get("Accept-Encoding"))
 		accept.Store(r.Header.Get("Accept"))
 		query.Store(r.URL.RawQuery)
-		if r.URL.RawQuery == "limit=1" { // whether the server was restored meanwhile
+		if r.URL.RawQuery == "limit=1" { // the check whether the server was restored
 			_, _ = io.WriteString(w,
 				`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 		}
@@ -130,8 +130,8 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	}
 }
 
-// TestInlineWatchesAskAgain: while the server cannot be reached or wants to be left alone, after pauses; with
-// any other failure all is to be listed again. The end of the context ends it at once.
+// TestInlineWatchesAskAgain checks that watches are retried with pauses while the server cannot be reached or
+// throttles. Other failures cause a relist. The end of the context ends a pause.
 func TestInlineWatchesAskAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked int
@@ -159,13 +159,11 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 	})
 }
 
-// roundTrip is a transport.
 type roundTrip func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestInlineWatchesEndWithTheContext: also where what brings them only ends when it is closed.
+// TestInlineWatchesEndWithTheContext includes transports whose bodies only end when they are closed.
 func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, server := io.Pipe()
@@ -184,8 +182,7 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// TestInlineWatchesAreDecompressed where a proxy compresses them although that was not asked for; so are
-// refusals.
+// TestInlineWatchesAreDecompressed covers proxies that compress watches and refusals without being asked.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
 	goOn := make(chan struct{})
@@ -193,7 +190,7 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = http.NewResponseController(w).Flush() // nothing comes at first
+		_ = http.NewResponseController(w).Flush() // no data at first
 		zipped := gzip.NewWriter(w)
 		defer zipped.Close()
 		if status != http.StatusOK {

@@ -7,39 +7,37 @@ import (
 	"time"
 )
 
-// Limiter bounds how many lists are under way at once. A server that answers 429 halves the bound; lists that
-// succeed once it has had its time bring it back, one each. Who waits is served in order. It is safe for
-// concurrent use.
+// Limiter bounds the number of concurrent lists. A 429 halves the bound; each later list that succeeds
+// increases it by one. Waiting callers are served in order. It is safe for concurrent use.
 type Limiter struct {
-	most int
-	now  func() time.Time
+	limit int
+	now   func() time.Time
 
 	mu struct {
 		sync.Mutex
 		bound, held int
-		waiting     []chan struct{} // each is closed when its owner may go on
-		// eased is when the bound may change again: a burst of 429s counts once, and nothing is sped up
-		// before the time that the server asked for is over.
+		waiting     []chan struct{} // each is closed when its owner gets a slot
+		// eased is the time before which the bound does not change: a burst of 429s counts once, and the
+		// bound does not grow before the server's retry time.
 		eased time.Time
 	}
 }
 
-// shrinkPause is the least time between two changes of the bound that 429s make.
+// shrinkPause is the minimum time between two reductions of the bound.
 const shrinkPause = time.Second
 
-// NewLimiter returns a limiter of most lists at once.
-func NewLimiter(most int, now func() time.Time) *Limiter {
-	l := &Limiter{most: most, now: now}
-	l.mu.bound = most
+// NewLimiter returns a limiter of at most limit concurrent lists.
+func NewLimiter(limit int, now func() time.Time) *Limiter {
+	l := &Limiter{limit: limit, now: now}
+	l.mu.bound = limit
 	return l
 }
 
-// SlotPatience is how long a list holds its slot at most.
+// SlotPatience is the longest time that a list holds its slot.
 const SlotPatience = time.Minute
 
-// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
-// It is given up after SlotPatience at the latest: a request that nobody answers, or that takes for ever,
-// must not keep the lists of other types waiting.
+// Acquire waits for a slot. The caller releases it by calling release, which is idempotent. The slot is
+// released after SlotPatience at the latest, so that a hanging list does not block the lists of other types.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -68,7 +66,7 @@ func (l *Limiter) queue() chan struct{} {
 	return turn
 }
 
-// leave takes back what queue did, whether or not its turn has come.
+// leave undoes queue, whether or not the slot was granted.
 func (l *Limiter) leave(turn chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +93,7 @@ func (l *Limiter) admitLocked() {
 	}
 }
 
-// throttled records that the server answered 429 and wants to be left alone for a while.
+// throttled records that the server answered 429 and asks for a pause.
 func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,17 +106,17 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 	}
 }
 
-// succeeded records that a list was answered.
+// succeeded records that a list succeeded.
 func (l *Limiter) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.bound < l.most && !l.now().Before(l.mu.eased) {
+	if l.mu.bound < l.limit && !l.now().Before(l.mu.eased) {
 		l.mu.bound++
 		l.admitLocked()
 	}
 }
 
-// Load returns how many lists are under way, how many wait, and how many may be under way at present.
+// Load returns the number of lists in progress, the number of waiting lists, and the current bound.
 func (l *Limiter) Load() (held, waiting, bound int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

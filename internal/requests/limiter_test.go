@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// crowd is a number of lists that want slots of a Limiter.
+// crowd is a number of lists that wait for slots of a Limiter.
 type crowd struct {
 	*testing.T
 	*Limiter
@@ -29,7 +29,7 @@ func newCrowd(t *testing.T, most, lists int) *crowd {
 	return c
 }
 
-// expect waits until no more of the crowd can be admitted, and checks how many are.
+// expect waits until all possible lists are admitted, and checks their number.
 func (c *crowd) expect(step string, held, waiting, bound int) {
 	c.Helper()
 	synctest.Wait()
@@ -107,7 +107,7 @@ func TestLimiterGivesUp(t *testing.T) {
 		if _, err := c.Acquire(ctx); !errors.Is(err, why) {
 			t.Errorf("a context that has ended gets %v", err)
 		}
-		// One that gives up after its turn has come passes it on.
+		// A caller that gives up after it got a slot releases the slot.
 		(<-c.admitted)()
 		c.leave(c.queue())
 		c.expect("all are gone", 0, 0, 1)

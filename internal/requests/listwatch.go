@@ -15,38 +15,39 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one
-// generation. It reports the outcome of each request, because refused connections, throttling and failing
-// watches never reach a reflector's watch error handler; it paces the requests by what went wrong; and it
-// holds a slot of the limiter while it lists. What follows from which outcome is decided by step.
+// listWatch makes the list and watch requests of one reflector: for a type, or one namespace of it, during
+// one run. It reports the outcome of each request, because refused connections, throttling and failing
+// watches never reach a reflector's watch error handler. It paces the requests by the kind of failure, and
+// holds a slot of the limiter during a list. Function step decides the effects of an outcome.
 type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
-	keep     func(runtime.Object) bool // nil: everything
-	// selection is what is read of a shard; nil: everything.
+	keep     func(runtime.Object) bool // nil accepts all
+	// selection is the part of a shard to read. Nil means everything.
 	selection *Selection
-	// noBookmarks says that watches ask for none, so that there is no watch-list.
+	// noBookmarks disables bookmarks, and thereby watch-lists.
 	noBookmarks bool
 	reports     Reporter
 	limiter     *Limiter
 	pacer       *Pacer
-	// continuity tells whether a watch may go on after an outage.
+	// continuity decides whether a watch can continue after an outage.
 	continuity *Continuity
-	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests;
-	// nil: that is a failure like others.
+	// onFailure is called with failures that the reflector does not report to its watch error handler.
+	onFailure func(error)
+	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
+	// ends the requests.
 	forbidden func(error)
-	// began is when the list that is under way was asked for. The reflector lists one page after the other.
+	// began is the start of the current list. The reflector lists one page after the other.
 	began time.Time
 }
 
-// errStalled is what an initial watch-list is answered with after one has stalled, the way through to the
-// server not being made for it, and where nobody wants the bookmark that ends it. The reflector lists
-// instead.
+// errStalled makes the reflector list instead of requesting a watch-list: after one has stalled, because a
+// proxy may not support it, and if bookmarks are disabled.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
-// record has an outcome take its effect.
+// record applies the effects of an outcome.
 func (l *listWatch) record(o outcome) {
-	o.handsOver = l.forbidden != nil
+	o.delegates = l.forbidden != nil
 	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
 	if e.throttles {
@@ -55,7 +56,7 @@ func (l *listWatch) record(o outcome) {
 	if e.eases {
 		l.limiter.succeeded()
 	}
-	if e.handsOver {
+	if e.delegates {
 		l.forbidden(e.err)
 	}
 	if e.reports {
@@ -64,14 +65,19 @@ func (l *listWatch) record(o outcome) {
 	if e.opens {
 		l.reports.WatchOpened()
 	}
+	if e.notifies {
+		l.onFailure(e.err)
+	}
 }
 
-// panicked records that a list or watch could not be handled.
+// panicked records that a panic occurred while handling a list or watch.
 func (l *listWatch) panicked(value any) {
-	l.reports.Answer(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
+	err := fmt.Errorf("%w: %v", errPanicked, value)
+	l.reports.Answer(VerbWatch, err)
+	l.onFailure(err)
 }
 
-// attempt returns the next request, and its context.
+// attempt returns the next request and its context.
 func (l *listWatch) attempt(ctx context.Context, verb Verb,
 	options metav1.ListOptions) (context.Context, *attempt) {
 	return newAttempt(ctx, l.pacer.patience(verb, options.TimeoutSeconds),
@@ -80,7 +86,7 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb,
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.tweak(&options)
-	asking := l.selection.ask(&options)
+	shard := l.selection.prepare(&options)
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList
@@ -102,7 +108,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	list, err := l.resource.List(request, options)
 	release()
 	err = a.result(request, err)
-	l.record(outcome{verb: verb, err: err, asked: a.wait, slow: a.slow})
+	l.record(outcome{verb: verb, err: err, retryAfter: a.retryAfter, slow: a.slow})
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +116,14 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		l.reports.Listed(time.Since(l.began))
 	}
 	if l.keep != nil {
-		l.dropUnwanted(list)
+		l.filterList(list)
 	}
-	asking.listed(list)
+	shard.listed(list)
 	return list, nil
 }
 
-// dropUnwanted takes what is not to be kept out of a list.
-func (l *listWatch) dropUnwanted(list runtime.Object) {
+// filterList removes objects that keep rejects.
+func (l *listWatch) filterList(list runtime.Object) {
 	switch list := list.(type) {
 	case *unstructured.UnstructuredList:
 		list.Items = slices.DeleteFunc(list.Items,

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
-// TestMain fails the run when it leaves goroutines of a reflector behind. Errors are not logged: the default
-// does so at most once a millisecond, by a clock that tests with a virtual one set years ahead.
+// TestMain fails if goroutines of a reflector remain. Errors are not logged, because the default handler
+// limits its rate with a clock that tests in synctest bubbles set years ahead.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(leakcheck.Main(m, "crdcache/", "tools/cache."))

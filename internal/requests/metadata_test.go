@@ -17,13 +17,12 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// picky answers as API servers do: metadata of a list is a PartialObjectMetadataList, and that of an event a
-// PartialObjectMetadata. What does not fit is not acceptable.
+// picky answers like an API server: lists of metadata are PartialObjectMetadataList, their events
+// PartialObjectMetadata. Other requests are not acceptable.
 type picky struct {
-	// refuses says that metadata alone is not to be had: from servers that say so although they have the
-	// choice.
+	// refuses rejects requests for metadata even if they accept whole objects.
 	refuses bool
-	// list, when set, is what a list is answered with, instead of one object.
+	// list, if set, is the response to a list.
 	list string
 
 	mu       sync.Mutex
@@ -69,13 +68,13 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, list)
 }
 
-// TestMetadataIsRequested lists and watches metadata, from servers that give it and others.
+// TestMetadataIsRequested lists and watches metadata from servers that support it and others.
 func TestMetadataIsRequested(t *testing.T) {
 	const unusual = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
 	for name, tt := range map[string]struct {
 		server *picky
 		kind   string
-		want   string // what was asked for: twice a list, and a watch
+		want   string // the requests: two lists and a watch
 	}{
 		"given": {&picky{}, "PartialObjectMetadata",
 			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
@@ -130,7 +129,7 @@ func listedKinds(list runtime.Object) (kinds []string) {
 	case interface {
 		EachListItem(func(runtime.Object) error) error
 	}:
-		_ = list.EachListItem(func(o runtime.Object) error { // which it returns
+		_ = list.EachListItem(func(o runtime.Object) error { // the error is the same
 			kinds = append(kinds, o.GetObjectKind().GroupVersionKind().Kind)
 			return nil
 		})

@@ -18,19 +18,19 @@ const (
 	refuses netFault = "connections are refused"
 	resets  netFault = "connections are reset"
 	closes  netFault = "connections are closed"
-	// loses drops all packets. Connections that were open stay dead afterwards.
+	// loses drops all packets. Existing connections stay dead afterwards.
 	loses netFault = "packets are lost"
-	// freezes holds all bytes back until the server goes on, like a server that is suspended.
+	// freezes delays all bytes until the server resumes, like a suspended server.
 	freezes netFault = "the server is suspended"
 )
 
 const (
-	// dialTimeout and keepAlive are how long client-go and Linux take to give up a connection.
+	// dialTimeout and keepAlive are the times after which client-go and Linux give up a connection.
 	dialTimeout = 30 * time.Second
 	keepAlive   = 165 * time.Second
 )
 
-// network connects clients to a server in memory, and can be cut.
+// network connects clients to a server in memory, and can be interrupted.
 type network struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -50,7 +50,6 @@ func newNetwork() *network {
 	return n
 }
 
-// Accept implements net.Listener.
 func (n *network) Accept() (net.Conn, error) {
 	select {
 	case conn := <-n.accepted:
@@ -60,7 +59,7 @@ func (n *network) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener, and ends all connections.
+// Close ends all connections, too.
 func (n *network) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,14 +74,13 @@ func (n *network) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener.
 func (n *network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }
 
 func networkError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)}
 }
 
-// breaks cuts the network.
+// breaks starts a fault.
 func (n *network) breaks(how netFault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,7 +150,7 @@ type link struct {
 	net.Conn
 	network *network
 	server  net.Conn
-	doomed  error // what a read fails with after the first write
+	doomed  error // error of reads after the first write
 
 	mu     sync.Mutex
 	err    error // why it has ended
@@ -173,9 +171,9 @@ func (n *network) newLink() *link {
 	return l
 }
 
-// pump copies what comes in one direction, while the network works.
+// pump copies data in one direction while the network works.
 func (l *link) pump(from, to net.Conn) {
-	chunks := make(chan []byte, 1024) // the buffers of the kernel
+	chunks := make(chan []byte, 1024) // like buffers of the kernel
 	go func() {
 		defer close(chunks)
 		for {
@@ -201,7 +199,7 @@ func (l *link) pump(from, to net.Conn) {
 			return
 		}
 	}
-	l.awaitTraffic() // the end is news, too
+	l.awaitTraffic() // the end needs the network, too
 }
 
 // awaitTraffic waits until bytes can pass.
@@ -240,7 +238,7 @@ func (l *link) kill(err error) {
 	l.server.Close()
 }
 
-// lose drops all that is sent from now on. The connection ends when the kernel gives it up.
+// lose drops all data sent from now on. The connection ends when the kernel gives up.
 func (l *link) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +248,6 @@ func (l *link) lose() {
 	}
 }
 
-// Read implements net.Conn.
 func (l *link) Read(data []byte) (int, error) {
 	n, err := l.Conn.Read(data)
 	if err != nil {
@@ -263,7 +260,6 @@ func (l *link) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (l *link) Write(data []byte) (int, error) {
 	if l.doomed != nil {
 		l.kill(l.doomed)
@@ -272,7 +268,6 @@ func (l *link) Write(data []byte) (int, error) {
 	return l.Conn.Write(data)
 }
 
-// Close implements net.Conn.
 func (l *link) Close() error {
 	l.kill(net.ErrClosed)
 	l.network.mu.Lock()

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// outage spreads the requests for a server that does not answer: those of all types take turns, and when
-// one is answered, all types go on at once. The zero value is ready for use. It is safe for concurrent use.
+// outage spreads the requests to a server that does not answer: the types take turns. When one request is
+// answered, all types continue immediately. The zero value is ready to use. It is safe for concurrent use.
 type outage struct {
 	mu   sync.Mutex
 	next time.Time     // of the next turn
-	over chan struct{} // closed when a request is answered; nil: no type waits
+	over chan struct{} // closed when a request is answered; nil if no type waits
 }
 
-// turn returns when a request may be sent that is due at a time, and a channel that is closed when the
-// server has answered another request before that.
+// turn returns when a request that is due may be sent, and a channel that is closed if the server answers
+// another request before.
 func (o *outage) turn(due time.Time) (at time.Time, over <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -26,13 +26,12 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// theirs is followed by client-go alone, gadgets by what is here, with the same reflector.
+// theirs is followed with client-go's requests, gadgets with this package's, by the same reflector.
 var theirs = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 
 func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
 
-// race has two reflectors follow a type each, one with the requests of client-go's dynamic client and its own
-// pauses, and one with those of this package.
+// race follows one type with client-go's dynamic client and pauses, and another with this package.
 type race struct {
 	*testing.T
 	server *apitest.Server
@@ -43,11 +42,11 @@ type race struct {
 	// config and http reach the server.
 	config *rest.Config
 	http   *http.Client
-	// inline says that watches of ours are read on the goroutine that lists, and not by the reflector.
+	// inline reads our watches on the goroutine that lists instead of the reflector's.
 	inline bool
 }
 
-// races runs a test on a clock that only moves while everything waits, for both ways to watch.
+// races runs a test with a virtual clock, for both ways to watch.
 func races(t *testing.T, test func(*race)) {
 	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +71,7 @@ func newRace(t *testing.T) *race {
 	return r
 }
 
-// create makes an object of each type.
+// create creates an object of each type.
 func (r *race) create(name string) {
 	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", theirs: "Gizmo"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
@@ -95,7 +94,7 @@ func (r *race) start(known bool) {
 	r.startOurs(known)
 }
 
-// startOurs starts that of this package alone.
+// startOurs starts this package's reflector only.
 func (r *race) startOurs(known bool) {
 	own, err := NewClient(r.config, r.http)
 	if err != nil {
@@ -135,14 +134,14 @@ func (r *race) run(forever func(context.Context)) {
 	})
 }
 
-// fault has the requests of both for some verbs answered with a status.
+// fault answers some verbs of both types with a status.
 func (r *race) fault(status int, verbs ...string) {
 	for _, verb := range verbs {
 		r.breaks(apitest.Fault{Verb: verb, Status: status})
 	}
 }
 
-// breaks has a fault for the requests of both.
+// breaks sets a fault for both.
 func (r *race) breaks(f apitest.Fault) {
 	for _, gvr := range []schema.GroupVersionResource{gadgets, theirs} {
 		f.Path = pathOf(gvr)
@@ -150,7 +149,7 @@ func (r *race) breaks(f apitest.Fault) {
 	}
 }
 
-// count counts the requests of a type that begin with one of some verbs.
+// count returns the number of requests of a type with one of some verbs, or a prefix of one.
 func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
@@ -166,7 +165,7 @@ func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
 	return n
 }
 
-// awaitSync returns how long it takes until the object of a type is there.
+// awaitSync returns the time until the object of a type is cached.
 func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 	begun := time.Now()
 	for len(r.stores[gvr].ListKeys()) == 0 && time.Since(begun) < time.Hour {
@@ -175,7 +174,7 @@ func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 	return time.Since(begun)
 }
 
-// heard counts what is reported.
+// heard counts reports.
 type heard struct {
 	mu       sync.Mutex
 	reported []Reason
@@ -202,21 +201,21 @@ func (h *heard) Listed(time.Duration) {
 	h.lists++
 }
 
-// failures returns what was reported so far.
+// failures returns the failures reported so far.
 func (h *heard) failures() []Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.reported)
 }
 
-// listed returns how many lists were reported so far.
+// listed returns the number of lists reported so far.
 func (h *heard) listed() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lists
 }
 
-// TestNoMoreListsThanClientGo lets watches fail while lists succeed: each of these lists is a whole one.
+// TestNoMoreListsThanClientGo lets watches fail while lists succeed, so that each failure causes a list.
 func TestNoMoreListsThanClientGo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
@@ -256,25 +255,25 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 	}
 }
 
-// TestGrantedAfterTheStart grants a right a moment after it was needed, as when a program is installed with
-// its role: it must work about as soon as with client-go.
+// TestGrantedAfterTheStart grants a permission shortly after it was needed, as when a program is installed
+// with its role. It must work about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
 	races(t, func(r *race) {
 		r.fault(403, "list", "watch", "watch-list")
 		r.start(false)
 		time.Sleep(3 * time.Second)
 		r.server.Repair()
-		// The third pause of client-go, which may just have begun, lasts 6.4 s at most.
+		// The third pause of client-go, which may just have begun, is at most 6.4 s.
 		if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
 		}
 		if got := r.heard.failures(); len(got) < 2 || got[0] != ReasonForbidden {
-			t.Errorf("reported are %q", got)
+			t.Errorf("reported %q", got)
 		}
 	})
 }
 
-// TestRecovery breaks everything in turn, and has both come back.
+// TestRecovery lets each verb fail with each status, and checks the recovery.
 func TestRecovery(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 500, 503} {
 		races(t, func(r *race) {
@@ -292,8 +291,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestConsistencyIsChecked where KUBE_WATCHLIST_INCONSISTENCY_DETECTOR asks for it: what has come is compared
-// with a list of just that resource version.
+// TestConsistencyIsChecked sets KUBE_WATCHLIST_INCONSISTENCY_DETECTOR, which compares the content with a list
+// of exactly that resource version.
 func TestConsistencyIsChecked(t *testing.T) {
 	races(t, func(r *race) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
@@ -307,8 +306,8 @@ func TestConsistencyIsChecked(t *testing.T) {
 	})
 }
 
-// TestRelistsAreNoOlderThanWhatWasWatched: what a watch has brought must not vanish with a list from a server
-// that lags.
+// TestRelistsAreNoOlderThanWhatWasWatched checks that watched objects do not vanish after a list from a
+// lagging server.
 func TestRelistsAreNoOlderThanWhatWasWatched(t *testing.T) {
 	races(t, func(r *race) {
 		r.startOurs(false)

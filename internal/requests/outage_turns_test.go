@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestOutageTurns: while the server cannot be reached, all types together send two requests a second at
-// most. When one is answered, all go on at once.
+// TestOutageTurns: while the server cannot be reached, all types together send at most two requests a second.
+// When one is answered, all continue.
 func TestOutageTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const types = 100
@@ -54,7 +54,7 @@ func TestOutageTurns(t *testing.T) {
 	})
 }
 
-// TestOwnTrouble: a type whose requests fail although the server answers others is asked for less often.
+// TestOwnTrouble: a type whose requests fail although the server answers others backs off.
 func TestOwnTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
@@ -71,7 +71,8 @@ func TestOwnTrouble(t *testing.T) {
 	})
 }
 
-// TestListsWithoutAnswer are given up and reported, and the type is listed when the server answers.
+// TestListsWithoutAnswer checks that such lists are aborted and reported, and that the type is listed when
+// the server answers.
 func TestListsWithoutAnswer(t *testing.T) {
 	races(t, func(r *race) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
@@ -79,7 +80,7 @@ func TestListsWithoutAnswer(t *testing.T) {
 		r.startOurs(false)
 		time.Sleep(listPatience + time.Second)
 		if failures := r.heard.failures(); !slices.Contains(failures, ReasonNoAnswer) {
-			t.Errorf("after %v, reported are %q", listPatience, failures)
+			t.Errorf("after %v, reported %q", listPatience, failures)
 		}
 		r.server.Repair()
 		if took := r.awaitSync(gadgets); took > 2*listPatience {
@@ -88,7 +89,7 @@ func TestListsWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestSilentWatchesEnd: the server ends a watch at its timeout. One that is silent for longer has died.
+// TestSilentWatchesEnd: the server ends a watch at its timeout. A watch that is silent for longer is dead.
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
 	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {

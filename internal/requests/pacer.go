@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Pacer decides when a reflector may ask the server again: how long after a failure depends on what it was.
-// It takes the place of the reflector's own backoff, which knows no reasons, is not told of most failures,
-// and cannot be cut short. It is safe for concurrent use.
+// Pacer decides when a reflector may send its next request. The pause after a failure depends on the failure.
+// It replaces the reflector's backoff, which does not distinguish failures, misses most of them, and cannot
+// be interrupted. It is safe for concurrent use.
 type Pacer struct {
 	policy policy
 	retry  *RetrySignal
@@ -24,35 +24,35 @@ type Pacer struct {
 	}
 }
 
-// NewPacer returns a pacer whose pauses a signal cuts short. known says that a source of types says that the
-// type is served, late that the requests are for a namespace that has just come.
+// NewPacer returns a pacer whose pauses retry interrupts. known states that a source of types reports the
+// type as served, late that the requests are for a namespace that was just created.
 func NewPacer(known, late bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{policy: policy{known: known, late: late}, retry: retry, outage: &outage{}}
 	p.mu.woken = retry.next()
 	return p
 }
 
-// record changes the state by an outcome, of this moment, and returns what it leads to.
+// record updates the state after an outcome, and returns the outcome's effect.
 func (p *Pacer) record(o outcome) effect {
 	o.now, o.chance = time.Now(), rand.Float64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next, e := p.policy.step(p.mu.state, o)
 	p.mu.state = next
-	if o.reaches() {
+	if o.showsServer() {
 		p.outage.answered()
 	}
 	return e
 }
 
-// patience is how long a request may wait for response headers.
+// patience returns the time to wait for response headers.
 func (p *Pacer) patience(verb Verb, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return patienceFor(verb, timeoutSeconds, p.mu.state.unanswered)
 }
 
-// silence is how long a watch that was accepted may be silent.
+// silence returns the longest accepted silence of an open watch.
 func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,14 +63,14 @@ func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
 	return silence
 }
 
-// watched records how a watch has ended.
+// watched records the end of a watch.
 func (p *Pacer) watched(silent, lively bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.state.buffered = !lively && (silent || p.mu.state.buffered)
 }
 
-// awaitRound waits until a round of list and watch may begin. The first may at once.
+// awaitRound waits until a round of list and watch may begin. The first may begin immediately.
 func (p *Pacer) awaitRound(ctx context.Context) error {
 	p.mu.Lock()
 	next, due := p.mu.state.begin(time.Now(), rand.Float64())
@@ -79,7 +79,7 @@ func (p *Pacer) awaitRound(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// awaitList is awaitRound, unless the list belongs to the round of a watch-list that has failed.
+// awaitList is awaitRound, unless the list is the fallback for a failed watch-list.
 func (p *Pacer) awaitList(ctx context.Context) error {
 	p.mu.Lock()
 	fallback := p.mu.state.fallback
@@ -91,7 +91,7 @@ func (p *Pacer) awaitList(ctx context.Context) error {
 	return p.awaitRound(ctx)
 }
 
-// awaitWatch waits until a watch may be asked for again.
+// awaitWatch waits until a watch may be requested again.
 func (p *Pacer) awaitWatch(ctx context.Context) error {
 	p.mu.Lock()
 	due := p.mu.state.due
@@ -99,21 +99,21 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// mustList reports whether a watch-list has stalled, so that there won't be another.
+// mustList reports whether to list because a watch-list has stalled.
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.state.lists
 }
 
-// sleep waits until a time, or for the signal to retry. One since the last request began counts, too. While
-// the server cannot be reached, it waits for its turn, or until the server has answered another type.
+// sleep waits until a time, or for the retry signal, including one sent since the last request began. While
+// the server cannot be reached, it waits for its turn, or until the server answers another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
 	woken, shared := p.mu.woken, p.mu.state.failures > 0 && p.mu.state.stage == connection
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
-		var answered <-chan struct{} // nil: never
+		var answered <-chan struct{} // nil blocks forever
 		if shared {
 			until, answered = p.outage.turn(until)
 		}
@@ -136,7 +136,7 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	return context.Cause(ctx)
 }
 
-// forget forgets what went wrong so far.
+// forget resets the failures.
 func (p *Pacer) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (p *Pacer) forget() {
 	s.failures, s.reason, s.due, s.rounds, s.woken = 0, ReasonNone, time.Time{}, 0, 0
 }
 
-// RetrySignal wakes those who sit out a pause. It is safe for concurrent use.
+// RetrySignal interrupts pauses. It is safe for concurrent use.
 type RetrySignal struct {
 	mu struct {
 		sync.Mutex
@@ -159,7 +159,7 @@ func NewRetrySignal() *RetrySignal {
 	return r
 }
 
-// Send wakes those who sit out a pause now.
+// Send interrupts all current pauses.
 func (r *RetrySignal) Send() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *RetrySignal) Send() {
 	r.mu.woken = make(chan struct{})
 }
 
-// next returns a channel that is closed when the signal is sent next.
+// next returns a channel that is closed by the next Send.
 func (r *RetrySignal) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

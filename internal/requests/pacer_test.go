@@ -30,7 +30,7 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// TestPacerPauses checks how long each kind of failure is sat out.
+// TestPacerPauses checks the pauses after each kind of failure.
 func TestPacerPauses(t *testing.T) {
 	tests := map[string]struct {
 		known       bool
@@ -83,7 +83,7 @@ func seconds(s ...float64) []time.Duration {
 	return all
 }
 
-// measure returns how long the next round has to wait.
+// measure returns the wait before the next round.
 func measure(t *testing.T, p *Pacer) time.Duration {
 	t.Helper()
 	before := time.Now()
@@ -93,7 +93,7 @@ func measure(t *testing.T, p *Pacer) time.Duration {
 	return time.Since(before)
 }
 
-// TestPacerLagsForAWhile: a type that is said to be served and is not found for long is asked for less often.
+// TestPacerLagsForAWhile: a served type that is not found for long backs off.
 func TestPacerLagsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
@@ -112,7 +112,7 @@ func TestPacerLagsForAWhile(t *testing.T) {
 	})
 }
 
-// TestPacerRounds: rounds without a failure between are spread as well, until it has been quiet.
+// TestPacerRounds: rounds without a failure are spread as well, until a quiet period.
 func TestPacerRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
@@ -131,7 +131,7 @@ func TestPacerRounds(t *testing.T) {
 	})
 }
 
-// TestPacerRetriesForbiddenRarely: what is forbidden for long is asked for every one to five minutes.
+// TestPacerRetriesForbiddenRarely: a type that is forbidden for long is requested every one to five minutes.
 func TestPacerRetriesForbiddenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
@@ -150,7 +150,7 @@ func TestPacerRetriesForbiddenRarely(t *testing.T) {
 
 // fail records the failure of a list.
 func (p *Pacer) fail(err error, asked time.Duration) {
-	p.record(outcome{verb: VerbList, err: err, asked: asked})
+	p.record(outcome{verb: VerbList, err: err, retryAfter: asked})
 }
 
 func TestPacerIsCutShort(t *testing.T) {
@@ -167,7 +167,7 @@ func TestPacerIsCutShort(t *testing.T) {
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
 			t.Errorf("the next pause is %v: the failures before the signal count, or it goes on", pause)
 		}
-		retry.Send() // while a request is under way
+		retry.Send() // during a request
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause != 0 {
 			t.Errorf("the pause after a request during which the signal came is %v", pause)

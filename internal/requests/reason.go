@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Reason and RelistReason are defined for users.
+// Reason and RelistReason are aliases of the public types.
 type (
 	Reason       = status.Reason
 	RelistReason = status.RelistReason
@@ -52,20 +52,20 @@ const (
 	RelistFailed            = status.RelistFailed
 )
 
-// errWatchClosed is what is wrong with watches that are closed at once and have brought nothing.
+// errWatchClosed is the failure of watches that are closed immediately without an event.
 var errWatchClosed = errors.New("the server accepts watches and closes them at once")
 
-// errPanicked is what is wrong when a list or watch could not be handled.
+// errPanicked is the failure of a list or watch whose handling panicked.
 var errPanicked = errors.New("a function of the program panicked")
 
-// EndsWatches reports whether the reason ends each watch soon after it was accepted. Such a trouble is over
-// when a watch has lasted.
+// EndsWatches reports whether the failure ends each watch soon after it was accepted. It is over when a watch
+// has lasted.
 func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
 
-// OfFactory reports whether the reason says nothing about the type: all types have it alike.
+// OfFactory reports whether the reason concerns all types of a factory rather than one.
 func OfFactory(r Reason) bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
 
-// Explain says what a reason that no error comes with means, for a person.
+// Explain returns a message for a reason that comes without an error, or an empty string.
 func Explain(r Reason) string {
 	switch r {
 	case ReasonTypesUnknown:
@@ -92,8 +92,8 @@ func Explain(r Reason) string {
 	return ""
 }
 
-// ReasonOf classifies the error of a list or watch request, or of a watch that broke off. Answers that are
-// part of the protocol and lead to a relist (410, a resource version from the future) are no failures.
+// ReasonOf classifies the error of a list, a watch request, or a broken watch. Answers that are part of the
+// protocol and lead to a relist (410, a resource version from the future) are not failures.
 func ReasonOf(err error) Reason {
 	switch {
 	case err == nil, RelistReasonOf(err) == RelistExpired, RelistReasonOf(err) == RelistTooLarge:
@@ -130,8 +130,8 @@ func ReasonOf(err error) Reason {
 	return ReasonRequestFailed
 }
 
-// unreachable reports whether an error that is no answer of the server is one of the way to it, and not of
-// what was made of its answer.
+// unreachable reports whether an error that is not a server's answer is a network error, rather than an error
+// of decoding.
 func unreachable(err error) bool {
 	var sent *url.Error
 	var network net.Error
@@ -139,8 +139,7 @@ func unreachable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// connectionFailed reports whether a request failed because its connection did, before response headers came:
-// the server hardly worked for it.
+// connectionFailed reports whether a request failed with its connection before response headers arrived.
 func connectionFailed(err error) bool {
 	var sent *url.Error
 	var network *net.OpError
@@ -148,15 +147,15 @@ func connectionFailed(err error) bool {
 		(errors.As(err, &network) || unanswered(err))
 }
 
-// conversionFailed reports whether an answer is that of a conversion webhook in trouble. The API server has
-// no reason of its own for it: it answers 500 with the converter's words, or, while that keeps its cache from
-// being filled, 429 with the same words at the end.
+// conversionFailed reports whether an answer comes from a failing conversion webhook. The API server has no
+// reason for it. It answers 500 with the converter's message; while its watch cache cannot be filled, it
+// answers 429 with the same message at the end.
 func conversionFailed(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")
 }
 
-// RelistReasonOf classifies the error that a type is listed again after.
+// RelistReasonOf classifies the error that caused a relist.
 func RelistReasonOf(err error) RelistReason {
 	var restored *restoredError
 	switch {

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serverError is what client-go makes of a response with this code and no usable body.
+// serverError returns client-go's error for a response with this code and no usable body.
 func serverError(code int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
 		"", "", 0, true)
 }
 
-// conversionError is what the API server answers when a conversion webhook fails.
+// conversionError returns the API server's error for a failing conversion webhook.
 func conversionError(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code,

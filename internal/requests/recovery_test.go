@@ -22,8 +22,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// through has both reach the server through a network, over HTTP/1.1 or over HTTP/2, with the transport of
-// client-go.
+// through connects both to the server through a network, over HTTP/1.1 or HTTP/2, with client-go's transport.
 func (r *race) through(n *network, http2 bool) {
 	front := &httptest.Server{Listener: n, EnableHTTP2: http2, Config: &http.Server{
 		Handler: r.server.Server.Config.Handler, ErrorLog: log.New(io.Discard, "", 0),
@@ -46,7 +45,7 @@ func (r *race) through(n *network, http2 bool) {
 	})
 }
 
-// outageOf is a kind of outage: of the network, or of the server, which ends its connections first.
+// outageOf is a kind of outage: of the network, or of the server, which closes its connections first.
 type outageOf struct {
 	network netFault
 	fault   apitest.Fault
@@ -70,19 +69,19 @@ func (o outageOf) end(r *race, n *network) {
 	r.server.Repair()
 }
 
-// TestRecoveryIsNoSlowerThanClientGo has outages of any kind and length, and measures how long both take
-// until they have an object that is created when the server is back. It runs on a virtual clock.
+// TestRecoveryIsNoSlowerThanClientGo measures, for all kinds and lengths of outages, how long both need to
+// see an object that is created after the outage. It runs on a virtual clock.
 func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	type experiment struct {
 		outageOf
 		http2 bool
 		count int
-		// spread is how far medians of as many outages are apart by chance: pauses are random, and long
-		// after a status.
+		// spread is the random difference between medians of as many outages, because pauses are random, and
+		// long after a status.
 		spread time.Duration
 	}
 	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: Patience}}
-	// client-go pauses for a second, too, and may be done sooner where hardly an outage ends in a pause.
+	// client-go pauses for a second, too, and can be faster if few outages end in a pause.
 	for how, spread := range map[netFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
 		loses: time.Second, freezes: time.Second,
@@ -149,14 +148,14 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 	us, them := r.lists(gadgets), r.lists(theirs)
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(theirs, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
-	// An outage right after the start of a watch counts as a watch that is closed at once, after which the
-	// type is listed.
+	// An outage right after the start of a watch counts as a watch that is closed immediately, after which
+	// the type is listed.
 	if us > them+them/10+count/10 {
 		r.Errorf("%d lists, client-go sends %d", us, them)
 	}
 }
 
-// lists counts the requests for all objects of a type.
+// lists returns the number of list requests of a type for all objects.
 func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
@@ -167,10 +166,10 @@ func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
 	return n
 }
 
-// givenUp is how long a recovery is waited for.
+// givenUp is the timeout of a recovery.
 const givenUp = 10 * time.Minute
 
-// awaitBoth returns how long each takes until an object is there.
+// awaitBoth returns the times until both see an object.
 func (r *race) awaitBoth(key string) (ours, others time.Duration) {
 	begun := time.Now()
 	took := map[schema.GroupVersionResource]time.Duration{}

@@ -18,29 +18,28 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Form says how the objects of a type are wanted.
+// Form defines how to request the objects of a type.
 type Form struct {
-	// Packer packs the objects from the answers to a Client.
+	// Packer packs objects from the responses to a Client.
 	Packer *packed.Packer
-	// Metadata requests the metadata alone.
+	// Metadata requests only the metadata.
 	Metadata bool
 }
 
-// resource lists and watches a type, or one namespace of it. Lists are *packed.List or
-// *unstructured.UnstructuredList, the objects of events *packed.Object or *unstructured.Unstructured. A
-// non-object (a Status, a table) is as the dynamic client decodes it.
+// resource makes the requests for a type, or one namespace of it. Lists are *packed.List or
+// *unstructured.UnstructuredList; the objects of events are *packed.Object or *unstructured.Unstructured.
+// Other responses (a Status, a table) are as the dynamic client decodes them.
 type resource interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	// ListUnthrottled is List outside the client's rate limit, as watches are.
+	// ListUnthrottled is List outside the client's rate limit, like watches.
 	ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	// Events requests a watch.
 	Events(ctx context.Context, options metav1.ListOptions) (events, error)
 }
 
-// newResource returns the requests for gvr in a namespace or (empty) all. The objects in answers to a Client
-// are packed as they arrive, and only their metadata is requested if no more is stored. Objects outside a
-// selection are left out then; nil selects everything. The objects of other clients are decoded, and the
-// store packs them.
+// newResource returns the resource for gvr in a namespace; empty means all. With a Client, objects are packed
+// as they arrive, filtered by selection, and requested as metadata only if form says so. With other clients,
+// the store packs and filters the decoded objects. A nil selection selects everything.
 func newResource(
 	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
 	selection *Selection,
@@ -57,7 +56,7 @@ func newResource(
 	}
 	whole := own.packed(gvr, namespace, form.Packer)
 	if selection != nil {
-		whole.packer = form.Packer.WithFilter(selection.wants)
+		whole.packer = form.Packer.WithFilter(selection.accepts)
 	}
 	if !form.Metadata {
 		return whole, nil
@@ -67,7 +66,7 @@ func newResource(
 	return &metadataResource{metadata: &metadata, whole: whole}, nil
 }
 
-// decodedResource has the requests of a dynamic client.
+// decodedResource makes the requests with a dynamic client.
 type decodedResource struct{ dynamic.ResourceInterface }
 
 // List implements resource.
@@ -99,7 +98,7 @@ func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions)
 	return &clientEvents{w, ctx, a}, nil
 }
 
-// failedResource has requests that cannot be made.
+// failedResource fails each request.
 type failedResource struct{ err error }
 
 // List implements resource.
@@ -117,15 +116,15 @@ func (f failedResource) Events(context.Context, metav1.ListOptions) (events, err
 	return nil, f.err
 }
 
-// What is requested. A server that cannot leave out all but the metadata of a type sends whole objects.
+// Accept headers. A server that cannot reduce a type to its metadata sends whole objects.
 const (
 	wholeContent     = "application/json"
 	metadataList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	metadataOfEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// metadataResource requests the metadata alone, and whole objects after the server has refused that (406),
-// which a server may do although it has the choice. The store leaves out the rest then.
+// metadataResource requests metadata only, and whole objects after the server has refused that with 406,
+// which a server may do although Accept lists an alternative. The store then reduces the objects.
 type metadataResource struct {
 	metadata, whole *packedResource
 	refused         atomic.Bool
@@ -159,7 +158,7 @@ func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (
 	return request(m.whole)
 }
 
-// apiPath is the path of a type on API servers.
+// apiPath returns the URL path of a type.
 func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
 	path := []string{"api"}
 	if gvr.Group != "" {
@@ -177,7 +176,7 @@ type packedResource struct {
 	owner     *Client
 	gvr       schema.GroupVersionResource
 	namespace string
-	// lists and events are the content that lists and watches request.
+	// lists and events are the Accept headers of lists and watches.
 	lists, events string
 	packer        *packed.Packer
 }
@@ -191,14 +190,16 @@ func (c *Client) packed(
 	}
 }
 
-// request returns a request for content. The client does not repeat it: the Pacer decides on that.
+// request returns a request with an Accept header. The client does not retry it, because the Pacer decides
+// about retries.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
 	return r.owner.stock.Get().AbsPath(apiPath(r.gvr, r.namespace)...).
 		SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// List implements resource. It packs each item as it arrives, so that the whole response is never in memory.
+// List implements resource. It packs each item as it arrives, so that the response is never completely in
+// memory.
 func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options) })
 }
@@ -218,20 +219,20 @@ func (r *packedResource) list(ctx context.Context, request func() *rest.Request)
 	defer body.Close()
 	list, err := codec.ReadList(body, r.packer)
 	switch {
-	case errors.Is(err, codec.ErrUnsupportedList): // client-go decodes another answer, or says what is wrong
+	case errors.Is(err, codec.ErrUnsupportedList): // client-go decodes other responses or returns the error
 		decoded := &unstructured.UnstructuredList{}
 		if err := request().Do(ctx).Into(decoded); err != nil {
 			return nil, err
 		}
 		return decoded, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading a list: %w", err)
+		return nil, fmt.Errorf("read list: %w", err)
 	}
 	return list, nil
 }
 
-// Events implements resource. Like the watches of client-go they are not limited in rate. Only the answer to
-// a watch-list may be compressed: a decompressor takes more memory than most types.
+// Events implements resource. Like the watches of client-go, they are not rate-limited. Only watch-lists
+// accept compressed responses, because a decompressor needs more memory than most types.
 func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	options.Watch = true
 	request := r.request(r.events, &options).Throttle(nil)

@@ -29,7 +29,7 @@ const (
 	jsonExpired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 )
 
-// reply is what a server says to a list and to a watch.
+// reply is a server's response to a list and to a watch.
 type reply struct {
 	code        int
 	contentType string
@@ -93,7 +93,7 @@ func (a reply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unpacked returns lists and objects as the dynamic client has them.
+// unpacked returns lists and objects as the dynamic client returns them.
 func unpacked(object runtime.Object) runtime.Object {
 	switch object := object.(type) {
 	case *packed.Object:
@@ -113,7 +113,7 @@ func unpacked(object runtime.Object) runtime.Object {
 		if object == nil {
 			return nil
 		}
-		// The same fields, whether or not they were there.
+		// All fields, also missing ones.
 		list := &unstructured.UnstructuredList{Items: object.Items}
 		list.SetAPIVersion(object.GetAPIVersion())
 		list.SetKind(object.GetKind())
@@ -125,7 +125,7 @@ func unpacked(object runtime.Object) runtime.Object {
 	return object
 }
 
-// outcomes lists and watches, and returns all that came of it.
+// outcomes lists and watches, and returns all results.
 func outcomes(t *testing.T, r resource) []any {
 	t.Helper()
 	list, err := r.List(t.Context(), metav1.ListOptions{})
@@ -144,7 +144,7 @@ func outcomes(t *testing.T, r resource) []any {
 		if err != nil {
 			event = unreadable(err)
 		}
-		// The words for broken syntax differ; that it is an error does not.
+		// The error texts for broken syntax differ.
 		if status, ok := event.Object.(*metav1.Status); ok &&
 			status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
@@ -164,7 +164,7 @@ func eventsOf(t *testing.T, r resource, options metav1.ListOptions) (events, err
 	return r.Events(ctx, options)
 }
 
-// ownRequests returns the requests that a client of NewClient makes.
+// ownRequests returns the requests of a client of NewClient.
 func ownRequests(t *testing.T, host string, compressed bool, form Form) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
@@ -205,7 +205,7 @@ func TestRequestsAreStock(t *testing.T) {
 	}
 }
 
-// TestRequestsPack checks what is packed, what is asked for, and how often.
+// TestRequestsPack checks what is packed, and which requests are sent.
 func TestRequestsPack(t *testing.T) {
 	var asked atomic.Int64
 	var path, accept atomic.Value
@@ -219,7 +219,7 @@ func TestRequestsPack(t *testing.T) {
 	defer server.Close()
 	tests := map[string]struct {
 		form        Form
-		list, watch string // what is accepted
+		list, watch string // Accept headers
 	}{
 		"packed": {form: packedForm, list: wholeContent, watch: wholeContent},
 		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
@@ -267,7 +267,7 @@ func TestRequestsPack(t *testing.T) {
 	}
 }
 
-// TestListBreaksOff loses the connection within a list, and within what must not be taken for all of it.
+// TestListBreaksOff breaks the connection within a list. A partial list must not be accepted.
 func TestListBreaksOff(t *testing.T) {
 	full := replies()["usual"].list
 	for _, n := range []int{1, 100, len(full) - 1} {
@@ -286,7 +286,7 @@ func TestListBreaksOff(t *testing.T) {
 	}
 }
 
-// TestListIsCancelled ends the context while the server sends a list.
+// TestListIsCancelled cancels the context while the server sends a list.
 func TestListIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -301,7 +301,7 @@ func TestListIsCancelled(t *testing.T) {
 	}
 }
 
-// TestOtherClientsDecode gives a client that is not of this package.
+// TestOtherClientsDecode uses a client of another package.
 func TestOtherClientsDecode(t *testing.T) {
 	server := httptest.NewServer(replies()["usual"])
 	defer server.Close()
@@ -319,7 +319,7 @@ func TestOtherClientsDecode(t *testing.T) {
 	}
 }
 
-// TestRequestsThatCannotBeMade fails when they are made, as with the dynamic client.
+// TestRequestsThatCannotBeMade checks that they fail when they are sent, as with the dynamic client.
 func TestRequestsThatCannotBeMade(t *testing.T) {
 	own, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
 	if err != nil {
@@ -337,7 +337,7 @@ func TestRequestsThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestRateLimitIsShared checks that the requests of all types, and others, count together.
+// TestRateLimitIsShared checks that one limit applies to the requests of all types, and others.
 func TestRateLimitIsShared(t *testing.T) {
 	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
 	if err != nil {

@@ -17,22 +17,22 @@ import (
 
 // Restores detects that the data of an API server was restored from an older backup. A restored server has a
 // smaller resource version than before. It accepts a watch from a larger version, and sends no event until it
-// has passed that.
+// has passed that version.
 //
-// The check runs before a watch goes on after an outage: a failed request, or a watch that ended before its
-// time. It compares the version of the watch with that of a list of one object, which all types with the same
-// counter share. It is safe for concurrent use.
+// The check runs before a watch continues after an outage: a failed request, or a watch that ended before its
+// timeout. It compares the version of the watch with the version of a list of one object, a result that all
+// types with the same counter share. It is safe for concurrent use.
 type Restores struct {
 	mu       sync.Mutex
-	counters map[string]*counter // by their VersionCounter
+	counters map[string]*counter // by VersionCounter
 }
 
 // NewRestores returns the detector of a factory or tracker.
 func NewRestores() *Restores { return &Restores{counters: map[string]*counter{}} }
 
 // VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
-// kube-apiserver share one, which is "". A kube-apiserver often keeps events in another etcd. A group with a
-// dot that has no CRD may be that of an aggregated API server.
+// kube-apiserver share one, named "". A kube-apiserver often stores events in another etcd. A group with a
+// dot and without a CRD may belong to an aggregated API server.
 func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
 	switch {
 	case gvr.Resource == "events":
@@ -57,37 +57,38 @@ func (r *Restores) Continuity(counterName string, ask func(context.Context) (str
 	return &Continuity{counter: n, ask: ask, doubted: n.doubted}
 }
 
-// counter is what is known of the resource versions that some types share.
+// counter is the state of the resource versions that some types share.
 type counter struct {
 	asking chan struct{} // holds a token during a request
 
 	mu       sync.Mutex
 	latest   versionAnswer
-	restores int // detected so far
-	// doubted is the latest Continuity.doubted; zero: there was no outage.
+	restores int // number of detected restores
+	// doubted is the latest Continuity.doubted; zero if there was no outage.
 	doubted time.Time
-	// watches are the open ones, with the functions that close them.
+	// watches are the open watches, with the functions that close them.
 	watches map[*Continuity]func()
 }
 
-// versionAnswer is the outcome of a list of one object.
+// versionAnswer is the result of a list of one object.
 type versionAnswer struct {
 	version string
 	err     error
-	// began is when it was asked for; zero: there is none.
+	// began is the start of the request; zero if there was none.
 	began, ended time.Time
 }
 
 const (
-	// askPatience is how long a list of one object may take.
+	// askPatience is the timeout of a list of one object.
 	askPatience = 10 * time.Second
-	// Answers count that are at most this much older than an outage: a failed request, or a watch that the
-	// server ended before its time. To restore a backup takes longer, and requests fail meanwhile.
+	// An answer can be shared if it is at most this much older than the outage: a failed request, or a watch
+	// that the server ended before its timeout. Restoring a backup takes longer, and requests fail in the
+	// meantime.
 	sharedAfterFailure = time.Second
 	sharedAfterEnd     = time.Minute
 )
 
-// current returns an answer of a request that began after a time. own says that ask was called for it. A
+// current returns the answer of a request that began after since. own reports whether it called ask. A
 // failure is only shared with callers that have waited for it.
 func (n *counter) current(ctx context.Context, since time.Time,
 	ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
@@ -117,7 +118,7 @@ func (n *counter) current(ctx context.Context, since time.Time,
 	return a, true
 }
 
-// restore records a restore that was detected by a target that had seen this many, and closes all watches.
+// restore records a restore detected by a target that had seen this many restores, and closes all watches.
 func (n *counter) restore(seen int) {
 	n.mu.Lock()
 	var open []func()
@@ -133,38 +134,40 @@ func (n *counter) restore(seen int) {
 	}
 }
 
-// isRefusal reports whether an error is an answer about one type, which says nothing about others.
+// isRefusal reports whether an error is an answer about one type only.
 func isRefusal(err error) bool { return isAnswer(err) && !apierrors.IsTooManyRequests(err) }
 
-// isAnswer reports whether an error is an answer of a server that works.
+// isAnswer reports whether an error is an answer of a working server.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
 }
 
-// Continuity tells whether a target may go on from the resource version that it has reached. Its methods are
-// safe for concurrent use.
+// Continuity decides whether a target can continue from its resource version. Its methods are safe for
+// concurrent use.
 type Continuity struct {
 	counter *counter
 	ask     func(context.Context) (string, error)
 
-	// counter.mu guards the rest.
+	// counter.mu guards the following fields.
 
-	// restores is how many restores the counter had seen when the target was listed; 0: it was not. A target
-	// that goes on from a version of another one, or of an earlier process, is listed if there was any
+	// restores is the counter's number of restores when the target was listed; 0 if it was not. A target that
+	// continues from another target's version, or from persisted state, is listed again if there was any
 	// restore.
 	restores int
-	// doubted is the time since which the server may have been restored; zero: there was no outage since the
-	// list or check.
+	// doubted is the time since which the server may have been restored; zero if there was no outage since
+	// the list or check.
 	doubted time.Time
-	// listed is when the list began that the next watch goes on from; zero: it goes on from another watch.
+	// listed is the start of the list from which the next watch continues; zero if that continues from
+	// another watch.
 	listed time.Time
-	// due is when the server is to end the watch; zero: it was not told, and any end may be an outage.
+	// due is when the server should end the watch. If it is zero, the watch has no timeout, and any end may
+	// be an outage.
 	due time.Time
 }
 
-// Listing is to be called before a list or watch-list, and may change its options: after a restore no version
-// that was seen before means anything.
+// Listing must be called before a list or watch-list. It may change the options, because versions from before
+// a restore have no meaning.
 func (c *Continuity) Listing(options *metav1.ListOptions) {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -185,21 +188,21 @@ func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
 	}
 }
 
-// Watching is to be called before a watch that goes on from a version. After an outage it asks the server for
-// its version. It returns an error that has everything be listed if the server was restored, and that of the
-// request if it cannot tell.
+// Watching must be called before a watch that continues from a version. After an outage it requests the
+// server's version. It returns an error that causes a relist if the server was restored, and the error of the
+// request if that failed.
 func (c *Continuity) Watching(ctx context.Context, options *metav1.ListOptions) error {
 	c.counter.mu.Lock()
 	c.lastsLocked(options)
 	if !c.listed.IsZero() && time.Since(c.listed) > sharedAfterFailure {
-		c.doubtLocked(c.listed) // an outage since then may have met no request
+		c.doubtLocked(c.listed) // an outage since then may not have affected a request
 	}
 	c.listed = time.Time{}
 	seen, since := c.restores, c.doubted
-	passed := seen != c.counter.restores
+	restored := seen != c.counter.restores
 	c.counter.mu.Unlock()
 	switch version := options.ResourceVersion; {
-	case passed:
+	case restored:
 		return &restoredError{reached: version}
 	case since.IsZero() || !isNumber(version):
 		return nil
@@ -218,7 +221,7 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	}
 	switch {
 	case isRefusal(a.err):
-		return nil // the type cannot be listed: the next watch tries again
+		return nil // the type cannot be listed: the next watch checks again
 	case a.err != nil:
 		return a.err
 	case isBefore(a.version, version):
@@ -233,14 +236,13 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	return nil
 }
 
-// Opened records an open watch. closeWatch is called, once at most, if a restore is detected before Closed
-// is.
+// Opened records an open watch. If a restore is detected before Closed is called, closeWatch is called once.
 func (c *Continuity) Opened(closeWatch func()) {
 	c.counter.mu.Lock()
-	passed := c.restores != c.counter.restores
+	restored := c.restores != c.counter.restores
 	c.counter.watches[c] = closeWatch
 	c.counter.mu.Unlock()
-	if passed {
+	if restored {
 		closeWatch()
 	}
 }
@@ -252,7 +254,7 @@ func (c *Continuity) Closed() {
 	delete(c.counter.watches, c)
 }
 
-// EndedByServer records that the server has ended the watch without an error: before its time, that is an
+// EndedByServer records that the server has ended the watch without an error. Before its timeout, that is an
 // outage.
 func (c *Continuity) EndedByServer() {
 	c.counter.mu.Lock()
@@ -270,8 +272,8 @@ func (c *Continuity) doubtLocked(since time.Time) {
 	}
 }
 
-// Failed records that a list or watch failed: an outage, unless the error is an answer of a server that
-// works.
+// Failed records that a list or watch failed. That is an outage, unless the error is an answer of a working
+// server.
 func (c *Continuity) Failed(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || isAnswer(err) {
 		return
@@ -281,14 +283,14 @@ func (c *Continuity) Failed(err error) {
 	c.doubtLocked(time.Now().Add(-sharedAfterFailure))
 }
 
-// passed reports whether a restore was detected after the target was listed.
-func (c *Continuity) passed() bool {
+// restored reports whether a restore was detected after the target was listed.
+func (c *Continuity) restored() bool {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
 	return c.restores != c.counter.restores
 }
 
-// restoredError is what a watch fails with after the server was restored.
+// restoredError is the error of a watch after a restore.
 type restoredError struct{ reached, current string }
 
 // Error implements error.
@@ -300,12 +302,12 @@ func (e *restoredError) Error() string {
 	return "the API server was restored from an older backup" + current + ": everything is listed again"
 }
 
-// isNumber reports whether a resource version has an order.
+// isNumber reports whether a resource version is ordered.
 func isNumber(version string) bool {
 	return version != "" && version[0] != '0' && strings.Trim(version, "0123456789") == ""
 }
 
-// isBefore reports whether a resource version comes before another; without an order it does not.
+// isBefore reports whether resource version a is less than b. It returns false for versions without an order.
 func isBefore(a, b string) bool {
 	return isNumber(a) && isNumber(b) && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0
 }

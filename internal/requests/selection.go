@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// CombineFilters returns the filter of two selections together.
+// CombineFilters returns the combined result for two selections.
 func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	switch {
 	case a == sharding.FilterClient || b == sharding.FilterClient:
@@ -24,24 +24,24 @@ func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	return sharding.FilterUnknown
 }
 
-// Selection is what one reflector reads of a shard: ranges that only get fewer. What is not in them is left
-// out of every answer, whoever else does that. It is safe for concurrent use.
+// Selection is the part of a shard that one reflector reads: ranges that can only shrink. Objects outside of
+// them are filtered from every response, even if the server filters too. It is safe for concurrent use.
 type Selection struct {
-	// Key is what is hashed.
+	// Key is the hashed field.
 	Key sharding.Key
-	// changed is called when Filter returns something else.
+	// changed is called when the result of Filter changes.
 	changed func()
-	// ranges are those that are wanted, asked those that the latest request has asked for.
+	// ranges are the desired ranges, asked the ranges of the latest request.
 	ranges, asked atomic.Pointer[Ranges]
 	filter        atomic.Pointer[sharding.Filter]
-	// dropped counts the objects that were left out, here and by others; nil: nobody counts. foreign counts
-	// those that were not asked for.
+	// dropped, if set, counts the filtered objects, also of other selections. foreign counts the objects
+	// outside of asked.
 	dropped *atomic.Int64
 	foreign atomic.Int64
 }
 
-// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else,
-// and what is left out is counted in dropped; both may be nil.
+// NewSelection returns a selection. changed is called, without locks, when the result of Filter changes.
+// Filtered objects are counted in dropped. Both can be nil.
 func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
 	s := &Selection{Key: key, changed: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
@@ -51,7 +51,7 @@ func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atom
 	return s
 }
 
-// Join returns a selection of what is selected now by this one and others of the same key.
+// Join returns the union of this selection and others with the same key.
 func (s *Selection) Join(others ...*Selection) *Selection {
 	ranges, filter := s.Ranges(), s.Filter()
 	for _, other := range others {
@@ -62,23 +62,23 @@ func (s *Selection) Join(others ...*Selection) *Selection {
 	return joined
 }
 
-// Ranges are those that are selected.
+// Ranges returns the selected ranges.
 func (s *Selection) Ranges() Ranges { return *s.ranges.Load() }
 
-// Narrow leaves out what is not among some ranges, from now on. It must not be called twice at a time.
+// Narrow intersects the selection with to. It must not be called concurrently.
 func (s *Selection) Narrow(to Ranges) {
 	narrowed := s.Ranges().And(to)
 	s.ranges.Store(&narrowed)
 }
 
-// Filter tells who filters.
+// Filter says who filters by shard.
 func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
 
 // Has reports whether an object is selected.
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
 
-// Has reports whether an object is in one of the ranges, by the hash that counts. One without metadata is: it
-// is not for a shard to say what is wrong with it.
+// Has reports whether an object's hash is in one of the ranges. It returns true for an object without
+// metadata, whose error is reported elsewhere.
 func (r Ranges) Has(key sharding.Key, object any) bool {
 	if o, ok := object.(*packed.Object); ok {
 		if key == sharding.ByNamespace {
@@ -90,8 +90,8 @@ func (r Ranges) Has(key sharding.Key, object any) bool {
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// wants is Has for what comes, before there is an object.
-func (s *Selection) wants(namespace, uid []byte) bool {
+// accepts is take for an object that is not packed yet.
+func (s *Selection) accepts(namespace, uid []byte) bool {
 	value := uid
 	if s.Key == sharding.ByNamespace {
 		value = namespace
@@ -99,13 +99,14 @@ func (s *Selection) wants(namespace, uid []byte) bool {
 	return s.take(sharding.Hash(value))
 }
 
-// keep is wants for an object.
+// keep is take for an object.
 func (s *Selection) keep(object runtime.Object) bool {
 	o, err := meta.Accessor(object)
 	return err != nil || s.take(s.Key.Hash(o))
 }
 
-// take reports whether what came with a hash is selected, and takes note of what was not asked for.
+// take reports whether a received object with this hash is selected, and records objects that were not
+// requested.
 func (s *Selection) take(hash uint64) bool {
 	if s.Ranges().Contains(hash) {
 		return true
@@ -115,13 +116,13 @@ func (s *Selection) take(hash uint64) bool {
 	}
 	if !s.asked.Load().Contains(hash) {
 		s.foreign.Add(1)
-		s.shows(sharding.FilterClient)
+		s.observe(sharding.FilterClient)
 	}
 	return false
 }
 
-// shows records what an answer shows.
-func (s *Selection) shows(by sharding.Filter) {
+// observe records who filtered a response.
+func (s *Selection) observe(by sharding.Filter) {
 	if s.Filter() == by {
 		return
 	}
@@ -130,9 +131,9 @@ func (s *Selection) shows(by sharding.Filter) {
 	}
 }
 
-// ask completes the options of a request. It returns what tells, when the answer has come, what that shows;
-// that is nil where there is no selection.
-func (s *Selection) ask(options *metav1.ListOptions) *asking {
+// prepare completes the options of a request. It returns a record of the request to evaluate the response, or
+// nil if s is nil.
+func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
 	if s == nil {
 		return nil
 	}
@@ -140,45 +141,44 @@ func (s *Selection) ask(options *metav1.ListOptions) *asking {
 	s.asked.Store(&ranges)
 	options.ShardSelector = ranges.Selector(s.Key)
 	if options.ResourceVersion == "0" {
-		// What another process has done with an object before it gave it up has to be seen.
+		// The list must include changes that another process made before it released an object.
 		options.ResourceVersion = ""
 	}
-	return &asking{selection: s, selector: options.ShardSelector, foreign: s.foreign.Load()}
+	return &shardRequest{selection: s, selector: options.ShardSelector, foreign: s.foreign.Load()}
 }
 
-// asking is a request with a selector.
-type asking struct {
+// shardRequest is a request with a selector.
+type shardRequest struct {
 	selection *Selection
 	selector  string
-	foreign   int64 // of the selection, before
+	foreign   int64 // Selection.foreign before the request
 }
 
-// listed takes note of what a page of a list shows.
-func (a *asking) listed(list runtime.Object) {
+// listed evaluates a page of a list.
+func (a *shardRequest) listed(list runtime.Object) {
 	if a == nil {
 		return
 	}
 	switch echo := echoOf(list); {
-	case a.came():
+	case a.gotForeign():
 	case echo == a.selector:
-		a.selection.shows(sharding.FilterServer)
+		a.selection.observe(sharding.FilterServer)
 	default:
-		a.selection.shows(sharding.FilterUnknown)
+		a.selection.observe(sharding.FilterUnknown)
 	}
 }
 
-// watched takes note that the initial events of a watch-list are over, which never say whether they were
-// selected.
-func (a *asking) watched() {
-	if a != nil && !a.came() {
-		a.selection.shows(sharding.FilterUnknown)
+// watched evaluates the initial events of a watch-list, which never contain the selector.
+func (a *shardRequest) watched() {
+	if a != nil && !a.gotForeign() {
+		a.selection.observe(sharding.FilterUnknown)
 	}
 }
 
-// came reports whether something came that was not asked for.
-func (a *asking) came() bool { return a.selection.foreign.Load() > a.foreign }
+// gotForeign reports whether objects outside of the selector arrived.
+func (a *shardRequest) gotForeign() bool { return a.selection.foreign.Load() > a.foreign }
 
-// echoOf returns the selector that a list says it was made with.
+// echoOf returns the selector in the metadata of a list.
 func echoOf(list runtime.Object) string {
 	switch list := list.(type) {
 	case *packed.List:
@@ -192,7 +192,7 @@ func echoOf(list runtime.Object) string {
 	return ""
 }
 
-// both returns what passes on what two filters do; nil passes on everything.
+// both returns the conjunction of two filters; a nil filter accepts all.
 func both(a, b func(runtime.Object) bool) func(runtime.Object) bool {
 	switch {
 	case a == nil:
@@ -203,5 +203,5 @@ func both(a, b func(runtime.Object) bool) func(runtime.Object) bool {
 	return func(object runtime.Object) bool { return a(object) && b(object) }
 }
 
-// isSkipped reports whether an event stands for one that was left out.
+// isSkipped reports whether an event represents a filtered object.
 func isSkipped(event watch.Event) bool { return event.Type == "" }

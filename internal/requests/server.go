@@ -1,6 +1,6 @@
-// Package requests lists and watches one type, or one namespace of it, for a reflector: it classifies what
-// goes wrong, paces requests by that, bounds how many lists are under way at once, and reports the outcome of
-// each request.
+// Package requests makes the list and watch requests of one type, or one namespace of it, for a reflector. It
+// classifies failures, paces requests accordingly, limits concurrent lists, and reports the outcome of each
+// request.
 package requests
 
 import (
@@ -15,35 +15,37 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Server is what the requests of a factory share.
+// Server is the state that the requests of a factory share.
 type Server struct {
 	Client  dynamic.Interface
 	Limiter *Limiter
 	// Restores detects that a server was restored from a backup.
 	Restores *Restores
+	// OnFailure is called with failures that a reflector does not report to its watch error handler.
+	// Optional.
+	OnFailure func(schema.GroupVersionResource, error)
 
 	outage outage
 }
 
-// Target is what one reflector follows.
+// Target describes the objects that one reflector reads.
 type Target struct {
 	GVR       schema.GroupVersionResource
-	Namespace string // empty: all
+	Namespace string // empty means all
 	Form      Form
 	// Tweak completes the options of each request.
 	Tweak func(*metav1.ListOptions)
-	// Keep tells which objects are passed on; nil: all.
+	// Keep filters the objects. Optional.
 	Keep func(runtime.Object) bool
-	// Selection is what is read of a shard; nil: everything.
+	// Selection is the part of a shard to read. Nil means everything.
 	Selection *Selection
-	// Custom says that the type is known to have a CRD.
+	// Custom states that the type is known to have a CRD.
 	Custom bool
-	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is
-	// one.
+	// NoBookmarks disables bookmarks, and thereby watch-lists, which end with one.
 	NoBookmarks bool
 }
 
-// keep tells which objects are passed on; nil: all.
+// keep returns the filter of objects, or nil.
 func (t Target) keep() func(runtime.Object) bool {
 	if t.Selection == nil {
 		return t.Keep
@@ -51,40 +53,40 @@ func (t Target) keep() func(runtime.Object) bool {
 	return both(t.Keep, t.Selection.keep)
 }
 
-// Reporter records the outcomes of the requests for one target.
+// Reporter receives the outcomes of the requests for one target.
 type Reporter interface {
-	// RequestStarted records that a request is about to be sent.
+	// RequestStarted is called before a request is sent.
 	RequestStarted(verb Verb)
-	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are
-	// accepted and closed at once, again and again, is a failure, too.
+	// Answer is called with the outcome of a request; err is nil if the server accepted it. Watches that are
+	// repeatedly closed immediately are a failure, too.
 	Answer(verb Verb, err error)
-	// NoContact records that the watch that was accepted last ended before an event came that could be
-	// decoded: whatever answered, it was not the API server.
+	// NoContact is called if the last accepted watch ended before an event could be decoded. The response
+	// then did not come from an API server.
 	NoContact()
-	// WatchOpened records that a watch is open, and its initial events, if it has any, are over.
+	// WatchOpened is called when a watch is open and its initial events, if any, are complete.
 	WatchOpened()
-	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were
-	// over.
+	// Listed is called with the duration of a list over all pages, or of a watch-list's initial events.
 	Listed(took time.Duration)
-	// Throttled records that the server answered a request with 429.
+	// Throttled is called when the server answered a request with 429.
 	Throttled(verb Verb)
-	// Contact records an event or a bookmark of a watch. initial says that the initial list has not ended
-	// yet.
+	// Contact is called for an event or bookmark of a watch. initial states that the initial list is not
+	// complete.
 	Contact(initial bool)
 }
 
-// ListWatch returns what a reflector lists and watches target through. It is an informer.VersionAsker; with a
-// Client that packs, an informer.InlineWatcher, too. forbidden is called when a list or watch is, which is
-// then no failure; it may be nil.
+// ListWatch returns the requests for target for a reflector. The result implements informer.VersionAsker, and
+// with a Client informer.InlineWatcher. forbidden, if set, is called when a list or watch is forbidden, which
+// is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
 	l := &listWatch{
-		tweak:   target.Tweak,
-		keep:    target.keep(),
-		reports: reports,
-		limiter: s.Limiter,
-		pacer:   p,
+		tweak:     target.Tweak,
+		keep:      target.keep(),
+		reports:   reports,
+		limiter:   s.Limiter,
+		pacer:     p,
+		onFailure: func(error) {},
 
 		selection:   target.Selection,
 		noBookmarks: target.NoBookmarks,
@@ -96,6 +98,9 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
+	if s.OnFailure != nil {
+		l.onFailure = func(err error) { s.OnFailure(target.GVR, err) }
+	}
 	lw := reflected{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 	if _, ok := s.Client.(*Client); ok {
 		return inlined{lw}
@@ -103,8 +108,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	return lw
 }
 
-// AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and
-// then. It returns false when ctx ends before.
+// AwaitRight waits until target may be listed and watched, after the error refusal, by periodic requests. It
+// returns false if ctx ends before.
 func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	if err != nil {
@@ -113,21 +118,21 @@ func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusa
 	p.outage = &s.outage
 	p.record(outcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {
-		asked, err := s.probe(ctx, resource, target.Tweak)
+		retryAfter, err := s.probe(ctx, resource, target.Tweak)
 		if err == nil {
 			return true
 		}
-		if e := p.record(outcome{verb: VerbList, err: err, asked: asked}); e.throttles {
+		if e := p.record(outcome{verb: VerbList, err: err, retryAfter: retryAfter}); e.throttles {
 			s.Limiter.throttled(e.wait)
 		}
 	}
 	return false
 }
 
-// probe is mayRead with a slot of the limiter, for as long as a list may have one: nobody waits for its
-// answer, so that one that does not come must not keep the next from being asked for.
+// probe is mayRead with a slot of the limiter and the time limit of a slot, so that a missing response does
+// not prevent the next probe.
 func (s *Server) probe(ctx context.Context, resource resource,
-	tweak func(*metav1.ListOptions)) (asked time.Duration, err error) {
+	tweak func(*metav1.ListOptions)) (retryAfter time.Duration, err error) {
 	release, err := s.Limiter.Acquire(ctx)
 	if err != nil {
 		return 0, err
@@ -138,13 +143,13 @@ func (s *Server) probe(ctx context.Context, resource resource,
 	request, a := newAttempt(timed, 2*SlotPatience, func() {})
 	defer a.end()
 	if err = mayRead(request, resource, tweak); timed.Err() != nil {
-		// no failure of the connection, after which the next probe would hold the slot again
+		// not a connection failure, after which the next probe would hold the slot again
 		err = timed.Err()
 	}
-	return a.wait, err
+	return a.retryAfter, err
 }
 
-// mayRead asks for one object and for a watch, and gives the latter up at once.
+// mayRead requests one object and a watch, which it closes immediately.
 func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) error {
 	request := metav1.ListOptions{Limit: 1}
 	tweak(&request)
@@ -154,7 +159,7 @@ func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOpti
 	}
 	request.Limit = 0
 	if m, err := meta.ListAccessor(list); err == nil {
-		request.ResourceVersion = m.GetResourceVersion() // so that no more than what is new comes
+		request.ResourceVersion = m.GetResourceVersion() // so that only new events are sent
 	}
 	events, err := resource.Events(ctx, request)
 	if err != nil {
@@ -177,7 +182,7 @@ const (
 // Watches reports whether the request is a watch.
 func (v Verb) Watches() bool { return v == VerbWatch || v == VerbWatchList }
 
-// String returns the verb that users know.
+// String returns the Kubernetes verb.
 func (v Verb) String() string {
 	if v == VerbListMore {
 		return string(VerbList)

@@ -9,21 +9,21 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// selectorBounds returns the two ends of a range in the syntax of shard selectors.
+// selectorBounds formats both ends of a range as API servers parse them.
 func selectorBounds(r sharding.Range) string {
 	start, end, _ := strings.Cut(r.String(), "-")
 	return "'" + start + "', '" + end + "'"
 }
 
-// last returns the last hash of a range.
+// last returns the last hash of the range.
 func last(r sharding.Range) uint64 { return r.End - 1 }
 
 func empty(r sharding.Range) bool { return r.Start > last(r) }
 
-// Ranges are ranges of the hash space: in order, not empty, with gaps between them.
+// Ranges are sorted, non-empty ranges of the hash space with gaps between them.
 type Ranges []sharding.Range
 
-// NewRanges returns what is in any of some ranges. Those that end where they start, or before, are empty.
+// NewRanges returns the union of ranges. A range that ends at or before its start is empty.
 func NewRanges(ranges ...sharding.Range) Ranges {
 	sorted := slices.DeleteFunc(slices.Clone(ranges), empty)
 	slices.SortFunc(sorted, func(a, b sharding.Range) int { return cmp.Compare(a.Start, b.Start) })
@@ -47,10 +47,10 @@ func (r Ranges) Contains(hash uint64) bool {
 	return found || at > 0 && r[at-1].Contains(hash)
 }
 
-// Minus returns what is in r and not in other.
+// Minus returns the difference of r and other.
 func (r Ranges) Minus(other Ranges) Ranges { return r.And(other.complement()) }
 
-// And returns what is in both.
+// And returns the intersection of r and other.
 func (r Ranges) And(other Ranges) Ranges {
 	var both []sharding.Range
 	for _, a := range r {
@@ -64,10 +64,10 @@ func (r Ranges) And(other Ranges) Ranges {
 	return NewRanges(both...)
 }
 
-// Or returns what is in any of the two.
+// Or returns the union of r and other.
 func (r Ranges) Or(other Ranges) Ranges { return NewRanges(slices.Concat(r, other)...) }
 
-// complement is what is not in r.
+// complement returns the hash space without r.
 func (r Ranges) complement() Ranges {
 	gaps := Ranges{}
 	start, over := uint64(0), false
@@ -83,11 +83,10 @@ func (r Ranges) complement() Ranges {
 	return gaps
 }
 
-// selectable is how many ranges a selector has at most: it is part of a URL, and proxies bound these.
+// selectable is the maximum number of ranges in a selector, which is part of a URL of limited length.
 const selectable = 64
 
-// selectedBy returns what is asked for where r is wanted: r, or, if these are too many ranges, with the
-// smallest gaps between them.
+// selectedBy returns the ranges to request: r, or if these are too many, r with its smallest gaps filled.
 func (r Ranges) selectedBy() Ranges {
 	if len(r) <= selectable {
 		return r
@@ -105,7 +104,7 @@ func (r Ranges) selectedBy() Ranges {
 	return NewRanges(filled...)
 }
 
-// Selector writes the ranges as API servers read them.
+// Selector returns a shard selector in the syntax of API servers.
 func (r Ranges) Selector(key sharding.Key) string {
 	terms := make([]string, len(r))
 	for i, one := range r {

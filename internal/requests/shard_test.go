@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// requirements are ranges as apimachinery has them.
+// requirements are ranges in apimachinery's representation.
 func requirements(key shards.Key, ranges Ranges) (all []sharding.ShardRangeRequirement) {
 	for _, r := range ranges {
 		start, end := r.String()[:18], r.String()[19:]
@@ -26,8 +26,7 @@ func requirements(key shards.Key, ranges Ranges) (all []sharding.ShardRangeRequi
 	return all
 }
 
-// FuzzShardHash compares hashes, and what they say of an object as it comes and as it is kept, with
-// apimachinery's.
+// FuzzShardHash compares hashes, and the selection of arriving and stored objects, with apimachinery's.
 func FuzzShardHash(f *testing.F) {
 	for _, value := range []string{"", "a", "kube-system", "team-01", "0b0e6e5c-8d0a-4a6c-9f5e-0a1b2c3d4e5f",
 		"ü", "\xff\xfe", "\x00", `"\`, "</script>", "\u2028", "🎉"} {
@@ -61,7 +60,7 @@ func FuzzShardHash(f *testing.F) {
 			}
 			s := NewSelection(key, ranges, nil, nil)
 			packer := packed.NewPacker(nil)
-			came := packer.WithFilter(s.wants).Try(text) != packed.Filtered
+			came := packer.WithFilter(s.accepts).Try(text) != packed.Filtered
 			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil &&
 				s.Has(kept) != want || s.keep(decoded) != want {
 				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came,
@@ -71,7 +70,7 @@ func FuzzShardHash(f *testing.F) {
 	})
 }
 
-// TestRanges compares sets of ranges with what they say of each hash of a small space.
+// TestRanges compares the operations of Ranges with sets of hashes of a small space.
 func TestRanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const step, points = 1 << 60, 16
@@ -85,7 +84,7 @@ func TestRanges(t *testing.T) {
 			for p := start; p < end; p++ {
 				has[p] = true
 			}
-			if end == 0 { // all up to the end
+			if end == 0 { // up to the end of the space
 				for p := start; p < points; p++ {
 					has[p] = true
 				}
@@ -120,7 +119,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestSplitHashSpace: ranges are next to each other, of nearly the same size, and together everything.
+// TestSplitHashSpace: the ranges are adjacent, of nearly the same size, and cover the space.
 func TestSplitHashSpace(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
 		ranges := shards.Split(n)
@@ -142,7 +141,7 @@ func TestSplitHashSpace(t *testing.T) {
 	}
 }
 
-// TestManyRanges: a selector stays short, and asks for what is wanted, with little besides.
+// TestManyRanges: a selector stays short, and selects the ranges with few additional hashes.
 func TestManyRanges(t *testing.T) {
 	var odd []shards.Range
 	for i, r := range shards.Split(1000) {
@@ -154,7 +153,7 @@ func TestManyRanges(t *testing.T) {
 	dropped := &atomic.Int64{}
 	s := NewSelection(shards.ByUID, wanted, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
-	s.ask(&options)
+	s.prepare(&options)
 	asked := *s.asked.Load()
 	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 ||
 		options.ShardSelector != asked.Selector(shards.ByUID) || len(options.ShardSelector) > 6000 {

@@ -10,50 +10,48 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// phase is how far a request had come when something became of it.
+// phase is the progress of a request at the time of an outcome.
 type phase int
 
 const (
-	// answered: the server accepted or refused the request. Of a list, that is all there is.
+	// answered: the server accepted or refused the request. Lists have no other phase.
 	answered phase = iota
-	// listed: the initial events of a watch-list are over.
+	// listed: the initial events of a watch-list are complete.
 	listed
-	// stalled: they paused for too long.
+	// stalled: the initial events paused for too long.
 	stalled
-	// flowing: a watch has brought its first event.
+	// flowing: a watch received its first event.
 	flowing
-	// broken: a watch that was open ended with an error.
+	// broken: an open watch ended with an error.
 	broken
-	// closed: a watch that was open ended without an error.
+	// closed: an open watch ended without an error.
 	closed
 )
 
-// outcome is what became of a request.
+// outcome is the outcome of a request.
 type outcome struct {
 	verb  Verb
 	phase phase
-	err   error // nil: all is well
-	// slow says that the response headers came late: the next request has to wait for as long.
+	err   error // nil if it succeeded
+	// slow states that the response headers came late. The next request has to wait as long.
 	slow bool
-	// asked is how long the server wants to be left alone, as the header of its answer says; zero where it
-	// does not.
-	asked time.Duration
-	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no
-	// failure.
-	handsOver bool
-	// again says that who asked does so again by itself, so that nobody else hears of the failure.
+	// retryAfter is the pause that the server asked for in a header; zero if it did not.
+	retryAfter time.Duration
+	// delegates states that a forbidden type is handled otherwise, and is not a failure.
+	delegates bool
+	// again states that the caller retries by itself and reports no failure.
 	again bool
-	// lasted is how long a watch that is closed was open, its initial events not counted; brought says that
-	// something came in that time.
+	// lasted is the time that a closed watch was open after its initial events; brought states that an event
+	// arrived in that time.
 	lasted  time.Duration
 	brought bool
 	now     time.Time
-	// chance is random in [0, 1): pauses are spread by it.
+	// chance is random in [0, 1) and spreads pauses.
 	chance float64
 }
 
-// reaches reports whether the outcome shows that the server works.
-func (o outcome) reaches() bool {
+// showsServer reports whether the outcome proves that the server works.
+func (o outcome) showsServer() bool {
 	switch o.phase {
 	case answered, listed, flowing:
 		var answer apierrors.APIStatus
@@ -64,26 +62,27 @@ func (o outcome) reaches() bool {
 	return false
 }
 
-// effect is what an outcome leads to, beside the next pause.
+// effect is the effect of an outcome, in addition to the next pause.
 type effect struct {
-	// reports says that the outcome is reported, as that of verb and err.
+	// reports: report the outcome with verb and err.
 	reports bool
 	verb    Verb
 	err     error
-	// opens says that a watch is open whose initial events, if it has any, are over.
+	// notifies: call onFailure, because the reflector does not report the failure.
+	notifies bool
+	// opens: a watch is open and its initial events, if any, are complete.
 	opens bool
-	// handsOver says that the requests end here.
-	handsOver bool
-	// throttles says that the server wants fewer lists, and nothing for as long as wait; eases that a list
-	// has succeeded.
+	// delegates: end the requests and call forbidden.
+	delegates bool
+	// throttles: the server wants fewer lists, and none for as long as wait. eases: a list has succeeded.
 	throttles, eases bool
 	wait             time.Duration
 }
 
-// state is what the outcomes of the requests for one target come to.
+// state summarizes the outcomes of the requests for one target.
 type state struct {
-	// What failed last: verb and reason, how often in a row, since when, how many of the pauses at hand there
-	// have been, and when the last one is over.
+	// The last failure: its verb and reason, the number of consecutive failures, the time of the first, the
+	// current backoff with its number of pauses, and the end of the current pause.
 	verb     Verb
 	reason   Reason
 	since    time.Time
@@ -91,39 +90,38 @@ type state struct {
 	stage    stage
 	pauses   int
 	due      time.Time
-	// unanswered counts the requests in a row for which no response headers came.
+	// unanswered is the number of consecutive requests without response headers.
 	unanswered int
-	// buffered says that a watch over HTTP/1 was silent from its beginning, and was ended: a proxy may hold
-	// the events back.
+	// buffered: a watch over HTTP/1 was silent from its beginning and was ended, because a proxy may hold
+	// back events.
 	buffered bool
-	// woken counts how often the server had answered another type, and this one failed again.
+	// woken is how often this type failed again after the server had answered another type.
 	woken int
 
-	// rounds counts the rounds of list and watch that were begun to list again, without an established watch
-	// between; begun says that there has been a first one.
+	// rounds is the number of relists without an established watch in between; begun is set after the first
+	// round.
 	rounds int
 	begun  bool
-	// hasListed and hasFailed say what became of the round so far.
+	// hasListed and hasFailed describe the current round.
 	hasListed, hasFailed bool
-	// watching is since when a watch has been open; zero while none is.
+	// watching is the time since which a watch is open; zero if none is.
 	watching time.Time
 
-	// fallback says that the reflector is about to list because a watch-list failed: that is part of the same
-	// round.
+	// fallback: the reflector lists because a watch-list failed, as part of the same round.
 	fallback bool
-	// lists says that a watch-list has stalled: there won't be another.
+	// lists: a watch-list has stalled, and no other is requested.
 	lists bool
 }
 
-// established is how long a watch must last for what was before not to count any more. client-go forgets
-// after as long.
+// established is the duration of a watch after which earlier failures are forgotten. client-go uses the same
+// value.
 const established = 2 * time.Minute
 
-// step returns what an outcome leads to. It is pure: what becomes of each kind of outcome is decided here
-// alone.
+// step returns the next state and the effect of an outcome. It is a pure function, and the only place that
+// decides about kinds of outcomes.
 func (p policy) step(s state, o outcome) (state, effect) {
 	if errors.Is(o.err, context.Canceled) {
-		return s, effect{} // ours: the informer is being stopped
+		return s, effect{} // the informer is being stopped
 	}
 	s = s.settled(o.now)
 	switch {
@@ -150,37 +148,36 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		s.unanswered = 0
 	}
 	switch {
-	case reason == ReasonForbidden && o.handsOver && o.verb != VerbWatchList:
-		return s, effect{handsOver: true, err: o.err}
+	case reason == ReasonForbidden && o.delegates && o.verb != VerbWatchList:
+		return s, effect{delegates: true, err: o.err}
 	case reason == ReasonNone: // part of the protocol: the reflector lists again
 		return s, effect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == answered && !repeats:
-		// A list follows at once, whose outcome counts: it tells whether the type can be read, and what the
-		// server has to say.
+		// The list that follows immediately shows whether the type can be read, and its outcome is reported.
 		s.fallback = true
 		return s, effect{}
 	}
 	e := effect{reports: true, verb: o.verb, err: o.err}
-	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.asked > 0 {
+	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.retryAfter > 0 {
 		reason = ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
-		e.throttles, e.wait = true, max(o.asked, time.Duration(seconds)*time.Second)
-		e.reports = o.asked == 0 // that the server asks for time is known already, and no failure
+		e.throttles, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
+		e.reports = o.retryAfter == 0 // already reported by Throttled, and not a failure
 	}
+	e.notifies = o.verb.Watches() && (o.phase == broken || repeats)
 	return p.failed(s, o, reason, e.wait), e
 }
 
-// ShortWatch is how long a watch lasts at least that is not taken to be closed at once. client-go's is as
-// long.
+// ShortWatch is the duration below which a watch counts as closed immediately. client-go uses the same value.
 const ShortWatch = time.Second
 
-// closesUntilFailure is how many watches in a row are closed at once, and bring nothing, before that is a
-// failure: a server that is restarted closes one or two.
+// closesUntilFailure is the number of consecutive watches closed immediately, without an event, that are a
+// failure. A server that restarts closes one or two.
 const closesUntilFailure = 3
 
-// closed returns what follows from a watch that was closed without an error, as each is in the end. After one
-// that was closed at once there is a pause: the reflector goes on with another at once if it has brought
-// something, and lists again if not.
+// closed handles a watch that was closed without an error, as each is in the end. If it was closed
+// immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
+// otherwise.
 func (p policy) closed(s state, o outcome) (state, effect) {
 	if s.reason == ReasonWatchClosed && (o.brought || o.lasted >= ShortWatch) {
 		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
@@ -193,15 +190,15 @@ func (p policy) closed(s state, o outcome) (state, effect) {
 	if o.brought || s.failures < closesUntilFailure {
 		return s, effect{}
 	}
-	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed}
+	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed, notifies: true}
 }
 
-// repeated reports whether the reflector tries a watch or watch-list that failed with err again by itself.
+// repeated reports whether the reflector itself retries a watch or watch-list that failed with err.
 func repeated(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// settled forgets what was before a watch that has lasted.
+// settled forgets failures before an established watch.
 func (s state) settled(now time.Time) state {
 	if !s.watching.IsZero() && now.Sub(s.watching) >= established {
 		s.rounds, s.failures, s.reason, s.due = 0, 0, ReasonNone, time.Time{}
@@ -209,14 +206,14 @@ func (s state) settled(now time.Time) state {
 	return s
 }
 
-// succeeded returns the state after something went well. That lists succeed says nothing of watches: what was
-// wrong with those counts until one brings something.
+// succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
+// watches count until one receives an event.
 func (s state) succeeded(o outcome) state {
 	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
 	if !o.slow {
 		s.unanswered = 0
 	}
-	if s.failures > 0 && s.stage == connection { // any answer ends that
+	if s.failures > 0 && s.stage == connection { // any answer ends the outage
 		s.failures, s.reason, s.due, s.woken = 0, ReasonNone, time.Time{}, 0
 	}
 	switch {
@@ -235,8 +232,7 @@ func (s state) succeeded(o outcome) state {
 	return s
 }
 
-// failed returns the state after a failure, after which there is a pause: the one that the server wants, if
-// it says so.
+// failed returns the state after a failure, with the pause that the server asked for, if any.
 func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) state {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {
@@ -257,14 +253,14 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 		d = wait + time.Duration(o.chance*float64(wait)/10)
 	}
 	if next == connection && reason == ReasonNoAnswer {
-		d = 0 // the request has taken long; one that is under way when the server goes on is answered at once
+		d = 0 // the request took long enough; a pending request is answered as soon as the server works
 	}
 	s.due = o.now.Add(d)
 	return s
 }
 
-// begin returns the state of the next round of list and watch, and when that may begin: the first at once,
-// and what is listed again, for whatever reason, no sooner than client-go would.
+// begin returns the state of the next round of list and watch, and when it may begin. The first may begin
+// immediately, a relist no earlier than client-go's.
 func (s state) begin(now time.Time, chance float64) (state, time.Time) {
 	s = s.settled(now)
 	due := s.due

@@ -15,7 +15,7 @@ import (
 // errLost is the error of a request whose connection the server closed.
 var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF}
 
-// TestStep has the whole of what becomes of a request, as the first thing that ever happened.
+// TestStep covers every kind of outcome as the first one.
 func TestStep(t *testing.T) {
 	now := time.Unix(1000, 0)
 	const (
@@ -39,8 +39,12 @@ func TestStep(t *testing.T) {
 		return s
 	}
 	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
+	told := func(verb Verb, err error) effect {
+		return effect{reports: true, verb: verb,
+			err: err, notifies: true}
+	}
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
-		return effect{reports: wait == 0, verb: verb, err: err,
+		return effect{reports: wait == 0, verb: verb, err: err, notifies: verb.Watches(),
 			throttles: true, wait: wait}
 	}
 	tests := map[string]struct {
@@ -89,7 +93,7 @@ func TestStep(t *testing.T) {
 			paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
 		"no answer": {outcome{verb: VerbList, err: errNoAnswer},
 			paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
-		"503 for a time": {outcome{verb: VerbList, err: serverError(503), asked: time.Minute},
+		"503 for a time": {outcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
 			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(503), time.Minute)},
 		"expired": {outcome{verb: VerbWatch, err: serverError(410)}, state{},
@@ -101,20 +105,20 @@ func TestStep(t *testing.T) {
 		"stopped": {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
 		"forbidden": {outcome{verb: VerbList, err: serverError(403)},
 			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), handsOver: true}, state{},
-			effect{handsOver: true, err: serverError(403)}},
-		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), handsOver: true}, state{},
-			effect{handsOver: true, err: serverError(403)}},
-		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), handsOver: true},
+		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), delegates: true}, state{},
+			effect{delegates: true, err: serverError(403)}},
+		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), delegates: true}, state{},
+			effect{delegates: true, err: serverError(403)}},
+		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), delegates: true},
 			state{fallback: true}, effect{}},
 		"throttled": {outcome{verb: VerbList, err: serverError(429)},
 			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
 		"throttled, a watch": {outcome{verb: VerbWatch, err: serverError(429)},
 			paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
-		"for a time": {outcome{verb: VerbList, err: serverError(429), asked: time.Minute},
+		"for a time": {outcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(429), time.Minute)},
-		"for both": {outcome{verb: VerbWatchList, err: serverError(429), asked: time.Minute},
+		"for both": {outcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList,
 				serverError(429), time.Minute)},
 		"conversion": {outcome{verb: VerbList, err: conversionError(500)},
@@ -135,8 +139,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestWatchesClosedAtOnce: it takes several in a row, with nothing brought, to be told, and what begins with
-// a list that comes to its end is none the less a watch.
+// TestWatchesClosedAtOnce: only several consecutive ones without an event are reported. A watch-list that
+// completes its initial events counts as a watch.
 func TestWatchesClosedAtOnce(t *testing.T) {
 	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
 		now := time.Unix(1000, 0)
@@ -155,7 +159,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
 			}
 			s = next
-			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
+			return e.reports && e.notifies && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
 		}
 		var told []bool
 		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {
@@ -169,13 +173,13 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 	}
 }
 
-// alike compares errors by what they say.
+// alike compares errors by their texts.
 func alike(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() &&
 		apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
 }
 
-// TestOnlyWatchesProveWatches: a list that succeeds says nothing of watches.
+// TestOnlyWatchesProveWatches: a list that succeeds does not reset failures of watches.
 func TestOnlyWatchesProveWatches(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := state{}

@@ -10,16 +10,16 @@ import (
 
 const (
 	retryAfterHeader = "Retry-After"
-	// http2Package has the type of the bodies of HTTP/2, which end with the context of their request. The
+	// http2Package defines the bodies of HTTP/2 responses, which end with the context of their request. The
 	// bodies of other transports may only end when they are closed.
 	http2Package = "golang.org/x/net/http2"
 )
 
-// throttleWatcher is a transport that records the response in the attempt of a request's context, and makes
-// answers what was asked for.
+// throttleWatcher is a transport that records the response in the attempt of a request's context, and
+// decompresses unrequested compression.
 type throttleWatcher struct{ next http.RoundTripper }
 
-// watchThrottling returns a copy of a client that records the responses to attempts.
+// watchThrottling returns a copy of a client that records responses in attempts.
 func watchThrottling(client *http.Client) *http.Client {
 	observed := *client
 	next := client.Transport
@@ -52,11 +52,11 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// record takes note of a response. A client repeats a request by itself when the server says for how long it
-// wants to be left alone. Its caller would learn of that late or never, so that the header is removed.
+// record records a response. It removes the Retry-After header, because the client would wait and retry by
+// itself, and its caller would not notice.
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
-	a.endsAlone = reflect.TypeOf(response.Body).PkgPath() == http2Package
+	a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
 	if !a.foreign {
 		response.Body = watchedBody{response.Body, a}
 	}
@@ -69,12 +69,12 @@ func (a *attempt) record(response *http.Response) {
 	}
 	seconds, _ := strconv.Atoi(retryAfter) // API servers send no dates
 	response.Header.Del(retryAfterHeader)
-	a.wait = time.Duration(seconds) * time.Second
+	a.retryAfter = time.Duration(seconds) * time.Second
 	a.throttled()
 }
 
-// detached returns a response like one of HTTP/2, whose stream keeps what it has returned for as long as the
-// body is read: the request and the headers of both, which nobody needs any more once a watch is open.
+// detached returns a copy of an HTTP/2 response and clears the original. The stream retains the original as
+// long as the body is read, with the request and both headers, which are not needed while a watch is open.
 func detached(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response
@@ -84,5 +84,5 @@ func detached(response *http.Response) *http.Response {
 	return &own
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
 func (t throttleWatcher) WrappedRoundTripper() http.RoundTripper { return t.next }

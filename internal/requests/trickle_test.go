@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// trickle is the way to a server that sends another initial event every few seconds, for ever.
+// trickle is a proxy that sends another initial event every few seconds, forever.
 type trickle struct{}
 
 func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,8 @@ func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
-// TestTricklingWatchListReleasesItsSlot: it goes on, and must not keep others from listing.
+// TestTricklingWatchListReleasesItsSlot: such a watch-list continues, but does not block the lists of
+// others.
 func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},

@@ -22,7 +22,7 @@ type reflected struct {
 // Panicked implements informer.PanicReporter.
 func (r reflected) Panicked(value any) { r.requests.panicked(value) }
 
-// IsWatchListSemanticsUnSupported tells client-go whether the client has watch-lists, as fake ones have not.
+// IsWatchListSemanticsUnSupported tells client-go whether the client lacks watch-lists, like fake clients.
 func (r reflected) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)
 }
@@ -32,7 +32,7 @@ func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
 	return r.requests.currentVersion(ctx)
 }
 
-// inlined is a ListerWatcher whose watches can be read on the goroutine of the caller.
+// inlined is a ListerWatcher whose watches can be read on the caller's goroutine.
 type inlined struct{ reflected }
 
 // WatchInline implements informer.InlineWatcher.
@@ -41,8 +41,8 @@ func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	return i.requests.watchInline(ctx, options, take)
 }
 
-// currentVersion asks for the resource version that the server has come to, again and again, with pauses,
-// until it answers. A list of one object tells it; a server with a cache brings that up to date to answer.
+// currentVersion returns the server's current resource version, from a consistent list of one object. It
+// retries with pauses until the server answers.
 func (l *listWatch) currentVersion(ctx context.Context) (string, error) {
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
@@ -65,18 +65,18 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 	defer a.end()
 	version, err := l.versionOf(request, l.resource.List)
 	err = a.result(request, err)
-	l.record(outcome{verb: VerbListMore, err: err, asked: a.wait, slow: a.slow})
+	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, slow: a.slow})
 	return version, err
 }
 
-// serverVersion returns the resource version of a most recent (consistent) list of one object. Watches wait
-// for it, which are not limited in rate.
+// serverVersion returns the resource version of a most recent (consistent) list of one object. It is not
+// rate-limited, because watches wait for it.
 func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
 	return l.versionOf(ctx, l.resource.ListUnthrottled)
 }
 
-// versionOf returns the resource version of a list of one object. That counts as a page of a list rather than
-// a list, because the first list may be still to come.
+// versionOf returns the resource version of a list of one object. It is reported as a further page, because
+// the first list may still follow.
 func (l *listWatch) versionOf(ctx context.Context,
 	request func(context.Context, metav1.ListOptions) (runtime.Object, error)) (string, error) {
 	options := metav1.ListOptions{Limit: 1}

@@ -14,32 +14,33 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Patience is how long the initial events of a watch-list may pause before it is given up for a list. Some
-// proxies drop the bookmark that ends the initial events. The watch would wait for it forever.
+// Patience is the longest pause of a watch-list's initial events before it is replaced by a list. Some
+// proxies drop the bookmark that ends the initial events, so that the watch would wait forever.
 const Patience = 30 * time.Second
 
 // openWatch is a watch that the server has accepted.
 type openWatch struct {
 	events
 	*attempt
-	ctx   context.Context // ends when the watch is silent for too long
-	stop  func() bool     // calls off that the watch ends with ctx
-	verb  Verb
-	began time.Time // when it was requested, because some proxies hold an answer back until the first event
-	// initial is the list that a watch-list begins with; nil for a watch, and when the list is complete.
+	ctx  context.Context // ends when the watch is silent for too long
+	stop func() bool     // detaches the watch from ctx
+	verb Verb
+	// time of the request, because some proxies hold back the response until the first event
+	began time.Time
+	// initial is the initial list of a watch-list that is not complete; otherwise nil.
 	initial *initialList
-	// live is true if an event has arrived, brought if one has arrived that is not of the initial list.
+	// live is set after the first event, brought after the first event that is not in the initial list.
 	live, brought bool
 }
 
-// initialList is the list that a watch-list begins with.
+// initialList is the initial list of a watch-list.
 type initialList struct {
-	asking  *asking
-	release func() // gives the slot of the limiter back
+	shard   *shardRequest
+	release func() // releases the slot of the limiter
 	silence time.Duration
 }
 
-// watchInline passes the events of a watch on to take, on the goroutine of the caller.
+// watchInline passes the events of a watch to take on the caller's goroutine.
 func (l *listWatch) watchInline(
 	ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool,
 ) error {
@@ -61,7 +62,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return l.follow(o), nil
 }
 
-// follow passes the events of an open watch on from a goroutine.
+// follow reads an open watch on a goroutine.
 func (l *listWatch) follow(o *openWatch) watch.Interface {
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.finish(o)
@@ -76,10 +77,10 @@ func (l *listWatch) openWatch(ctx context.Context, options *metav1.ListOptions) 
 	return l.openAgain(ctx, options)
 }
 
-// openAgain requests a watch until the server accepts it or refuses it for good.
+// openAgain requests a watch until the server accepts it, or refuses it permanently.
 func (l *listWatch) openAgain(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	l.tweak(options)
-	l.selection.ask(options)
+	l.selection.prepare(options)
 	if l.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
@@ -88,10 +89,10 @@ func (l *listWatch) openAgain(ctx context.Context, options *metav1.ListOptions) 
 			return nil, err
 		}
 		o, err := l.open(ctx, VerbWatch, options)
-		again := o.again(err)
-		l.record(outcome{verb: VerbWatch, err: err, asked: o.wait, slow: o.slow, again: again})
+		again := o.retriesWatch(err)
+		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, slow: o.slow, again: again})
 		if err == nil {
-			o.watch(l.pacer.silence(o.attempt, options.TimeoutSeconds))
+			o.watchSilence(l.pacer.silence(o.attempt, options.TimeoutSeconds))
 			return o, nil
 		}
 		o.end()
@@ -108,7 +109,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		return nil, errStalled
 	}
 	l.tweak(options)
-	asking := l.selection.ask(options)
+	shard := l.selection.prepare(options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		release()
 		o.end()
-		out := outcome{verb: VerbWatchList, err: err, asked: o.wait, slow: o.slow}
+		out := outcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter, slow: o.slow}
 		if err == errNoAnswer {
 			out, err = outcome{verb: VerbWatchList, phase: stalled}, errStalled
 		}
@@ -130,8 +131,8 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	}
 	l.record(outcome{verb: VerbWatchList, slow: o.slow})
 	silence := l.pacer.silence(o.attempt, options.TimeoutSeconds)
-	o.initial = &initialList{asking: asking, release: release, silence: silence}
-	o.watch(Patience)
+	o.initial = &initialList{shard: shard, release: release, silence: silence}
+	o.watchSilence(Patience)
 	return o, nil
 }
 
@@ -157,23 +158,23 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	return o, nil
 }
 
-// begin has the watch end with its context, and when the server turns out to have been restored.
+// begin closes the watch when its context ends, or when a restore of the server is detected.
 func (l *listWatch) begin(o *openWatch) {
 	o.stop = closeWith(o.ctx, o.attempt, o.events)
-	events := o.events // not o, which keeps more
+	events := o.events // do not capture o, which retains more
 	l.continuity.Opened(func() { _ = events.Close() })
 }
 
-// closeWith has the events end with the context of their request. For those that do not end alone, a context
-// needs memory.
+// closeWith closes the events when the context of their request ends, unless they do that themselves, which
+// saves memory.
 func closeWith(ctx context.Context, a *attempt, e events) (stop func() bool) {
-	if a.endsAlone {
+	if a.closesWithContext {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(ctx, func() { _ = e.Close() })
 }
 
-// finish ends a watch. It is one function because each deferred call enlarges the stack of a quiet watch.
+// finish ends a watch. It is one function because each deferred call enlarges the stack of an idle watch.
 func (l *listWatch) finish(o *openWatch) {
 	if o.initial != nil {
 		o.initial.release()
@@ -191,8 +192,8 @@ func (l *listWatch) finish(o *openWatch) {
 	o.end()
 }
 
-// pass passes events on until there are no more, or take returns false. The last event is an ERROR if the
-// watch cannot go on or has brought nothing.
+// pass passes events to take until the watch ends or take returns false. The last event is an ERROR if the
+// watch cannot continue or was closed without an event.
 func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	for {
 		event, waited, err := o.Next()
@@ -206,7 +207,7 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 			return
 		}
 		if waited || !o.live {
-			l.came(o)
+			l.received(o)
 		}
 		o.brought = o.initial == nil
 		if isSkipped(event) {
@@ -224,9 +225,9 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	}
 }
 
-// came reports that something arrived. The functions that wait for events do not do this themselves, because
-// their frames are small: see docs/design/types.md.
-func (l *listWatch) came(o *openWatch) {
+// received reports that something arrived. It is separate from the functions that wait for events to keep
+// their stack frames small: see docs/design/types.md.
+func (l *listWatch) received(o *openWatch) {
 	if !o.live {
 		o.live = true
 		o.lively = time.Since(o.last) < silenceHTTP1
@@ -244,11 +245,11 @@ func (l *listWatch) listed(o *openWatch) {
 	list.release()
 	l.reports.Contact(false)
 	l.record(outcome{verb: VerbWatchList, phase: listed})
-	list.asking.watched()
+	list.shard.watched()
 	now := time.Now()
 	l.reports.Listed(now.Sub(o.began))
-	o.began = now // of what is watched
-	o.watch(list.silence)
+	o.began = now // of the events after the list
+	o.watchSilence(list.silence)
 }
 
 // failed records an ERROR event.
@@ -260,7 +261,7 @@ func (l *listWatch) failed(o *openWatch, event watch.Event) {
 	l.broke(o, err)
 }
 
-// broke records that a watch has failed after it was opened, unless the reader has ended it.
+// broke records that an open watch has failed, unless the reader has ended it.
 func (l *listWatch) broke(o *openWatch, err error) {
 	if o.initial != nil {
 		o.initial.release()
@@ -272,13 +273,13 @@ func (l *listWatch) broke(o *openWatch, err error) {
 	}
 }
 
-// ended records that a watch has ended with an error of reading it, which is io.EOF where the server has
-// ended it. It passes an ERROR event to take if everything has to be listed.
+// ended records that reading a watch returned an error, io.EOF if the server ended it. It passes an ERROR
+// event to take if a relist is necessary.
 func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) {
 	switch {
 	case o.initial != nil:
 		l.endedEarly(o, err, take)
-	case o.ctx.Err() == nil && !endsWatches(err) && !l.continuity.passed():
+	case o.ctx.Err() == nil && !endsWatches(err) && !l.continuity.restored():
 		event := unreadable(err)
 		l.failed(o, event)
 		take(event)
@@ -289,8 +290,8 @@ func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) 
 	}
 }
 
-// endedEarly is ended before the initial events are complete. A reflector would request them again and again
-// if they have no end. After an error it lists.
+// endedEarly is ended before the initial events are complete. The ERROR event makes the reflector list,
+// because it would otherwise repeat a watch-list that may never be complete.
 func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) bool) {
 	event := endedEvent("the watch-list ended before its initial events did")
 	switch {
@@ -300,7 +301,7 @@ func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) b
 		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))
 	case o.ctx.Err() != nil:
 		return
-	case !endsWatches(err) && !l.continuity.passed():
+	case !endsWatches(err) && !l.continuity.restored():
 		event = unreadable(err)
 		l.failed(o, event)
 	default:
@@ -313,7 +314,7 @@ func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) b
 }
 
 // closed records that the server has ended a watch, unless the reader has ended it. It returns an error if
-// the watch was closed at once and has brought nothing: then everything has to be listed.
+// the watch was closed immediately without an event, so that a relist is necessary.
 func (l *listWatch) closed(o *openWatch) error {
 	if o.ctx.Err() != nil {
 		return nil
@@ -330,7 +331,7 @@ func (l *listWatch) closed(o *openWatch) error {
 	return errWatchClosed
 }
 
-// endsWatches reports whether a watch that fails with err has just ended, as every watch does.
+// endsWatches reports whether err is the ordinary end of a watch.
 func endsWatches(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err)
 }
@@ -341,20 +342,20 @@ func unanswered(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// unreadable is the event of a failure to read or to decode.
+// unreadable returns the event of a failure to read or decode.
 func unreadable(err error) watch.Event {
 	err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
 	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(err)}
 }
 
-// undecodable makes the object of an ERROR event of an error, as client-go does.
+// undecodable creates the object of an ERROR event, as client-go does.
 var undecodable = apierrors.NewClientErrorReporter(
 	http.StatusInternalServerError, http.MethodGet, undecodableCause)
 
 // undecodableCause marks ERROR events of decoding.
 const undecodableCause = "ClientWatchDecoding"
 
-// endedEvent makes a reflector fall back from a watch or watch-list to a list.
+// endedEvent returns an ERROR event after which a reflector lists.
 func endedEvent(why string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout,

@@ -179,7 +179,8 @@ func (l *listReader) item() error {
 				return orUnsupported(err)
 			}
 		case end > 0 && kind == "":
-			l.untyped = append(l.untyped, untypedItem{len(l.list.Items), append([]byte(nil), l.data[l.pos:end]...)})
+			l.untyped = append(l.untyped,
+				untypedItem{len(l.list.Items), append([]byte(nil), l.data[l.pos:end]...)})
 			l.list.Items = append(l.list.Items, nil)
 			l.pos = end
 			return nil

@@ -108,7 +108,8 @@ func TestReadListFails(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("after %d bytes: got %v", n, err)
 		}
-		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err, codec.ErrUnsupportedList) {
+		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err,
+			codec.ErrUnsupportedList) {
 			t.Errorf("%d bytes: got %v", n, err)
 		}
 	}

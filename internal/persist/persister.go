@@ -144,8 +144,9 @@ func (p *Persister) save() {
 	}
 }
 
-// relieve moves the remaining objects of mostly replaced blocks to memory of their own (see store.CompactBlocks),
-// block by block. It follows a save, because replaced objects stay in memory until then.
+// relieve moves the remaining objects of mostly replaced blocks to memory of their own (see
+// store.CompactBlocks), block by block. It follows a save, because replaced objects stay in memory until
+// then.
 func (p *Persister) relieve() {
 	if !p.finished.Load() && p.source.Cache.Store().CompactBlocks() {
 		time.AfterFunc(relievePause, p.relieve)

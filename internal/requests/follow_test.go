@@ -35,8 +35,9 @@ func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep, onFailure: func(error) {},
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep,
+		onFailure: func(error) {},
+		pacer:     NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(t.Context(), w, initial)
 }

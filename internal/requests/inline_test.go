@@ -43,7 +43,8 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
-		Tweak: func(*metav1.ListOptions) {}}, ignoringReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
+		Tweak: func(*metav1.ListOptions) {}}, ignoringReporter{},
+		NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(inlined)
 	if !ok {
 		t.Fatalf("got a %T", lw)

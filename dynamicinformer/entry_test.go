@@ -308,7 +308,7 @@ func TestRequiredCounts(t *testing.T) {
 		f := newVirtualFactory(t, server,
 			Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
 		start(t, f)
-		const text = "widgets.v1.example.com: Pending: it is required, and nobody has asked for it"
+		const text = "widgets.v1.example.com: Pending: the type is required and has no informer"
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
 			t.Errorf("before anybody has asked, Ready is %+v", c)
 		}

@@ -35,7 +35,7 @@ type Factory struct {
 	options Options
 	// board holds the types that Options.Types reports; stopTypes ends the reports. Both are nil without
 	// Options.Types.
-	board         *follow.Board
+	board         *follow.TypeRegistry
 	stopTypes     func()
 	hub           *health.Hub
 	subscriptions subscriptions
@@ -89,7 +89,7 @@ func New(options Options) (*Factory, error) {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.board = follow.NewBoard(f.hub.LearntTypes)
+		f.board = follow.NewTypeRegistry(f.hub.LearntTypes)
 		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.board))
 	}
 	return f, nil

@@ -90,7 +90,7 @@ type Informer struct {
 	gvr     schema.GroupVersionResource
 	options ResourceOptions
 	source  source
-	board   *follow.Board // nil: every type is assumed to exist
+	board   *follow.TypeRegistry // nil: every type is assumed to exist
 	health  *health.Health
 	form    requests.Form
 	core    *informer.Informer
@@ -130,7 +130,7 @@ func logFailure(ctx context.Context, r *cache.Reflector, err error) {
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions,
-	board *follow.Board) (*Informer, error) {
+	board *follow.TypeRegistry) (*Informer, error) {
 	form, transform, err := options.form()
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
 		Past: i.persister.Restore,
 		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
-		Shard: i.shard, Nothing: i.options.matchesNothing(), Board: i.board,
+		Shard: i.shard, Nothing: i.options.matchesNothing(), Types: i.board,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
 	}
 }

@@ -107,7 +107,7 @@ func (f *Factory) awaited(gvrs []schema.GroupVersionResource) []awaited {
 			all = append(all, awaited{informer: i})
 		}
 		for _, gvr := range f.neglected() {
-			all = append(all, awaited{status: health.NotAskedFor(gvr)})
+			all = append(all, awaited{status: health.WithoutInformer(gvr)})
 		}
 		return all
 	}

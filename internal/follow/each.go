@@ -9,43 +9,42 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// NamespaceList tells which namespaces exist.
+// NamespaceList provides the existing namespaces.
 type NamespaceList interface {
-	// Known returns the namespaces, and a channel that is closed when that may have changed.
+	// Known returns the namespaces, and a channel that is closed when they may have changed.
 	Known() (KnownNamespaces, <-chan struct{})
-	// Notify has changed called, with no lock held, when a namespace is created or deleted, until stop is
-	// called.
+	// Notify calls changed, without locks, when a namespace is created or deleted, until stop is called.
 	Notify(changed func()) (stop func())
-	// Release gives the list up.
+	// Release ends the use of the list.
 	Release()
 }
 
 // KnownNamespaces are the namespaces that the server has listed.
 type KnownNamespaces struct {
-	// Names are the namespaces. They count only where Listed is set.
+	// Names are the namespaces, valid if Listed is set.
 	Names  []string
 	Listed bool
-	// Refused says that the server is not expected to list them.
+	// Refused states that the server is not expected to list namespaces.
 	Refused bool
-	// Reason says why they are not listed, or may be out of date; ReasonNone: they are current.
+	// Reason is why the namespaces are not listed, or may be outdated; ReasonNone if they are current.
 	Reason requests.Reason
 	Err    error
 }
 
-// eachNamespace says which namespaces are followed one by one. Its fields are used by one goroutine.
+// eachNamespace selects the namespaces to follow one by one. One goroutine uses it.
 type eachNamespace struct {
 	*plan
-	// all tells which namespaces there are.
+	// all provides the existing namespaces.
 	all NamespaceList
-	// allowed is closed when everything may be listed at once.
+	// allowed is closed when all namespaces may be listed at once.
 	allowed <-chan struct{}
-	// refusal is why it may not.
+	// refusal is the error of listing all namespaces.
 	refusal error
-	// news has an element when namespaces have come or gone.
+	// news has an element after namespaces were created or deleted.
 	news chan struct{}
 }
 
-// notify is told that namespaces have come or gone.
+// notify is called when namespaces were created or deleted.
 func (e *eachNamespace) notify() {
 	select {
 	case e.news <- struct{}{}:
@@ -53,12 +52,12 @@ func (e *eachNamespace) notify() {
 	}
 }
 
-// next waits for another set of parts than those that run; false when they are to end.
+// next waits for a different set of parts and returns it. It returns false when the parts have to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	for ctx.Err() == nil {
 		known, changed := e.all.Known()
 		names := e.selected(known)
-		became := (known.Listed || len(names) > 0) && e.take(names)
+		became := (known.Listed || len(names) > 0) && e.update(names)
 		e.report(known)
 		if became {
 			return e.set(), true
@@ -75,8 +74,7 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	return nil, false
 }
 
-// selected returns the namespaces to read. Where the server does not list any, these are the ones that the
-// set names.
+// selected returns the namespaces to read. If the server lists none, these are the names in the set.
 func (e *eachNamespace) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:
@@ -87,7 +85,7 @@ func (e *eachNamespace) selected(known KnownNamespaces) []string {
 	return nil
 }
 
-// report records which parts there are, and why there may be others.
+// report records the parts, and why there may be others.
 func (e *eachNamespace) report(known KnownNamespaces) {
 	var err error
 	switch {

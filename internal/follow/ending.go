@@ -7,36 +7,36 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// transition is what ends a generation: a type that is gone, or another version that takes over.
+// transition is why a generation ends: the type is gone, or another version takes over.
 type transition struct {
 	gone    requests.Reason
-	version string // empty when the type is gone
-	known   *knowledge
+	version string // empty if the type is gone
+	known   *typeState
 }
 
-// ending waits for what ends the generation that follows a version of a type as it was, without a goroutine:
-// whoever changes what is known of the type calls it.
+// ending ends the generation of a version of a type when the type changes. It needs no goroutine, because the
+// source of the change calls it.
 type ending struct {
 	*Follower
 	version string
 	cancel  context.CancelFunc // ends the generation
 
-	mu    sync.Mutex // one look at a time
+	mu    sync.Mutex // serializes check
 	was   identity
 	over  bool
-	found transition // once it is over
+	found transition // valid if over is set
 }
 
-// news is called when what is known of the type has changed.
-func (e *ending) news() {
-	if !e.look() {
-		// Whatever has changed, it may be what the requests wait for.
+// changed is called after a change of the type.
+func (e *ending) changed() {
+	if !e.check() {
+		// The change may be what the requests wait for.
 		e.Requests.Retry()
 	}
 }
 
-// look compares what is known now with what runs, and reports whether the generation is over.
-func (e *ending) look() bool {
+// check compares the type with the running generation, and reports whether the generation is over.
+func (e *ending) check() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -49,16 +49,16 @@ func (e *ending) look() bool {
 	return e.over
 }
 
-// next returns what has ended the generation; nothing when the informer ends.
-func (e *ending) next() transition {
+// finish returns why the generation has ended. The result is empty if the informer ends.
+func (e *ending) finish() transition {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.over = true // a look that comes late finds nothing to do
+	e.over = true // later checks do nothing
 	return e.found
 }
 
-// compare returns what ends the generation, if it is to end.
-func (e *ending) compare(known *knowledge) (transition, bool) {
+// compare returns the transition that ends the generation, if any.
+func (e *ending) compare(known *typeState) (transition, bool) {
 	if reason := known.ended(e.was); reason != requests.ReasonNone {
 		return transition{gone: reason}, true
 	}
@@ -70,7 +70,7 @@ func (e *ending) compare(known *knowledge) (transition, bool) {
 		return transition{version: next, known: known}, true
 	}
 	if e.was.uid == "" {
-		e.was.uid = known.UID // it has become known, and is that of the same type
+		e.was.uid = known.UID // the UID of the same type became known
 	}
 	return transition{}, false
 }

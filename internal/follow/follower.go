@@ -1,7 +1,6 @@
-// Package follow has an informer follow its type: it begins a generation whenever the type is there to be
-// followed, reads it in the namespaces that are wanted, from one version to the next, and ends the generation
-// when the type is gone. It decides; the requests are sent, the objects kept, and the status told by others,
-// whom it knows by narrow interfaces.
+// Package follow controls the life cycle of an informer. It starts a generation when the type is served,
+// selects the namespaces and the version to read, and ends the generation when the type is gone. It sends no
+// requests itself; narrow interfaces connect it to the requests, the cache and the status.
 package follow
 
 import (
@@ -15,64 +14,62 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Follower follows one type, in some versions and namespaces of it.
+// Follower follows one type, in selected versions and namespaces.
 type Follower struct {
-	// Type is what was asked for. Its version may be empty, or another one than is followed, where Versions
-	// choose.
+	// Type is the requested type. Versions can select another version, and then the requested version can be
+	// empty.
 	Type       schema.GroupVersionResource
 	Versions   Versions
 	Namespaces Namespaces
-	// Shard is what is followed of a hash space; nil: there is none, and everything is followed.
+	// Shard is the followed part of a hash space. Nil means everything.
 	Shard *Shard
-	// Nothing says that no object is wanted: nothing is requested, and the cache is filled at once, with
-	// nothing.
+	// Nothing states that no object is selected: nothing is requested, and the cache is complete and empty.
 	Nothing bool
-	// Board tells which types there are; nil: every type is taken to exist.
-	Board *Board
+	// Types are the served types. If nil, every type is assumed to exist.
+	Types *TypeRegistry
 
 	Requests Requests
 	Cache    Cache
 	Health   Health
-	// Past returns what an earlier process kept of a part that is alone, or of several namespaces, of a type
-	// whose CRD has this UID; nil: nothing is kept.
+	// Past returns the persisted state of a single part, or of several namespaces, for a type whose CRD has
+	// this UID; nil if there is none. Optional.
 	Past func(p Part, uid types.UID) informer.Past
-	// AllNamespaces tells which namespaces there are, for sets of them where not everything may be read at
-	// once.
+	// AllNamespaces provides the existing namespaces, for sets of namespaces when not everything may be read
+	// at once.
 	AllNamespaces func() (NamespaceList, error)
 }
 
-// Requests list and watch the type.
+// Requests makes the list and watch requests.
 type Requests interface {
-	// ListWatch returns what a reflector lists and watches a part of a generation through. forbidden, unless
-	// it is nil, is called when that is forbidden, which is then no failure.
+	// ListWatch returns the requests of a part for a reflector. forbidden, if not nil, is called when they
+	// are forbidden, which is then not a failure.
 	ListWatch(p Part, forbidden func(error)) cache.ListerWatcher
-	// AwaitRight waits until a part, which is refused, may be listed and watched. It returns false when ctx
-	// ends before.
+	// AwaitRight waits until a refused part may be listed and watched. It returns false if ctx ends before.
 	AwaitRight(ctx context.Context, p Part, refusal error) bool
 	// Retry ends the pauses after failures.
 	Retry()
 }
 
-// Part is what is read of a type in one generation: a version, in a namespace or (empty) all.
+// Part is a part of a type that one reflector reads in a generation. An empty Namespace means all.
 type Part struct {
 	Generation         int
 	Version, Namespace string
-	// Name is what reporters know the part by: the namespace, unless there are several parts in one.
+	// Name is the name of the part in reports: the namespace, unless it has several parts.
 	Name string
-	// Several says that namespaces are read one by one, and this stands for all of them.
+	// Several states that the part represents all namespaces that are read one by one.
 	Several bool
-	// Selection is what is read of a shard; nil: everything.
+	// Selection is the part of a shard to read. Nil means everything.
 	Selection *requests.Selection
-	// Joins are the names of the parts whose place it takes.
+	// Joins are the names of the parts that this part replaces.
 	Joins []string
-	// Known says that a source of types says that the type is there, Late that the namespace has come while
-	// the type was followed, so that rights in it may come a moment later.
+	// Known states that a source of types reports the type. Late states that the namespace was created while
+	// the type was followed, so that permissions may follow soon.
 	Known, Late bool
-	// Custom says that the type is known to have a CRD.
+	// Custom states that the type is known to have a CRD.
 	Custom bool
 }
 
-// Cache keeps the objects. An *informer.Informer is one.
+// Cache stores the objects. It is implemented by *informer.Informer.
 type Cache interface {
 	RunParts(ctx context.Context, listed func(), parts ...informer.Part) error
 	RunChangingParts(ctx context.Context, listed func(),
@@ -81,7 +78,7 @@ type Cache interface {
 	Forget() error
 }
 
-// Health is told how the type is followed. A *health.Health is one.
+// Health receives the progress. It is implemented by *health.Health.
 type Health interface {
 	Seen(exists, terminating bool)
 	Pending(reason requests.Reason, cause error)
@@ -91,19 +88,19 @@ type Health interface {
 	Gone(reason requests.Reason)
 }
 
-// generation is one period in which a version of the type is followed.
+// generation is a period in which a version of the type is followed.
 type generation struct {
 	number  int
 	version string
-	known   *knowledge
+	known   *typeState
 }
 
-// Run runs a generation whenever the type is there to be followed, until ctx ends. It is level-based: it
-// compares what is with what runs, and never acts on a single event. It needs no goroutine but the caller's
-// while all goes well.
+// Run runs generations while the type is served, until ctx ends. It is level-based: it compares the current
+// state with the running generation, and does not depend on single events. It needs no other goroutine unless
+// there are failures.
 func (f *Follower) Run(ctx context.Context) {
-	if f.Board == nil {
-		f.generation(ctx, &knowledge{}, f.Type.Version)
+	if f.Types == nil {
+		f.generation(ctx, &typeState{}, f.Type.Version)
 		return
 	}
 	for ctx.Err() == nil {
@@ -115,34 +112,34 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		}
 		if reason := f.versions(ctx, known, version); ctx.Err() == nil {
-			f.leave(reason)
+			f.typeGone(reason)
 		}
 	}
 }
 
-// observe returns what is known of the type and a channel that is closed when that changes.
-func (f *Follower) observe() (*knowledge, <-chan struct{}) {
-	known, news := f.Board.know(f.Type.GroupResource())
+// observe returns the state of the type, and a channel that is closed when it changes.
+func (f *Follower) observe() (*typeState, <-chan struct{}) {
+	known, news := f.Types.get(f.Type.GroupResource())
 	f.Health.Seen(known.exists, known.Terminating)
 	return known, news
 }
 
-// versions runs generations of one type, one for each version that takes over from another, until the type is
-// gone, and says why it is, or until ctx ends.
+// versions runs one generation for each version that takes over, until the type is gone, and returns the
+// reason, or until ctx ends.
 //
-// The reflector of the earlier version ends before that of the next begins, because two cannot write to one
-// cache. Nothing is missed by that: what is not served any more has nothing left to tell. The cache keeps
-// what the earlier one showed until the next has listed. Then the objects are swapped as in a relist: those
-// that are still there are delivered as updates.
-func (f *Follower) versions(ctx context.Context, known *knowledge, version string) requests.Reason {
+// The reflector of one version ends before the next starts, because two must not write to one cache. No
+// events are lost, because a version that is not served any more sends none. The cache retains its content
+// until the next version has been listed. The content is then replaced as in a relist: objects that still
+// exist are delivered as updates.
+func (f *Follower) versions(ctx context.Context, known *typeState, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
 		e := &ending{Follower: f, was: identityOf(&known.Type), version: version, cancel: cancel}
-		stop := f.Board.notify(f.Type.GroupResource(), e.news)
-		e.look() // at what has changed before
+		stop := f.Types.notify(f.Type.GroupResource(), e.changed)
+		e.check() // for changes before notify
 		f.generation(running, known, version)
 		stop()
-		next := e.next()
+		next := e.finish()
 		cancel()
 		if ctx.Err() != nil || next.version == "" {
 			return next.gone
@@ -151,17 +148,16 @@ func (f *Follower) versions(ctx context.Context, known *knowledge, version strin
 	}
 }
 
-// generation lists and watches a version until ctx ends. Nothing of the generation runs any more when it
+// generation lists and watches a version until ctx ends. No goroutine of the generation remains when it
 // returns.
-func (f *Follower) generation(ctx context.Context, known *knowledge, version string) {
+func (f *Follower) generation(ctx context.Context, known *typeState, version string) {
 	f.serve(ctx, &generation{number: f.Health.Begin(version, known.UID), version: version, known: known})
 	<-ctx.Done()
 }
 
-// leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and
-// the cache is empty.
-func (f *Follower) leave(reason requests.Reason) {
-	// It fails only after the stop, when nobody is to be told of deletions.
+// typeGone removes all objects: handlers receive their deletion, and the cache is empty.
+func (f *Follower) typeGone(reason requests.Reason) {
+	// It fails only after a stop, when no deletions are delivered.
 	_ = f.Cache.Forget()
 	f.Health.Gone(reason)
 }

@@ -21,14 +21,14 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// diary is all that a follower depends on: it writes down what it is told, in order.
+// diary implements the dependencies of a Follower, and records its calls in order.
 type diary struct {
 	lines       []string
 	generations int
-	// forbidden refuses requests for all namespaces, until allowed is closed.
+	// forbidden refuses requests for all namespaces until allowed is closed.
 	forbidden error
 	allowed   chan struct{}
-	// namespaces are those that exist; unknown is why they are not listed.
+	// namespaces are the existing ones; unknown is why they are not listed.
 	namespaces []string
 	unknown    error
 	notify     func()
@@ -127,14 +127,14 @@ func (d *diary) Notify(changed func()) func() {
 
 func (d *diary) Release() { d.note("release the namespaces") }
 
-// follows runs a follower that writes into a diary, and has test compare what that says after each step.
+// follows runs a Follower with a diary, and compares the diary after each step.
 func follows(t *testing.T, d *diary, change func(*Follower),
-	test func(*Board, func(step string, want ...string))) {
+	test func(*TypeRegistry, func(step string, want ...string))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBoard(func() {})
+		b := NewTypeRegistry(func() {})
 		f := &Follower{
-			Type: widgets, Board: b, Requests: d, Cache: d, Health: d,
+			Type: widgets, Types: b, Requests: d, Cache: d, Health: d,
 			AllNamespaces: func() (NamespaceList, error) { return d, nil },
 		}
 		change(f)
@@ -163,11 +163,10 @@ func served(uid types.UID, versions ...string) typesource.Type {
 		Established: true}
 }
 
-// TestFollowerEndsWhatItBegan: a generation has ended before anything is forgotten, and the next begins after
-// that.
-func TestFollowerEndsWhatItBegan(t *testing.T) {
+// TestFollowerOrder: a generation ends before the cache is cleared, and the next starts after that.
+func TestFollowerOrder(t *testing.T) {
 	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
-		func(b *Board, expect func(string, ...string)) {
+		func(b *TypeRegistry, expect func(string, ...string)) {
 			expect("nothing is known", "pending TypesUnknown")
 			b.SetComplete()
 			expect("there is no such type", "pending NotInstalled")
@@ -184,14 +183,14 @@ func TestFollowerEndsWhatItBegan(t *testing.T) {
 		})
 }
 
-// TestFollowerReadsNamespaces: one by one while not all may be read, and all at once again when they may.
+// TestFollowerReadsNamespaces: one by one while not all may be read, and all at once when they may.
 func TestFollowerReadsNamespaces(t *testing.T) {
 	d := &diary{forbidden: errors.New("not for you"), namespaces: []string{"a1", "b"}}
 	follows(t, d, func(f *Follower) {
 		f.Namespaces = Matching([]string{"a*"}, nil)
-		f.Board.SetType(served("1", "v1"))
+		f.Types.SetType(served("1", "v1"))
 		d.allowed = make(chan struct{})
-	}, func(_ *Board, expect func(string, ...string)) {
+	}, func(_ *TypeRegistry, expect func(string, ...string)) {
 		expect("installed", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "a1"`, "run in a1", "synced 1")
 		d.namespaces = []string{"a1", "a2", "b", "c"}
 		d.notify()
@@ -206,21 +205,21 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 	unknown := &diary{forbidden: errors.New("not for you"), unknown: errors.New("nor are these")}
 	follows(t, unknown, func(f *Follower) {
 		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
-		f.Board.SetType(served("1", "v1"))
-	}, func(_ *Board, expect func(string, ...string)) {
+		f.Types.SetType(served("1", "v1"))
+	}, func(_ *TypeRegistry, expect func(string, ...string)) {
 		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
 		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod",
 			"synced 1", told)
 	})
 }
 
-// TestFollowerReadsWhatIsAskedFor: each of several namespaces by itself, and nothing where nothing is wanted.
-func TestFollowerReadsWhatIsAskedFor(t *testing.T) {
+// TestFollowerReadsSelection: each of several namespaces separately, and nothing if nothing is selected.
+func TestFollowerReadsSelection(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Follower)
 		want   []string
 	}{
-		"every type exists": {func(f *Follower) { f.Board = nil },
+		"every type exists": {func(f *Follower) { f.Types = nil },
 			[]string{`begin v1 of ""`, `read v1 in ""`, "synced 1"}},
 		"one namespace": {func(f *Follower) { f.Namespaces = Only("a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
@@ -231,9 +230,9 @@ func TestFollowerReadsWhatIsAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &diary{}, func(f *Follower) {
-				f.Board.SetType(served("1", "v1"))
+				f.Types.SetType(served("1", "v1"))
 				test.change(f)
-			}, func(_ *Board, expect func(string, ...string)) { expect("started", test.want...) })
+			}, func(_ *TypeRegistry, expect func(string, ...string)) { expect("started", test.want...) })
 		})
 	}
 }

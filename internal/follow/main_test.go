@@ -7,5 +7,5 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
-// TestMain fails the run when it leaves goroutines of a follower behind.
+// TestMain fails if goroutines of a Follower remain.
 func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "internal/follow.")) }

@@ -13,11 +13,11 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// Namespaces is a set of namespaces. The zero value is not set, which comes to All.
+// Namespaces is a set of namespaces. The zero value is unset, which means All.
 type Namespaces struct {
 	kind  namespacesKind
 	names []string // sorted, without duplicates
-	// except are patterns that names, which are patterns then, do not count for.
+	// except are patterns of excluded namespaces, if names are patterns.
 	except []string
 }
 
@@ -31,21 +31,21 @@ const (
 	namespacesMatching
 )
 
-// All is every namespace, with what is in none.
+// All is every namespace, and cluster-scoped objects.
 func All() Namespaces { return Namespaces{kind: namespacesAll} }
 
-// Only is these namespaces.
+// Only is the set of these namespaces.
 func Only(names ...string) Namespaces {
 	return Namespaces{kind: namespacesOnly, names: sortedUnique(names)}
 }
 
-// Except is every namespace but these, with what is in none.
+// Except is every namespace except these, and cluster-scoped objects.
 func Except(names ...string) Namespaces {
 	return Namespaces{kind: namespacesExcept, names: sortedUnique(names)}
 }
 
-// Matching is every namespace that matches one of the patterns of include, or any without include, and none
-// of except.
+// Matching is every namespace that matches a pattern of include, or any if that is empty, and no pattern of
+// except.
 func Matching(include, except []string) Namespaces {
 	return Namespaces{kind: namespacesMatching, names: sortedUnique(include), except: sortedUnique(except)}
 }
@@ -56,8 +56,8 @@ func sortedUnique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not
-// matching a-*".
+// String returns a description: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or
+// "not matching a-*".
 func (n Namespaces) String() string {
 	names, except := strings.Join(n.names, ","), strings.Join(n.except, ",")
 	switch {
@@ -76,19 +76,19 @@ func (n Namespaces) String() string {
 	}
 }
 
-// Key identifies the set: unlike String, it tells apart what all namespaces and every pattern do differently
-// where not everything may be read.
+// Key identifies the set. Unlike String, it distinguishes all namespaces from the pattern that matches all,
+// because these differ when not everything may be read.
 func (n Namespaces) Key() string {
 	return fmt.Sprintf("%d %q %q", max(n.kind, namespacesAll), n.names, n.except)
 }
 
-// IsSet reports whether it is not the zero value.
+// IsSet reports whether the set is not the zero value.
 func (n Namespaces) IsSet() bool { return n.kind != namespacesUnset }
 
-// IsAll reports whether it is every namespace, whichever there are.
+// IsAll reports whether the set is every namespace.
 func (n Namespaces) IsAll() bool { return n.kind <= namespacesAll }
 
-// Only returns the namespace that the set is made up of, if it is a single one.
+// Only returns the namespace if the set is a single one.
 func (n Namespaces) Only() (namespace string, one bool) {
 	if n.kind != namespacesOnly || len(n.names) != 1 {
 		return "", false
@@ -96,12 +96,12 @@ func (n Namespaces) Only() (namespace string, one bool) {
 	return n.names[0], true
 }
 
-// Limited reports whether the set is made up of namespaces alone, without what is in none.
+// Limited reports whether the set excludes cluster-scoped objects.
 func (n Namespaces) Limited() bool {
 	return n.kind == namespacesOnly || n.kind == namespacesMatching && len(n.names) > 0
 }
 
-// Validate returns what is wrong with the set.
+// Validate returns an error if the set is invalid.
 func (n Namespaces) Validate() error {
 	if n.kind == namespacesMatching {
 		for _, p := range slices.Concat(n.names, n.except) {
@@ -122,7 +122,7 @@ func (n Namespaces) Validate() error {
 		case name == "":
 			return errors.New("the list of namespaces has an empty name; AllNamespaces are all")
 		case strings.Contains(name, "*"):
-			return fmt.Errorf("%q is a pattern and no name of a namespace; use MatchingNamespaces", name)
+			return fmt.Errorf("%q is a pattern, not a namespace; use MatchingNamespaces", name)
 		case err != nil:
 			return fmt.Errorf("no namespace can have the name %q: %w", name, err)
 		}
@@ -130,7 +130,7 @@ func (n Namespaces) Validate() error {
 	return nil
 }
 
-// checkName returns why no namespace can have a name.
+// checkName returns an error if no namespace can have this name.
 func checkName(name string) error {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
@@ -138,8 +138,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Filter returns what tells the objects of the set from those that a request for all namespaces brings
-// besides; nil when there are none.
+// Filter returns a filter for the objects of a request for all namespaces, or nil if none is needed.
 func (n Namespaces) Filter() func(runtime.Object) bool {
 	if n.kind != namespacesExcept && n.kind != namespacesMatching {
 		return nil
@@ -150,7 +149,7 @@ func (n Namespaces) Filter() func(runtime.Object) bool {
 	}
 }
 
-// requested returns the namespaces for which requests are sent, "" being a request for all.
+// requested returns the namespaces to request, where "" means all.
 func (n Namespaces) requested() []string {
 	if n.kind == namespacesOnly {
 		return n.names
@@ -158,8 +157,8 @@ func (n Namespaces) requested() []string {
 	return []string{""}
 }
 
-// fallsBack reports whether a type is to be followed in each namespace of the set where all may not be read.
-func (n Namespaces) fallsBack(known *knowledge) bool {
+// fallsBack reports whether to follow each namespace of the set separately if all may not be read.
+func (n Namespaces) fallsBack(known *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:
 		return n.Limited() || known.exists && known.Namespaced
@@ -167,7 +166,7 @@ func (n Namespaces) fallsBack(known *knowledge) bool {
 	return false
 }
 
-// Has reports whether a namespace, or "" for none, is in the set.
+// Has reports whether the set contains a namespace, or cluster-scoped objects ("").
 func (n Namespaces) Has(namespace string) bool {
 	matches := func(p string) bool { return pattern.Match(p, namespace) }
 	switch {
@@ -182,7 +181,7 @@ func (n Namespaces) Has(namespace string) bool {
 		!slices.ContainsFunc(n.except, matches)
 }
 
-// named returns the namespaces of the set that it has by name.
+// named returns the names in the set that are not patterns.
 func (n Namespaces) named() []string {
 	if n.kind != namespacesMatching {
 		return nil

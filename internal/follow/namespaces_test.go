@@ -41,21 +41,21 @@ func TestMatchingNamespaces(t *testing.T) {
 }
 
 func TestFallsBack(t *testing.T) {
-	namespaced, cluster := knowledge{exists: true, Type: typesource.Type{Namespaced: true}},
-		knowledge{exists: true}
+	namespaced, cluster := typeState{exists: true, Type: typesource.Type{Namespaced: true}},
+		typeState{exists: true}
 	teams := Matching([]string{"prod", "team-*"}, []string{"team-sandbox"})
 	for _, test := range []struct {
 		namespaces Namespaces
-		known      knowledge
+		known      typeState
 		want       bool
 	}{
 		{All(), namespaced, false},
 		{Only("a", "b"), namespaced, false},
-		{teams, knowledge{}, true},
+		{teams, typeState{}, true},
 		{Matching(nil, []string{"kube-*"}), namespaced, true},
 		{Matching(nil, []string{"kube-*"}), cluster, false},
 		{Except("kube-system"), namespaced, true},
-		{Except("kube-system"), knowledge{}, false},
+		{Except("kube-system"), typeState{}, false},
 	} {
 		if got := test.namespaces.fallsBack(&test.known); got != test.want {
 			t.Errorf("%s of %+v: %v", test.namespaces, test.known, got)

@@ -8,32 +8,31 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// partKey tells the parts of a plan apart.
+// partKey identifies a part of a plan.
 type partKey struct {
 	namespace string
-	selection *requests.Selection // nil: everything
+	selection *requests.Selection // nil means everything
 }
 
-// plan says which parts of a generation run, as namespaces and ranges come and go. Its methods are called by
-// one goroutine.
+// plan tracks the running parts of a generation while namespaces and ranges change. One goroutine uses it.
 type plan struct {
 	*Follower
 	generation *generation
-	// forbidden is what parts are told that listing is forbidden; nil: that is a failure.
+	// forbidden, if not nil, is called when a list is forbidden, which is then not a failure.
 	forbidden func(error)
 	parts     map[partKey]plannedPart
-	past      informer.Past // of namespaces that are read one by one; nil: nothing is kept
-	begun     bool          // there has been a set
+	past      informer.Past // of namespaces that are read one by one; optional
+	begun     bool          // after the first set
 }
 
-// plannedPart is a part with what reporters know it by.
+// plannedPart is a part with its name in reports.
 type plannedPart struct {
 	informer.Part
 	name string
 }
 
-// take makes the parts of these namespaces the ones that run, and reports whether that changes anything.
-func (p *plan) take(namespaces []string) bool {
+// update sets the parts for these namespaces, and reports whether that changes the set.
+func (p *plan) update(namespaces []string) bool {
 	var keys []partKey
 	joins := map[*requests.Selection][]*requests.Selection{}
 	if p.Shard == nil {
@@ -62,16 +61,16 @@ func (p *plan) take(namespaces []string) bool {
 	}
 	p.parts, p.begun = next, true
 	if !same && p.Shard != nil {
-		p.Shard.told()
+		p.Shard.notify()
 	}
 	return !same
 }
 
-// make returns a part that has not run, and joins some that do. Others are beside it.
-func (p *plan) make(key partKey, joins []*requests.Selection, beside map[partKey]plannedPart) plannedPart {
+// make returns a new part that replaces the parts of joins. others are the other parts of the set.
+func (p *plan) make(key partKey, joins []*requests.Selection, others map[partKey]plannedPart) plannedPart {
 	described := p.describe(p.generation, key.namespace)
 	described.Selection = key.selection
-	if partIn(beside, key.namespace) { // ranges have been added
+	if partIn(others, key.namespace) { // ranges have been added
 		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
 			key.selection.Ranges())
 	}
@@ -87,7 +86,7 @@ func (p *plan) make(key partKey, joins []*requests.Selection, beside map[partKey
 	return plannedPart{part, described.Name}
 }
 
-// partIn reports whether one of some parts is in a namespace.
+// partIn reports whether one of the parts is in a namespace.
 func partIn(parts map[partKey]plannedPart, namespace string) bool {
 	for key := range parts {
 		if key.namespace == namespace {
@@ -97,7 +96,7 @@ func partIn(parts map[partKey]plannedPart, namespace string) bool {
 	return false
 }
 
-// names are those that reporters know the parts by.
+// names returns the names of the parts in reports.
 func (p *plan) names() []string {
 	names := make([]string, 0, len(p.parts))
 	for _, part := range p.parts {

@@ -8,21 +8,21 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the
-// stop, when ctx is about to end; so its errors say nothing.
+// serve lists and watches a generation until ctx ends. It ignores errors of the cache, which only occur after
+// a stop.
 func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
 	case f.Nothing:
 		f.serveNothing(ctx, listed)
 	case f.Namespaces.fallsBack(g.known):
-		f.serveWhatIsAllowed(ctx, g, listed)
+		f.servePermitted(ctx, g, listed)
 	default:
 		f.servePart(ctx, g, listed)
 	}
 }
 
-// serveNothing fills the cache with nothing.
+// serveNothing fills the cache with no objects.
 func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	if f.Shard != nil {
 		f.Shard.followNothing()
@@ -32,9 +32,8 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	_ = f.Cache.RunEmpty(ctx, listed)
 }
 
-// serveWhatIsAllowed lists and watches all namespaces at once while that is allowed, and otherwise one by
-// one.
-func (f *Follower) serveWhatIsAllowed(ctx context.Context, g *generation, listed func()) {
+// servePermitted lists and watches all namespaces at once while that is permitted, and otherwise one by one.
+func (f *Follower) servePermitted(ctx context.Context, g *generation, listed func()) {
 	for {
 		refusal := f.serveAll(ctx, g, listed)
 		if ctx.Err() != nil || refusal == nil {
@@ -47,7 +46,7 @@ func (f *Follower) serveWhatIsAllowed(ctx context.Context, g *generation, listed
 	}
 }
 
-// servePart lists and watches what there is one way to read for.
+// servePart lists and watches a set of namespaces that needs no fallback.
 func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) {
 	if f.Shard == nil {
 		_ = f.Cache.RunParts(ctx, listed, f.parts(g)...)
@@ -56,12 +55,12 @@ func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) 
 	f.serveRanges(ctx, &plan{Follower: f, generation: g}, listed)
 }
 
-// serveRanges lists and watches the ranges of a shard, as they come and go, until ctx ends.
+// serveRanges lists and watches the changing ranges of a shard until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	defer f.Shard.forget()
 	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
 		for ctx.Err() == nil {
-			changed := p.take(f.Namespaces.requested())
+			changed := p.update(f.Namespaces.requested())
 			f.Health.Consists(p.names(), "", requests.ReasonNone, nil)
 			if changed {
 				return p.set(), true
@@ -75,7 +74,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	})
 }
 
-// parts are those of a generation that stay.
+// parts returns the parts of a generation whose set does not change.
 func (f *Follower) parts(g *generation) []informer.Part {
 	var parts []informer.Part
 	for _, name := range f.Namespaces.requested() {
@@ -83,7 +82,7 @@ func (f *Follower) parts(g *generation) []informer.Part {
 	}
 	if len(parts) == 1 {
 		parts[0].Past = f.past(g, parts[0].Namespace)
-		parts[0].Namespace = "" // it brings everything there is to read
+		parts[0].Namespace = "" // it is the only part
 		return parts
 	}
 	past := f.pastOfEach(g)
@@ -93,12 +92,12 @@ func (f *Follower) parts(g *generation) []informer.Part {
 	return parts
 }
 
-// past is what an earlier process kept of a part that is alone.
+// past returns the persisted state of a single part.
 func (f *Follower) past(g *generation, namespace string) informer.Past {
 	return f.pastOf(g, f.describe(g, namespace))
 }
 
-// pastOfEach is what an earlier process kept of namespaces that are read one by one.
+// pastOfEach returns the persisted state of namespaces that are read one by one.
 func (f *Follower) pastOfEach(g *generation) informer.Past {
 	all := f.describe(g, "")
 	all.Several = true
@@ -112,13 +111,13 @@ func (f *Follower) pastOf(g *generation, p Part) informer.Past {
 	return f.Past(p, g.known.UID)
 }
 
-// describe says what the part of a generation in a namespace is.
+// describe describes the part of a generation in a namespace.
 func (f *Follower) describe(g *generation, namespace string) Part {
 	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
 		Known: g.known.exists, Custom: g.known.UID != ""}
 }
 
-// part is a part of a generation for the cache to run.
+// part returns a part for the cache to run.
 func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 	part := informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
@@ -127,14 +126,14 @@ func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 	return part
 }
 
-// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it
-// returns what the server says.
+// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden. Then it
+// returns the server's error.
 func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
 	forbidden := func(err error) {
-		once.Do(func() { refusal = err }) // read when the reflectors have ended
+		once.Do(func() { refusal = err }) // read after the reflectors have ended
 		cancel()
 	}
 	if f.Shard != nil {
@@ -148,13 +147,13 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 	return refusal
 }
 
-// serveEach lists and watches the namespaces of the set one by one, as they come and go, until ctx ends or
-// everything may be listed at once. The cache keeps what is in it meanwhile.
+// serveEach lists and watches the changing namespaces of the set one by one, until ctx ends or all may be
+// listed at once. The cache keeps its content.
 func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
 	asked := make(chan struct{})
-	// Ended by cancel.
+	// ended by cancel
 	go func() {
 		defer close(asked)
 		if f.Requests.AwaitRight(ctx, f.describe(g, ""), refusal) {

@@ -11,49 +11,47 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Shard is the part of a hash space that is followed of a type, and may change at any time. It is safe for
-// concurrent use.
+// Shard is the followed part of a hash space, which can change at any time. It is safe for concurrent use.
 type Shard struct {
 	key    sharding.Key
 	wanted func() requests.Ranges
-	// told is called, with no lock held, when State returns something else.
-	told func()
-	// news has an element when other parts may have to be followed.
+	// notify is called, without locks, when the result of State changes.
+	notify func()
+	// news has an element when the set of parts may have to change.
 	news chan struct{}
-	// dropped counts what came and was not in the shard.
+	// dropped counts received objects outside of the shard.
 	dropped atomic.Int64
 
 	mu struct {
 		sync.Mutex
-		// parts are those that are followed, by their selections.
+		// parts are the followed parts by selection.
 		parts map[*requests.Selection]*shardPart
-		// ending are the selections of parts that others take the place of, which may still run.
+		// ending are the selections of replaced parts that may still run.
 		ending []*requests.Selection
-		// namespaces are those that are followed; none where there is none to follow, and nil while nothing
-		// is followed.
+		// namespaces are the followed namespaces; empty if there are none, nil while nothing is followed.
 		namespaces []string
 	}
 }
 
-// shardPart is what is known of a part of a shard.
+// shardPart is the state of a part of a shard.
 type shardPart struct {
 	namespace string
 	listed    bool
-	// ordered says that its resource versions have an order, so that it can be joined with others.
+	// ordered states that its resource versions are ordered, so that it can be joined with others.
 	ordered bool
-	// joins are the selections of the parts that it takes the place of.
+	// joins are the selections of the parts that it replaces.
 	joins []*requests.Selection
 }
 
-// NewShard returns a shard of the ranges that wanted returns, of which nothing is followed yet. told is
-// called, with no lock held, when State returns something else.
-func NewShard(key sharding.Key, wanted func() requests.Ranges, told func()) *Shard {
-	s := &Shard{key: key, wanted: wanted, told: told, news: make(chan struct{}, 1)}
+// NewShard returns a Shard of the ranges that wanted returns, which follows nothing yet. notify is called,
+// without locks, when the result of State changes.
+func NewShard(key sharding.Key, wanted func() requests.Ranges, notify func()) *Shard {
+	s := &Shard{key: key, wanted: wanted, notify: notify, news: make(chan struct{}, 1)}
 	s.mu.parts = map[*requests.Selection]*shardPart{}
 	return s
 }
 
-// Narrow has what is followed select no more than is wanted.
+// Narrow restricts the running parts to the desired ranges.
 func (s *Shard) Narrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +64,10 @@ func (s *Shard) Narrow() {
 	}
 }
 
-// Changed says that something else is wanted, after Narrow.
+// Changed must be called after the desired ranges have changed, after Narrow.
 func (s *Shard) Changed() {
 	s.wake()
-	s.told()
+	s.notify()
 }
 
 func (s *Shard) wake() {
@@ -79,7 +77,8 @@ func (s *Shard) wake() {
 	}
 }
 
-// changes has an element when other parts may have to be followed. It never has where there is no shard.
+// changes returns a channel that has an element when the set of parts may have to change. It is nil for a nil
+// Shard.
 func (s *Shard) changes() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -87,10 +86,10 @@ func (s *Shard) changes() <-chan struct{} {
 	return s.news
 }
 
-// Dropped counts the objects that came and were not in the shard.
+// Dropped returns the number of received objects outside of the shard.
 func (s *Shard) Dropped() int64 { return s.dropped.Load() }
 
-// State returns what is known.
+// State returns the state of the shard.
 func (s *Shard) State() status.Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +116,7 @@ func (s *Shard) State() status.Shard {
 	return state
 }
 
-// listed records that a part has listed, and whether it can be joined with others since.
+// listed records that a part has been listed. ordered states that it can be joined with others.
 func (s *Shard) listed(selection *requests.Selection, ordered bool) {
 	s.mu.Lock()
 	p, ok := s.mu.parts[selection]
@@ -128,29 +127,28 @@ func (s *Shard) listed(selection *requests.Selection, ordered bool) {
 	s.mu.Unlock()
 	if news {
 		s.wake()
-		s.told()
+		s.notify()
 	}
 }
 
-// forget ends all parts: nothing is followed any more.
+// forget removes all parts.
 func (s *Shard) forget() {
 	s.mu.Lock()
 	clear(s.mu.parts)
 	s.mu.namespaces, s.mu.ending = nil, nil
 	s.mu.Unlock()
-	s.told()
+	s.notify()
 }
 
-// followNothing takes note that no object is wanted, so that all is there.
+// followNothing records that no object is selected, so that the shard is complete.
 func (s *Shard) followNothing() {
 	s.selections(nil)
-	s.told()
+	s.notify()
 }
 
-// selections returns the selections of the parts of some namespaces, each with those of the parts that it
-// joins: the selections that there are, as far as anything is left of them, and, for what is wanted besides,
-// one more each. Of those that there are, those that have listed become one. What was returned before has
-// taken effect.
+// selections returns the selections of the parts in some namespaces, each with the selections of the parts
+// that it replaces. It keeps existing selections that are not empty, adds one for the missing ranges of each
+// namespace, and joins selections that have been listed. The caller must have applied the previous result.
 func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selection][]*requests.Selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,18 +167,18 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 		all[p.namespace][selection] = p.joins
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
-	for namespace, those := range all {
+	for namespace, selections := range all {
 		if missing := wanted.Minus(followed[namespace]); len(missing) > 0 {
-			selection := requests.NewSelection(s.key, missing, s.told, &s.dropped)
+			selection := requests.NewSelection(s.key, missing, s.notify, &s.dropped)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
-			those[selection] = nil
+			selections[selection] = nil
 		}
 	}
 	return all
 }
 
-// joinLocked has one part of each namespace take the place of those that have listed, so that there are no
-// more watches than it takes, however often ranges are added.
+// joinLocked replaces the listed parts of each namespace with one part, so that the number of watches does
+// not grow with each added range.
 func (s *Shard) joinLocked() {
 	joining := map[string][]*requests.Selection{}
 	for selection, p := range s.mu.parts {
@@ -188,15 +186,15 @@ func (s *Shard) joinLocked() {
 			joining[p.namespace] = append(joining[p.namespace], selection)
 		}
 	}
-	for namespace, those := range joining {
-		if len(those) < 2 {
+	for namespace, selections := range joining {
+		if len(selections) < 2 {
 			continue
 		}
-		for _, selection := range those {
+		for _, selection := range selections {
 			delete(s.mu.parts, selection)
 		}
-		s.mu.ending = append(s.mu.ending, those...)
-		s.mu.parts[those[0].Join(those[1:]...)] = &shardPart{namespace: namespace, listed: true,
-			ordered: true, joins: those}
+		s.mu.ending = append(s.mu.ending, selections...)
+		s.mu.parts[selections[0].Join(selections[1:]...)] = &shardPart{namespace: namespace, listed: true,
+			ordered: true, joins: selections}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Versions say which version of a type is followed, and what happens when the server stops serving it. The
-// zero value is not set, which comes to Pinned.
+// Versions is a policy for the version to follow, also after the server stops serving a version. The zero
+// value is unset, which means Pinned.
 type Versions struct {
 	kind  versionsKind
 	order []string
@@ -25,18 +25,18 @@ const (
 	versionsOrdered
 )
 
-// Pinned follows the version that was asked for and no other.
+// Pinned follows only the requested version.
 func Pinned() Versions { return Versions{kind: versionsPinned} }
 
 // Preferred follows the version that the server prefers.
 func Preferred() Versions { return Versions{kind: versionsPreferred} }
 
-// Ordered follows the first of these versions that can be.
+// Ordered follows the first of these versions that is served.
 func Ordered(versions ...string) Versions {
 	return Versions{kind: versionsOrdered, order: slices.Clone(versions)}
 }
 
-// String describes the policy: "pinned", "preferred", or the versions in order.
+// String returns "pinned", "preferred", or the versions in order.
 func (v Versions) String() string {
 	switch v.kind {
 	case versionsPreferred:
@@ -48,13 +48,13 @@ func (v Versions) String() string {
 	}
 }
 
-// IsSet reports whether it is not the zero value.
+// IsSet reports whether the policy is not the zero value.
 func (v Versions) IsSet() bool { return v.kind != versionsUnset }
 
-// IsPinned reports whether no other version than the one that was asked for is followed.
+// IsPinned reports whether the policy follows only the requested version.
 func (v Versions) IsPinned() bool { return v.kind <= versionsPinned }
 
-// Validate returns what is wrong with the policy.
+// Validate returns an error if the policy is invalid.
 func (v Versions) Validate() error {
 	switch {
 	case v.kind != versionsOrdered:
@@ -67,7 +67,7 @@ func (v Versions) Validate() error {
 	return nil
 }
 
-// accepts reports whether the policy may choose a version when asked is the requested one.
+// accepts reports whether the policy allows a version if asked is the requested one.
 func (v Versions) accepts(asked, version string) bool {
 	switch v.kind {
 	case versionsPreferred:
@@ -78,7 +78,7 @@ func (v Versions) accepts(asked, version string) bool {
 	return version == asked
 }
 
-// choose returns the version to follow, asked being the one that was asked for, or why there is none.
+// choose returns the version to follow if asked is the requested one, or the reason why there is none.
 func (v Versions) choose(asked string, t typesource.Type) (version string, none requests.Reason) {
 	wanted := []string{asked}
 	switch v.kind {

@@ -19,7 +19,7 @@ func (b *Hub) Conditions() []Condition {
 	return b.conditionsLocked()
 }
 
-// Condition returns one condition; its Status is empty for a type that there is none of.
+// Condition returns one condition. Its Status is empty for an unknown type.
 func (b *Hub) Condition(t ConditionType) Condition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,8 +35,8 @@ func (b *Hub) conditionsLocked() []Condition {
 	return all
 }
 
-// reviewLocked brings the conditions in line with what is known.
-func (b *Hub) reviewLocked() {
+// updateConditionsLocked evaluates the conditions and notifies listeners of changes.
+func (b *Hub) updateConditionsLocked() {
 	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown),
 		b.readyLocked()} {
 		before := b.mu.conditions[now.Type]
@@ -46,32 +46,32 @@ func (b *Hub) reviewLocked() {
 		}
 		b.mu.conditions[now.Type] = now
 		if before.Status != now.Status {
-			b.tellLocked(func(l *Listener) []func() { return conditionChanged(l, before, now) })
+			b.notifyLocked(func(l *Listener) []func() { return conditionChanged(l, before, now) })
 		}
 	}
 }
 
 func (b *Hub) authenticatedLocked() Condition {
-	c := Condition{Type: status.ConditionAuthenticated, Status: heard(b.mu.reached)}
-	return unless(c, b.mu.sums.refused, b.mu.members, func(m *member) trouble { return m.standing.refused })
+	c := Condition{Type: status.ConditionAuthenticated, Status: contacted(b.mu.reached)}
+	return unless(c, b.mu.totals.refused, b.mu.members, func(m *member) problem { return m.impact.refused })
 }
 
 func (b *Hub) reachableLocked() Condition {
-	c := Condition{Type: status.ConditionReachable, Status: heard(b.mu.reached)}
-	return unless(c, b.mu.sums.unreached, b.mu.members,
-		func(m *member) trouble { return m.standing.unreached })
+	c := Condition{Type: status.ConditionReachable, Status: contacted(b.mu.reached)}
+	return unless(c, b.mu.totals.unreachable, b.mu.members,
+		func(m *member) problem { return m.impact.unreachable })
 }
 
-func heard(reached bool) metav1.ConditionStatus {
+func contacted(reached bool) metav1.ConditionStatus {
 	if reached {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionUnknown
 }
 
-// unless returns the condition, false if some informers have a trouble, whose message is that of the first of
-// them.
-func unless(c Condition, affected int, members []*member, of func(*member) trouble) Condition {
+// unless returns c, or c with status False if some informers have the problem that of returns. The message is
+// that of the first of them.
+func unless(c Condition, affected int, members []*member, of func(*member) problem) Condition {
 	if affected == 0 {
 		return c
 	}
@@ -93,31 +93,31 @@ func typesKnown(known bool) Condition {
 	}
 }
 
-// readyLocked returns ConditionReady: of the required types that are not synced it names one that an informer
-// follows, or else one that nobody has asked for.
+// readyLocked returns ConditionReady. If a required type is not synced, the condition names one with an
+// informer, or else one without.
 func (b *Hub) readyLocked() Condition {
 	c := typesKnown(b.mu.typesKnown)
 	c.Type = status.ConditionReady
 	if !b.mu.typesKnown {
 		return c
 	}
-	lacking := func(s Status) Condition {
+	notReady := func(s Status) Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, s.Reason
 		c.Message = fmt.Sprintf("%s: %s", typename.Format(s.GVR), s.Describe())
 		return c
 	}
-	if b.mu.sums.lacking > 0 {
-		return lacking(*b.mu.members[slices.IndexFunc(b.mu.members, (*member).lacks)].status)
+	if b.mu.totals.notReady > 0 {
+		return notReady(*b.mu.members[slices.IndexFunc(b.mu.members, (*member).blocksReady)].status)
 	}
 	for _, gvr := range b.mu.expected {
-		if b.mu.sums.types[gvr] == 0 {
-			return lacking(NotAskedFor(gvr))
+		if b.mu.totals.types[gvr] == 0 {
+			return notReady(WithoutInformer(gvr))
 		}
 	}
 	return c
 }
 
-// NotAskedFor is the status of a type that is required, and that nobody has asked for.
-func NotAskedFor(gvr schema.GroupVersionResource) Status {
-	return Status{GVR: gvr, State: StatePending, Message: "it is required, and nobody has asked for it"}
+// WithoutInformer returns the status of a required type without an informer.
+func WithoutInformer(gvr schema.GroupVersionResource) Status {
+	return Status{GVR: gvr, State: StatePending, Message: "the type is required and has no informer"}
 }

@@ -8,36 +8,33 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Counts tell what became of the requests of an informer since it was made. All of them only grow.
+// Counts are the counters of an informer's requests since its creation.
 type Counts struct {
-	// Requests counts the requests that were sent, by the verb that users know.
+	// Requests counts the sent requests by Kubernetes verb.
 	Requests map[string]int64
-	// Failures counts those that failed, and watches that broke off.
+	// Failures counts failed requests and broken watches.
 	Failures map[status.RequestFailureKind]int64
-	// Lists counts the lists that were read to their end, which took ListTime in all.
+	// Lists counts complete lists, ListTime is their total duration.
 	Lists    int64
 	ListTime time.Duration
 	Relists  status.Relists
 }
 
-// counts are the Counts as they are kept: without a map for the few verbs that there are, of which each type
-// has one.
+// counts is the compact form of Counts: without a map for the few verbs of a type.
 type counts struct {
 	requests []verbCount
-	failures map[status.RequestFailureKind]int64 // nil: there are none
+	failures map[status.RequestFailureKind]int64 // nil without failures
 	lists    int64
 	listTime time.Duration
 	// answered counts the requests that the server accepted.
 	answered int64
 }
 
-// verbCount is how many requests of a verb were sent.
 type verbCount struct {
 	verb string
 	sent int64
 }
 
-// sent counts a request.
 func (c *counts) sent(verb requests.Verb) {
 	name := verb.String()
 	for i := range c.requests {
@@ -68,14 +65,15 @@ func (c *counts) public() Counts {
 	return all
 }
 
-// Answered counts the requests that the server has accepted. What a stream brings is brought after it counts.
+// Answered returns the number of requests that the server has accepted. A request is counted before its
+// events are delivered.
 func (h *Health) Answered() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.counts.answered
 }
 
-// Counts returns what has been counted so far.
+// Counts returns the counters.
 func (h *Health) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()

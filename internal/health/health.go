@@ -1,5 +1,5 @@
-// Package health keeps what is known of informers: from what their requests and their lives report, it
-// derives states and the conditions of a factory, and tells waiters and listeners.
+// Package health derives the states of informers and the conditions of a factory from the outcomes of
+// requests and the life cycle of informers. It notifies waiters and listeners of changes.
 package health
 
 import (
@@ -15,69 +15,68 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Health keeps the Status of one informer, from what its requests and its life report, and tells waiters
-// when it changes. Nothing of it polls: one timer at most wakes it, when time alone changes the state.
+// Health derives the Status of one informer from its requests and life cycle, and notifies waiters of
+// changes. It does not poll: a single timer fires when the state changes with time alone.
 type Health struct {
 	gvr schema.GroupVersionResource
 	now func() time.Time
-	// news gets what happens, in order. Its methods are called under the lock, and only queue.
-	news news
+	// observer receives events in order. Its methods are called under the lock and must not block.
+	observer observer
 
 	mu struct {
 		sync.Mutex
-		status  Status
-		facts   facts
-		counts  counts
-		changed chan struct{} // closed and replaced when told changes
-		// told is the status that was last told of, which never changes and is shared with who was told;
-		// stood the standing.
-		told  *Status
-		stood standing
-		// required says that somebody cannot do without the type.
+		status       Status
+		observations observations
+		counts       counts
+		changed      chan struct{} // closed and replaced when published changes
+		// published is the status of the last notification. It is immutable and shared with its receivers.
+		// impact is the last impact sent to the observer.
+		published *Status
+		impact    impact
+		// required states that the factory is not ready without the type.
 		required bool
-		// watchers are told of each new status after news, in the same way.
+		// watchers are called with each new status after the observer, in the same way.
 		watchers []*watcher
-		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never
-		// later.
+		// timer calls check at armed, which is zero if the timer is not set. It may fire too early, but not
+		// too late.
 		timer *time.Timer
 		armed time.Time
 	}
 }
 
-// news is told what happens to an informer. Implementations must not block and must not call back.
-type news interface {
-	// changed tells of a new status, and of the one that was told of before.
+// observer receives the events of an informer. Implementations must neither block nor call back.
+type observer interface {
+	// changed is called with the last and the new status.
 	changed(before, after *Status)
-	// stands tells what the requests that run now say about the factory.
-	stands(s standing)
-	// answered tells how the server answered a request; err is nil where it accepted it.
+	// impactChanged is called with the effect of the current requests on the factory's conditions.
+	impactChanged(i impact)
+	// answered is called with the outcome of a request; err is nil if the server accepted it.
 	answered(verb requests.Verb, reason requests.Reason, err error)
-	// relisted tells that the type has been listed again.
+	// relisted is called after a relist.
 	relisted(s Status, reason requests.RelistReason)
-	// requires tells whether somebody cannot do without the type.
-	requires(required bool)
+	// requiredChanged is called when the type becomes required, or is no longer required.
+	requiredChanged(required bool)
 }
 
-// New returns the health of an informer of gvr that has not been started. view describes what the informer
-// shows.
+// New returns the Health of an informer of gvr that has not been started. view describes the informer's view
+// of the type.
 func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
-	h := &Health{gvr: gvr, now: now, news: noNews{}}
+	h := &Health{gvr: gvr, now: now, observer: noObserver{}}
 	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
-	h.tellLocked()
+	h.publishLocked()
 	h.mu.changed = make(chan struct{})
 	return h
 }
 
 // Started records that the informer has been started.
-func (h *Health) Started() { h.update(func(f *facts, _ *Status) { f.started = true }) }
+func (h *Health) Started() { h.update(func(f *observations, _ *Status) { f.started = true }) }
 
-// Stopped records that it has ended for good, and why, for a person.
+// Stopped records that the informer has ended permanently, and why, as a message.
 func (h *Health) Stopped(why string) {
-	h.update(func(f *facts, _ *Status) { f.running, f.stopped, f.end = false, true, why })
+	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.end = false, true, why })
 }
 
-// Require records whether somebody cannot do without the type, which is part of the factory's readiness. Who
-// waits for the status is woken.
+// Require records whether the factory is ready without the type. It wakes waiters.
 func (h *Health) Require(required bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,21 +85,21 @@ func (h *Health) Require(required bool) {
 	}
 	h.mu.required = required
 	h.wakeLocked()
-	h.news.requires(required)
+	h.observer.requiredChanged(required)
 }
 
-// Required returns what Require recorded last.
+// Required returns the last value passed to Require.
 func (h *Health) Required() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.required
 }
 
-// Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers
-// it.
+// Begin records the start of a generation for a version of the type whose CRD has this UID. It returns the
+// number of the generation.
 func (h *Health) Begin(version string, uid types.UID) (generation int) {
-	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, running: true, exists: f.exists}
+	h.update(func(f *observations, s *Status) {
+		*f = observations{started: true, running: true, exists: f.exists}
 		s.Generation++
 		s.Version, s.UID = version, uid
 		generation = s.Generation
@@ -108,16 +107,15 @@ func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	return generation
 }
 
-// Seen records what a source of types says of the type: that it exists, and that its CRD is being deleted.
+// Seen records whether the source of types reports that the type exists, and that its CRD is being deleted.
 func (h *Health) Seen(exists, terminating bool) {
-	h.update(func(f *facts, s *Status) {
+	h.update(func(f *observations, s *Status) {
 		f.exists, s.Terminating = exists, exists && terminating
 	})
 }
 
-// Consists records the partitions that the type is read in, and forgets all others. Without any, there is
-// nothing to read. A reason says why there may be more partitions: which of these namespaces exist is not
-// known.
+// Consists replaces the partitions in which the type is read. Without partitions there is nothing to read. A
+// reason states that the list of namespaces is incomplete; namespaces then names the missing part.
 func (h *Health) Consists(parts []string, namespaces string, reason requests.Reason, err error) {
 	known := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
@@ -126,41 +124,39 @@ func (h *Health) Consists(parts []string, namespaces string, reason requests.Rea
 	if reason != requests.ReasonNone {
 		known[namespaces] = true
 	}
-	h.update(func(f *facts, _ *Status) {
+	h.update(func(f *observations, _ *Status) {
 		if !f.running {
 			return
 		}
 		f.parts.keep(known)
 		f.empty = len(known) == 0
 		if reason != requests.ReasonNone {
-			f.parts.miss(namespaces, trouble{reason: reason, since: h.now(), err: err})
+			f.parts.miss(namespaces, problem{reason: reason, since: h.now(), err: err})
 		}
 	})
 }
 
 // Synced records that a generation has stored its first list.
 func (h *Health) Synced(generation int) {
-	h.update(func(f *facts, s *Status) {
+	h.update(func(f *observations, s *Status) {
 		if s.Generation == generation {
 			f.synced = true
 		}
 	})
 }
 
-// Resuming records whether the cache shows what an earlier process kept, as long as a generation has not
-// stored its first list.
+// Resuming records whether the cache serves restored objects before a generation has stored its first list.
 func (h *Health) Resuming(generation int, resuming bool) {
-	h.update(func(f *facts, s *Status) {
+	h.update(func(f *observations, s *Status) {
 		if s.Generation == generation {
 			f.resuming = resuming
 		}
 	})
 }
 
-// Sharded records what is known of a shard, as now tells, which is called under the lock and must not call
-// back.
+// Sharded updates the status of the shard. now is called under the lock and must not call back.
 func (h *Health) Sharded(now func() status.Shard) {
-	h.update(func(_ *facts, s *Status) {
+	h.update(func(_ *observations, s *Status) {
 		if next := now(); !equalShards(s.Shard, &next) {
 			s.Shard = &next
 		}
@@ -169,21 +165,21 @@ func (h *Health) Sharded(now func() status.Shard) {
 
 // Gone records that the generation has ended with its type.
 func (h *Health) Gone(reason requests.Reason) {
-	h.update(func(f *facts, _ *Status) {
-		*f = facts{started: true, gone: true, reason: reason,
+	h.update(func(f *observations, _ *Status) {
+		*f = observations{started: true, gone: true, reason: reason,
 			exists: f.exists}
 	})
 }
 
-// Pending records why a started informer waits; cause may be nil.
+// Pending records why a started informer waits; cause can be nil.
 func (h *Health) Pending(reason requests.Reason, cause error) {
-	h.update(func(f *facts, _ *Status) {
-		*f = facts{started: true, reason: reason, err: cause,
+	h.update(func(f *observations, _ *Status) {
+		*f = observations{started: true, reason: reason, err: cause,
 			exists: f.exists}
 	})
 }
 
-// check looks at what time has changed. The timer calls it.
+// check updates the status after a time. The timer calls it.
 func (h *Health) check() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,73 +187,72 @@ func (h *Health) check() {
 	h.deriveLocked(h.now())
 }
 
-// update changes the facts and derives the status from them.
-func (h *Health) update(change func(*facts, *Status)) {
+// update changes the observations and derives the status from them.
+func (h *Health) update(change func(*observations, *Status)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	change(&h.mu.facts, &h.mu.status)
+	change(&h.mu.observations, &h.mu.status)
 	h.deriveLocked(h.now())
 }
 
-// deriveLocked brings the status in line with the facts, and tells those whom it concerns.
+// deriveLocked derives the status from the observations, and notifies of changes.
 func (h *Health) deriveLocked(now time.Time) {
-	f, s := h.mu.facts, &h.mu.status
+	f, s := h.mu.observations, &h.mu.status
 	if next := f.state(now); next != s.State {
 		s.State, s.Since = next, now
 	}
-	c := complaint{trouble: trouble{reason: f.reason, err: f.err}}
+	c := complaint{problem: problem{reason: f.reason, err: f.err}}
 	if f.running {
 		c = f.complaint(now)
 	}
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
 	s.Resuming = f.shows()
 	h.armLocked(f.deadline(now), now)
-	if stands := f.standing(); stands.refused.says(h.mu.stood.refused) ||
-		stands.unreached.says(h.mu.stood.unreached) {
-		h.mu.stood = stands
-		h.news.stands(stands)
+	if effect := f.impact(); effect.refused.differs(h.mu.impact.refused) ||
+		effect.unreachable.differs(h.mu.impact.unreachable) {
+		h.mu.impact = effect
+		h.observer.impactChanged(effect)
 	}
-	if before := h.mu.told; changed(s, before) {
-		h.tellLocked()
+	if before := h.mu.published; changed(s, before) {
+		h.publishLocked()
 		h.wakeLocked()
-		h.news.changed(before, h.mu.told)
+		h.observer.changed(before, h.mu.published)
 		for _, w := range h.mu.watchers {
-			w.changed(*before, *h.mu.told)
+			w.changed(*before, *h.mu.published)
 		}
 	}
 }
 
-// tellLocked makes the present status the one that is told of.
-func (h *Health) tellLocked() {
-	told := h.mu.status
-	h.mu.told = &told
+// publishLocked makes the current status the published one.
+func (h *Health) publishLocked() {
+	published := h.mu.status
+	h.mu.published = &published
 }
 
-// lastTold is the status that was last told of, which never changes.
-func (h *Health) lastTold() *Status {
+// lastPublished returns the status of the last notification, which is immutable.
+func (h *Health) lastPublished() *Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.told
+	return h.mu.published
 }
 
-// wakeLocked wakes those who wait for another status.
+// wakeLocked wakes waiters for another status.
 func (h *Health) wakeLocked() {
 	close(h.mu.changed)
 	h.mu.changed = make(chan struct{})
 }
 
-// watcher is told of each change of a status.
+// watcher is a callback of Follow.
 type watcher struct{ changed func(before, after Status) }
 
-// Follow has changed called with each change of the status until unfollow is called. That happens under the
-// lock: it must not block and must not call back. join is called with the present status, under the lock as
-// well, so that who follows can begin with it and misses nothing that comes; an error of join is returned,
-// and nothing is followed.
+// Follow calls changed with each change of the status until unfollow is called. It calls join with the
+// current status before, so that the caller misses no change. Both are called under the lock and must neither
+// block nor call back. If join returns an error, Follow returns it and calls nothing else.
 func (h *Health) Follow(changed func(before, after Status), join func(Status) error) (unfollow func(),
 	err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := join(*h.mu.told); err != nil {
+	if err := join(*h.mu.published); err != nil {
 		return nil, err
 	}
 	w := &watcher{changed}
@@ -269,11 +264,11 @@ func (h *Health) Follow(changed func(before, after Status), join func(Status) er
 	}, nil
 }
 
-// armLocked has check called at a time; the zero time is never. An appointment that is too soon
-// is kept, because each event of a watch-list would move it.
+// armLocked sets the timer to call check at a time; the zero time means never. It does not move an earlier
+// time to a later one, because each event of a watch-list would do that.
 func (h *Health) armLocked(at, now time.Time) {
 	switch {
-	case h.mu.facts.stopped && h.mu.timer != nil:
+	case h.mu.observations.stopped && h.mu.timer != nil:
 		h.mu.timer.Stop()
 	case at.IsZero(), !h.mu.armed.IsZero() && !h.mu.armed.After(at):
 	case h.mu.timer == nil:
@@ -284,8 +279,8 @@ func (h *Health) armLocked(at, now time.Time) {
 	}
 }
 
-// Snapshot returns the status and a channel that is closed when it says something else (see changed), or the
-// type begins or ceases to be required.
+// Snapshot returns the status and a channel that is closed when the status changes (see changed), or the type
+// becomes required or no longer required.
 func (h *Health) Snapshot() (Status, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,16 +289,16 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// noNews is for an informer that nobody follows.
-type noNews struct{}
+// noObserver is the observer of an informer without a factory.
+type noObserver struct{}
 
-func (noNews) stands(standing)                                {}
-func (noNews) changed(*Status, *Status)                       {}
-func (noNews) answered(requests.Verb, requests.Reason, error) {}
-func (noNews) relisted(Status, requests.RelistReason)         {}
-func (noNews) requires(bool)                                  {}
+func (noObserver) impactChanged(impact)                           {}
+func (noObserver) changed(*Status, *Status)                       {}
+func (noObserver) answered(requests.Verb, requests.Reason, error) {}
+func (noObserver) relisted(Status, requests.RelistReason)         {}
+func (noObserver) requiredChanged(bool)                           {}
 
-// Armed returns when the timer wakes the health next; zero: it does not.
+// Armed returns when the timer fires next; zero if it is not set.
 func (h *Health) Armed() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

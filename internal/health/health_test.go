@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// serverError is what client-go makes of a response with this code and no usable body.
+// serverError returns client-go's error for a response with this code and no usable body.
 func serverError(code int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
 		"", "", 0, true)
@@ -33,64 +33,64 @@ var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 
 func TestState(t *testing.T) {
 	begun := time.Unix(1000, 0)
-	with := func(changes ...func(*facts, *part)) facts {
-		f := facts{started: true, running: true}
+	with := func(changes ...func(*observations, *part)) observations {
+		f := observations{started: true, running: true}
 		everything := &part{}
 		f.parts.set(everything)
 		for _, change := range changes {
 			change(&f, everything)
 		}
-		f.parts.note(everything)
+		f.parts.update(everything)
 		return f
 	}
-	synced := func(f *facts, _ *part) { f.synced = true }
-	exists := func(f *facts, _ *part) { f.exists = true }
-	stopped := func(f *facts, _ *part) { f.stopped = true }
-	waiting := func(_ *facts, s *part) { s.waitingSince = begun }
-	failed := func(n int, r requests.Reason) func(*facts, *part) {
-		return func(_ *facts, s *part) {
-			s.list = trouble{reason: r, failures: n, since: begun}
+	synced := func(f *observations, _ *part) { f.synced = true }
+	exists := func(f *observations, _ *part) { f.exists = true }
+	stopped := func(f *observations, _ *part) { f.stopped = true }
+	waiting := func(_ *observations, s *part) { s.waitingSince = begun }
+	failed := func(n int, r requests.Reason) func(*observations, *part) {
+		return func(_ *observations, s *part) {
+			s.list = problem{reason: r, failures: n, since: begun}
 			s.waitingSince = begun
 		}
 	}
-	unwatched := func(n int, r requests.Reason) func(*facts, *part) {
-		return func(_ *facts, s *part) { s.watch = trouble{reason: r, failures: n, since: begun} }
+	unwatched := func(n int, r requests.Reason) func(*observations, *part) {
+		return func(_ *observations, s *part) { s.watch = problem{reason: r, failures: n, since: begun} }
 	}
-	recently := func(_ *facts, s *part) {
+	recently := func(_ *observations, s *part) {
 		at := begun.Add(29 * time.Second)
-		s.list, s.waitingSince = trouble{reason: requests.ReasonRequestFailed, failures: 1, since: at}, at
+		s.list, s.waitingSince = problem{reason: requests.ReasonRequestFailed, failures: 1, since: at}, at
 	}
-	opened := func(after time.Duration) func(*facts, *part) {
-		return func(_ *facts, s *part) { s.opened = begun.Add(after) }
+	opened := func(after time.Duration) func(*observations, *part) {
+		return func(_ *observations, s *part) { s.opened = begun.Add(after) }
 	}
-	elsewhere := func(r requests.Reason) func(*facts, *part) {
-		return func(f *facts, _ *part) {
-			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun},
+	elsewhere := func(r requests.Reason) func(*observations, *part) {
+		return func(f *observations, _ *part) {
+			f.parts.set(&part{name: "other", list: problem{reason: r, failures: 1, since: begun},
 				waitingSince: begun})
 		}
 	}
-	missing := func(r requests.Reason) func(*facts, *part) {
-		return func(f *facts, _ *part) { f.parts.miss("namespaces", trouble{reason: r, since: begun}) }
+	missing := func(r requests.Reason) func(*observations, *part) {
+		return func(f *observations, _ *part) { f.parts.miss("namespaces", problem{reason: r, since: begun}) }
 	}
 	tests := []struct {
-		name  string
-		facts facts
-		after time.Duration
-		want  State
-		stale bool
-		// settled is whether waiters are let go, deadline when the state is looked at again; zero: never.
+		name         string
+		observations observations
+		after        time.Duration
+		want         State
+		stale        bool
+		// settled is whether waiters return, deadline when the state changes next; zero means never.
 		settled  bool
 		deadline time.Duration
 	}{
-		{"made", facts{}, 0, StatePending, false, false, 0},
-		{"started, nothing runs", facts{started: true}, 0, StatePending, false, false, 0},
+		{"made", observations{}, 0, StatePending, false, false, 0},
+		{"started, nothing runs", observations{started: true}, 0, StatePending, false, false, 0},
 		{"running", with(), 0, StateSyncing, false, false, 0},
 		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
-		{"stopped before the start", facts{stopped: true}, 0, StateStopped, false, true, 0},
+		{"stopped before the start", observations{stopped: true}, 0, StateStopped, false, true, 0},
 		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
 		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped,
 			true, true, 0},
-		{"gone", facts{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
+		{"gone", observations{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
 			false, false, 0},
 
 		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false,
@@ -159,9 +159,9 @@ func TestState(t *testing.T) {
 
 		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false,
 			true, 10 * time.Second},
-		{"nothing is read", facts{started: true, running: true, synced: true}, 0, StateSyncing,
+		{"nothing is read", observations{started: true, running: true, synced: true}, 0, StateSyncing,
 			true, false, 0},
-		{"nothing is to be read", facts{started: true, running: true, synced: true, empty: true}, 0,
+		{"nothing is to be read", observations{started: true, running: true, synced: true, empty: true}, 0,
 			StateSynced, false, true, 0},
 		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
 			10 * time.Second},
@@ -175,21 +175,21 @@ func TestState(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			now := begun.Add(tt.after)
-			got := tt.facts.state(now)
+			got := tt.observations.state(now)
 			if got != tt.want {
 				t.Errorf("state = %s, want %s", got, tt.want)
 			}
-			if stale := tt.facts.stale(now); stale != tt.stale {
+			if stale := tt.observations.stale(now); stale != tt.stale {
 				t.Errorf("stale = %v, want %v", stale, tt.stale)
 			}
-			reason := tt.facts.reason
-			if tt.facts.running {
-				reason = tt.facts.complaint(now).reason
+			reason := tt.observations.reason
+			if tt.observations.running {
+				reason = tt.observations.complaint(now).reason
 			}
 			if settled := (Status{State: got, Reason: reason}).Settled(); settled != tt.settled {
 				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
 			}
-			deadline := tt.facts.deadline(now)
+			deadline := tt.observations.deadline(now)
 			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 &&
 				!deadline.Equal(want) {
 				t.Errorf("deadline = %v, want %v", deadline, want)
@@ -198,7 +198,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// watchman is a health with a clock of its own.
+// watchman is a Health with a clock of its own.
 type watchman struct {
 	*testing.T
 	*Health
@@ -213,7 +213,7 @@ func newWatchman(t *testing.T) *watchman {
 	return w
 }
 
-// pass lets time pass, and the health look at it.
+// pass advances the clock and calls check.
 func (w *watchman) pass(d time.Duration) {
 	w.clock = w.clock.Add(d)
 	w.check()
@@ -240,7 +240,7 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("cancelled", waiting)
 	select {
 	case <-unchanged:
-		t.Error("a cancelled request woke those who wait for a change")
+		t.Error("a cancelled request woke waiters")
 	default:
 	}
 
@@ -300,7 +300,7 @@ func TestHealthRequests(t *testing.T) {
 		Relists: status.Relists{Expired: 1}})
 }
 
-// TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
+// TestHealthForbidden: a successful list proves nothing about watches, and a watch resolves all problems.
 func TestHealthForbidden(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
@@ -322,7 +322,7 @@ func TestHealthForbidden(t *testing.T) {
 		Relists: status.Relists{Failed: 2}})
 }
 
-// TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
+// TestHealthThrottled: requests that the client repeats are shown, but are not failures.
 func TestHealthThrottled(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
@@ -337,7 +337,7 @@ func TestHealthThrottled(t *testing.T) {
 		LastContact: w.clock})
 }
 
-// TestHealthOfParts: a part that is well does not hide another one's trouble.
+// TestHealthOfParts: a partition without problems does not hide another's.
 func TestHealthOfParts(t *testing.T) {
 	w := newWatchman(t)
 	denied := serverError(403)
@@ -356,7 +356,7 @@ func TestRelistReasons(t *testing.T) {
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
-	r.Answer(requests.VerbList, serverError(500)) // before the first list there is nothing to list again
+	r.Answer(requests.VerbList, serverError(500)) // before the first list there is no relist
 	r.Answer(requests.VerbList, nil)
 	r.Answer(requests.VerbListMore, nil)
 	w.Synced(1)
@@ -372,8 +372,8 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
-// TestSentBackForEver: a server that only ever has the type listed again is in trouble, though each of its
-// answers is part of the protocol.
+// TestSentBackForEver: a server whose answers only cause relists is a problem, although each answer is part
+// of the protocol.
 func TestSentBackForEver(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
@@ -395,7 +395,7 @@ func TestSentBackForEver(t *testing.T) {
 	r.Answer(requests.VerbWatchList, nil)
 	r.Contact(false)
 	w.Synced(1)
-	for range 5 { // as quiet watches may end
+	for range 5 { // as idle watches may end
 		w.pass(10 * time.Minute)
 		r.Answer(requests.VerbWatch, expired)
 		r.Answer(requests.VerbWatchList, nil)
@@ -406,7 +406,7 @@ func TestSentBackForEver(t *testing.T) {
 	}
 }
 
-// TestHealthOfPastGeneration: what a generation that is over reports late does not count for the next one.
+// TestHealthOfPastGeneration: late reports of an earlier generation are dropped.
 func TestHealthOfPastGeneration(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()
@@ -437,7 +437,7 @@ func TestHealthTerminating(t *testing.T) {
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
 
-// BenchmarkContact is what each event costs for the status to know of it.
+// BenchmarkContact measures the cost of Contact for each event.
 func BenchmarkContact(b *testing.B) {
 	h := New(widgets, "", time.Now)
 	h.Started()

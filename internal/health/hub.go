@@ -15,11 +15,12 @@ import (
 	"github.com/crdcache/crdcache/internal/typename"
 )
 
-// ErrShutdown is returned for what a factory is asked after Shutdown.
+// ErrShutdown is returned by methods of a factory after Shutdown.
 var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
 
-// Hub passes on what the informers of a factory report: to listeners, and into the factory's conditions. One
-// lock orders everything, so that all listeners see one history; under it things are only queued.
+// Hub aggregates the status of a factory's informers: it notifies listeners and maintains the factory's
+// conditions. One lock orders all events, so that all listeners see the same history. Under the lock, events
+// are only queued.
 type Hub struct {
 	now func() time.Time
 
@@ -27,77 +28,76 @@ type Hub struct {
 		sync.Mutex
 		shutdown  bool
 		listeners []*ListenerHandle
-		// members are the informers that have not been stopped, in the order of their types.
+		// members are the informers that have not been stopped, sorted by type.
 		members []*member
-		// sums are of the members: a change of one among many is not to cost a look at all of them.
-		sums sums
-		// typesKnown is set once a source of types has told all there are, or when there is none.
+		// totals of the members, so that a change of one member does not visit all.
+		totals totals
+		// typesKnown is set once the source of types has reported all types, or if there is no source.
 		typesKnown bool
-		// reached is set once a server has answered anything.
+		// reached is set after the first response of a server.
 		reached    bool
 		conditions map[ConditionType]Condition
-		// expected are the types that the factory is not ready without, also while there is no informer of
-		// them.
+		// expected are the required types, including those without an informer.
 		expected []schema.GroupVersionResource
 	}
 }
 
-// member is what a hub knows of one informer. It is the news of the informer's health.
+// member is the aggregator's record of one informer, and the observer of its Health.
 type member struct {
 	hub *Hub
 
-	// The rest is guarded by the hub's lock.
+	// The following fields are guarded by the hub's lock.
 
-	// status is the one that was last told of.
+	// status is the last published one.
 	status *Status
-	// required says that the factory is not ready without the type.
+	// required states that the factory is not ready without the type.
 	required bool
-	standing standing
-	// counted says that it is one of the hub's members, and in their sums.
+	impact   impact
+	// counted states that it is one of the hub's members and included in the totals.
 	counted bool
 }
 
-// sums is how many informers conditions have something to say of.
-type sums struct {
-	refused, unreached, lacking int
-	types                       map[schema.GroupVersionResource]int
+// totals counts the informers that affect conditions.
+type totals struct {
+	refused, unreachable, notReady int
+	types                          map[schema.GroupVersionResource]int
 }
 
-var _ news = (*member)(nil)
+var _ observer = (*member)(nil)
 
-// NewHub returns a hub; typesKnown says that no source of types has to be waited for.
+// NewHub returns a Hub. typesKnown states that there is no source of types to wait for.
 func NewHub(typesKnown bool, now func() time.Time) *Hub {
 	b := &Hub{now: now}
 	b.mu.typesKnown = typesKnown
 	b.mu.conditions = map[ConditionType]Condition{}
-	b.mu.sums.types = map[schema.GroupVersionResource]int{}
-	b.reviewLocked()
+	b.mu.totals.types = map[schema.GroupVersionResource]int{}
+	b.updateConditionsLocked()
 	return b
 }
 
-// Expect says without which types the factory is not ready, also while there is no informer of them.
+// Expect sets the types that are required, including those without an informer.
 func (b *Hub) Expect(types ...schema.GroupVersionResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.expected = types
-	b.reviewLocked()
+	b.updateConditionsLocked()
 }
 
-// Join lets the hub know of an informer, through its health, before that has anything to report.
+// Join adds an informer by its Health, before that has reported anything.
 func (b *Hub) Join(h *Health) {
-	m := &member{hub: b, required: h.Required(), status: h.lastTold()}
-	h.news = m
+	m := &member{hub: b, required: h.Required(), status: h.lastPublished()}
+	h.observer = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
 	b.mu.members = slices.Insert(b.mu.members, at, m)
 	m.counted = true
 	m.addLocked(1)
-	b.tellLocked(func(l *Listener) []func() { return stateChanged(l, m.unknown(), *m.status) })
-	b.reviewLocked()
+	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, m.unknown(), *m.status) })
+	b.updateConditionsLocked()
 }
 
-// Add adds a listener and tells it the present state.
+// Add adds a listener and sends it the current state.
 func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +121,7 @@ func (b *Hub) Remove(l *ListenerHandle) {
 	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
 }
 
-// Shut admits no more listeners, and waits until those that are there have been told everything, or ctx ends.
+// Shut rejects further listeners, and waits until the existing ones have received all events, or ctx ends.
 func (b *Hub) Shut(ctx context.Context) error {
 	b.mu.Lock()
 	b.mu.shutdown = true
@@ -134,42 +134,42 @@ func (b *Hub) Shut(ctx context.Context) error {
 	return failure
 }
 
-// LearntTypes records that the source of types has told all there are.
-func (b *Hub) LearntTypes() {
+// SetTypesKnown records that the source of types has reported all types.
+func (b *Hub) SetTypesKnown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.typesKnown = true
-	b.reviewLocked()
+	b.updateConditionsLocked()
 }
 
-// unknown is the status before anything was told.
+// unknown returns the status before the first notification.
 func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
 
-// changed implements news.
+// changed implements observer.
 func (m *member) changed(before, after *Status) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.status = after })
-	b.tellLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
+	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
 	if after.State == StateStopped {
 		m.addLocked(-1)
 		m.counted = false
 		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 	}
-	b.reviewLocked()
+	b.updateConditionsLocked()
 }
 
-// stands implements news.
-func (m *member) stands(s standing) {
+// impactChanged implements observer.
+func (m *member) impactChanged(i impact) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.changeLocked(func() { m.standing = s })
-	b.reviewLocked()
+	m.changeLocked(func() { m.impact = i })
+	b.updateConditionsLocked()
 }
 
-// answered implements news.
+// answered implements observer.
 func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
 	b := m.hub
 	b.mu.Lock()
@@ -177,70 +177,70 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 	if reason != requests.ReasonNone {
 		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason,
 			Err: err, Time: b.now()}
-		b.tellLocked(func(l *Listener) []func() { return requestFailed(l, f) })
+		b.notifyLocked(func(l *Listener) []func() { return requestFailed(l, f) })
 	}
 	if reason != requests.ReasonUnreachable && !b.mu.reached {
 		b.mu.reached = true
-		b.reviewLocked()
+		b.updateConditionsLocked()
 	}
 }
 
-// relisted implements news.
+// relisted implements observer.
 func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tellLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
+	b.notifyLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
 }
 
-// requires implements news.
-func (m *member) requires(required bool) {
+// requiredChanged implements observer.
+func (m *member) requiredChanged(required bool) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.required = required })
-	b.reviewLocked()
+	b.updateConditionsLocked()
 }
 
-// changeLocked changes what is known of an informer, and the sums with it.
+// changeLocked changes the record of an informer, and updates the totals.
 func (m *member) changeLocked(change func()) {
 	m.addLocked(-1)
 	change()
 	m.addLocked(1)
 }
 
-// addLocked adds an informer to the sums so many times.
+// addLocked adds an informer to the totals, or with times = -1 removes it.
 func (m *member) addLocked(times int) {
 	if !m.counted {
 		return
 	}
-	sums := &m.hub.mu.sums
-	if m.standing.refused.err != nil {
-		sums.refused += times
+	totals := &m.hub.mu.totals
+	if m.impact.refused.err != nil {
+		totals.refused += times
 	}
-	if m.standing.unreached.err != nil {
-		sums.unreached += times
+	if m.impact.unreachable.err != nil {
+		totals.unreachable += times
 	}
-	if m.lacks() {
-		sums.lacking += times
+	if m.blocksReady() {
+		totals.notReady += times
 	}
 	gvr := m.status.GVR
-	if sums.types[gvr] += times; sums.types[gvr] == 0 {
-		delete(sums.types, gvr)
+	if totals.types[gvr] += times; totals.types[gvr] == 0 {
+		delete(totals.types, gvr)
 	}
 }
 
-// lacks reports whether the factory is not ready for want of the type.
-func (m *member) lacks() bool { return m.required && m.status.State != StateSynced }
+// blocksReady reports whether the type prevents the factory from being ready.
+func (m *member) blocksReady() bool { return m.required && m.status.State != StateSynced }
 
-// tellLocked queues calls for every listener.
-func (b *Hub) tellLocked(calls func(*Listener) []func()) {
+// notifyLocked queues calls for every listener.
+func (b *Hub) notifyLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {
 		l.queue.Push(calls(&l.listener)...)
 	}
 }
 
-// compareMembers orders informers by their types, and those of one type by what they follow of it.
+// compareMembers orders informers by type and view.
 func compareMembers(x, y *member) int {
 	return cmp.Or(typename.Compare(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
 }

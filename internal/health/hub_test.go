@@ -15,21 +15,22 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// TestSums changes informers at random: the conditions are those that a look at all of them gives.
-func TestSums(t *testing.T) {
+// TestTotals changes informers at random: the conditions agree with those computed from all members.
+func TestTotals(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	e := newExchange(t, true)
 	e.Expect(numbered(0), numbered(7))
-	some := func() trouble {
+	some := func() problem {
 		if random.IntN(2) == 0 {
-			return trouble{}
+			return problem{}
 		}
-		return trouble{reason: requests.ReasonUnauthorized, err: errors.New("refused")}
+		return problem{reason: requests.ReasonUnauthorized, err: errors.New("refused")}
 	}
 	var members []*member
 	for range 4000 {
 		if len(members) < 8 && random.IntN(10) == 0 {
-			members = append(members, e.health(numbered(random.IntN(8)), random.IntN(2) == 0).news.(*member))
+			members = append(members,
+				e.health(numbered(random.IntN(8)), random.IntN(2) == 0).observer.(*member))
 		}
 		if len(members) == 0 {
 			continue
@@ -38,24 +39,24 @@ func TestSums(t *testing.T) {
 		m := members[at]
 		switch random.IntN(4) {
 		case 0:
-			m.stands(standing{refused: some(), unreached: some()})
+			m.impactChanged(impact{refused: some(), unreachable: some()})
 		case 1:
-			m.requires(random.IntN(2) == 0)
+			m.requiredChanged(random.IntN(2) == 0)
 		default:
 			after := *m.status
 			after.State = []State{StatePending, StateSynced, StateSyncing, StateStopped}[random.IntN(4)]
 			m.changed(m.status, &after)
 			if after.State == StateStopped {
 				members = slices.Delete(members, at, at+1)
-				m.stands(standing{refused: some()}) // says nothing any more
+				m.impactChanged(impact{refused: some()}) // no further effect
 			}
 		}
 		for condition, holds := range map[ConditionType]bool{
 			status.ConditionAuthenticated: !slices.ContainsFunc(members,
-				func(m *member) bool { return m.standing.refused.err != nil }),
+				func(m *member) bool { return m.impact.refused.err != nil }),
 			status.ConditionReachable: !slices.ContainsFunc(members,
-				func(m *member) bool { return m.standing.unreached.err != nil }),
-			status.ConditionReady: !slices.ContainsFunc(members, (*member).lacks) &&
+				func(m *member) bool { return m.impact.unreachable.err != nil }),
+			status.ConditionReady: !slices.ContainsFunc(members, (*member).blocksReady) &&
 				!slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
 					return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
 				}),
@@ -81,7 +82,7 @@ func BenchmarkManyTypes(b *testing.B) {
 			for i := range n {
 				h := New(numbered(i), "", time.Now)
 				hub.Join(h)
-				all = append(all, h.news.(*member))
+				all = append(all, h.observer.(*member))
 			}
 			for i := 0; b.Loop(); i++ {
 				m := all[i%n]

@@ -12,27 +12,27 @@ func GenerationOf(s Status) Generation {
 	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
 }
 
-// ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
+// ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct {
 	hub      *Hub
 	listener Listener
 	queue    *queue.Calls
 }
 
-// Close takes the listener out; what it has not been told yet is dropped. It does not wait for a call that
-// is under way (Done does), so it may be called from inside, and more than once.
-func (l *ListenerHandle) Close() {
+// Remove removes the listener and drops its pending events. It does not wait for a call in progress (see
+// Done), so that listeners can call it. It is idempotent.
+func (l *ListenerHandle) Remove() {
 	l.hub.Remove(l)
 	l.queue.Close()
 }
 
-// Done is closed when the listener is not called any more, after Close or Shutdown.
+// Done returns a channel that is closed after Remove or Shutdown, when the listener is no longer called.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 
-// Depth is how many events the listener has not been told of yet, with the one it is being told of.
+// Depth returns the number of pending events, including the one being handled.
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
-// stateChanged are the calls that a change of a status makes.
+// stateChanged returns the calls for a change of a status.
 func stateChanged(l *Listener, before, after Status) []func() {
 	var calls []func()
 	if l.StateChanged != nil {
@@ -51,8 +51,8 @@ func stateChanged(l *Listener, before, after Status) []func() {
 	return calls
 }
 
-// GenerationsBetween returns whether the generation of before has ended, and why, and whether that of after
-// has started and synced, from one status of an informer to the next.
+// GenerationsBetween compares two successive statuses of an informer. It returns whether the generation of
+// before has ended, with the reason, and whether the generation of after has started and synced.
 func GenerationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
 	same := before.Generation == after.Generation
 	ended = Runs(before) && (!Runs(after) || !same)
@@ -65,14 +65,13 @@ func GenerationsBetween(before, after Status) (ended bool, reason requests.Reaso
 	return ended, reason, started, synced
 }
 
-// Runs returns whether a generation runs.
+// Runs reports whether a generation runs.
 func Runs(s Status) bool {
 	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced ||
 		s.State == StateDegraded
 }
 
-// Filled returns whether the cache has been filled in this generation: what an earlier process kept does not
-// count.
+// Filled reports whether the cache has been filled in this generation. Restored objects do not count.
 func Filled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
 func relisted(l *Listener, g Generation, reason requests.RelistReason) []func() {
@@ -96,7 +95,7 @@ func conditionChanged(l *Listener, before, after Condition) []func() {
 	return []func(){func() { l.ConditionChanged(before, after) }}
 }
 
-// drain waits until the listener has been told everything, and takes it out.
+// drain waits until the listener has received all events, and removes it.
 func (l *ListenerHandle) drain(ctx context.Context) error {
 	err := l.queue.Drain(ctx)
 	l.Close()

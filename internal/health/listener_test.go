@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// diary notes what a listener is told.
+// diary records the events of a listener.
 type diary struct{ lines []string }
 
 func (d *diary) add(format string, args ...any) {
@@ -40,7 +40,7 @@ func (d *diary) listener() Listener {
 	}
 }
 
-// exchange is a hub with the healths of some types.
+// exchange is a hub with the Health of some types.
 type exchange struct {
 	*testing.T
 	*Hub
@@ -116,8 +116,8 @@ func TestListenerIsToldInOrder(t *testing.T) {
 		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
 }
 
-// TestResumingGeneration: what an earlier process kept belongs to the generation that shows it, and syncs it
-// only when that is confirmed, whether or not requests fail meanwhile.
+// TestResumingGeneration: restored objects belong to the generation that serves them. The generation is
+// synced only when they are confirmed, whether or not requests fail in the meantime.
 func TestResumingGeneration(t *testing.T) {
 	e := newExchange(t, true)
 	h := e.health(widgets, false)
@@ -142,7 +142,7 @@ func TestResumingGeneration(t *testing.T) {
 	e.expect("ended", d, l, "widgets: Degraded -> Stopped ", "widgets: ended 1 ")
 }
 
-// TestLateListener: what a listener has missed is told by the present state, and what has ended is left out.
+// TestLateListener: a late listener receives the current state, without stopped informers.
 func TestLateListener(t *testing.T) {
 	e := newExchange(t, false)
 	synced, denied, over := e.health(widgets, true), e.health(gadgets,
@@ -162,7 +162,7 @@ func TestLateListener(t *testing.T) {
 		"widgets:  -> Synced ", "widgets: started 1 7", "widgets: synced 1",
 		"Authenticated:  -> True ", "Reachable:  -> True ", "Ready:  -> False TypesUnknown",
 		"TypesKnown:  -> False TypesUnknown")
-	e.LearntTypes()
+	e.SetTypesKnown()
 	e.expect("and then", d, l, "TypesKnown: False -> True ", "Ready: False -> True ")
 }
 
@@ -185,7 +185,8 @@ func TestListenerRemoved(t *testing.T) {
 	}
 }
 
-// TestSlowListenerDelaysNobody: neither the informers nor another listener, and its depth shows.
+// TestSlowListenerDelaysNobody: a slow listener delays neither the informers nor another listener, and its
+// depth is reported.
 func TestSlowListenerDelaysNobody(t *testing.T) {
 	e := newExchange(t, true)
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -216,7 +217,7 @@ func TestSlowListenerDelaysNobody(t *testing.T) {
 	}
 }
 
-// TestListenerWithoutFuncs: what nobody wants to know is not queued.
+// TestListenerWithoutFuncs: events without a func are not queued.
 func TestListenerWithoutFuncs(t *testing.T) {
 	e := newExchange(t, true)
 	l, err := e.Add(Listener{})
@@ -266,7 +267,7 @@ func TestConditions(t *testing.T) {
 	unknown := "TypesUnknown: waiting to learn which types the server has"
 	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown,
 		"TypesKnown=False "+unknown)
-	e.LearntTypes()
+	e.SetTypesKnown()
 	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
 
@@ -287,7 +288,7 @@ func TestConditions(t *testing.T) {
 	}
 
 	first.Answer(requests.VerbList, serverError(401))
-	second.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
+	second.Answer(requests.VerbList, serverError(403)) // an answer, with valid credentials
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
 		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+
@@ -315,7 +316,7 @@ func TestConditions(t *testing.T) {
 	b.Answer(requests.VerbList, serverError(401))
 	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
 		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
-	b.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
+	b.Answer(requests.VerbList, serverError(403)) // an answer, with valid credentials
 	two.Consists([]string{"b"}, "", requests.ReasonNone, nil)
 	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")

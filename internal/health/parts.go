@@ -7,48 +7,49 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// parts are what is known of the requests for a type, by what they are for: a namespace, or everything ("").
-// A part that is well says nothing about the state, and usually all are but a few: to look at a thousand of
-// them for each request of each would take seconds. So those that are not are kept apart.
+// parts are the records of a type's partitions by name: a namespace, or everything (""). Partitions without
+// problems do not affect the state, and usually most have none. The others are stored separately, because
+// visiting a thousand partitions for each request of each would take seconds.
 type parts struct {
-	only   *part            // where there is one, as of most types; nil: they are in all
+	// the only partition, as for most types; if nil, all has the partitions
+	only   *part
 	all    map[string]*part // by name
-	unwell map[string]*part // nil: all are well
+	unwell map[string]*part // partitions with problems; nil without any
 }
 
-// part is what is known of the requests for one part of a type.
+// part is the record of one partition.
 type part struct {
 	name        string
-	list, watch trouble
-	// waitingSince is since when contact with the server has been waited for; zero while none is.
+	list, watch problem
+	// waitingSince is the time since which contact with the server is awaited; zero if none is.
 	waitingSince time.Time
-	// relist is why the next list will be another one than the first; empty when it won't be.
+	// relist is the reason of the next list if that is a relist; otherwise empty.
 	relist requests.RelistReason
-	// listed is set once a list has been accepted.
+	// listed is set after the first accepted list.
 	listed bool
-	// opened is since when a watch has been open; zero after it has failed, or has been closed at once.
+	// opened is the time since which a watch is open. It is zero after a watch failed or was closed
+	// immediately.
 	opened time.Time
-	// throttled is set while a 429 that Throttled has counted may still be reported as an answer, too.
+	// throttled is set after Throttled, because the same 429 may also be reported by Answer.
 	throttled bool
-	// unproven is what was known before a watch was accepted that may have brought nothing yet; nil: there is
-	// none.
+	// unproven is the record before the last accepted watch, while that has not received an event; otherwise
+	// nil.
 	unproven *unproven
-	// incomplete marks the partition of the namespaces that are not known: the others may not be all there
-	// are.
+	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
-	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
+	// sentBack counts consecutive answers that cause a relist, without an event of a watch in between.
 	sentBack streak
 }
 
-// unproven is what was known before a watch was accepted.
+// unproven is the record before a watch was accepted.
 type unproven struct {
-	list, watch               trouble
+	list, watch               problem
 	waitingSince, lastContact time.Time
-	// at is when the watch was accepted.
+	// at is the time when the watch was accepted.
 	at time.Time
 }
 
-// streak counts what happens again and again.
+// streak counts repeated events.
 type streak struct {
 	times int
 	last  time.Time
@@ -57,7 +58,7 @@ type streak struct {
 // streakPause ends a streak. It is longer than the pauses between lists.
 const streakPause = 2 * time.Minute
 
-// count returns how often it has happened in a row, now included.
+// count counts an event, and returns the length of the streak.
 func (s *streak) count(now time.Time) int {
 	if now.Sub(s.last) > streakPause {
 		s.times = 0
@@ -66,14 +67,13 @@ func (s *streak) count(now time.Time) int {
 	return s.times
 }
 
-// well reports whether nothing is wrong with the part and nothing is waited for.
+// well reports whether the partition has no problem and waits for nothing.
 func (p *part) well() bool {
 	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone &&
 		p.watch.reason == requests.ReasonNone
 }
 
-// join has the part take over what is wrong with another: of several troubles, the one that has lasted
-// longest.
+// join adds the problems of another partition, keeping older ones.
 func (p *part) join(other *part) {
 	p.listed = p.listed || other.listed
 	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
@@ -82,7 +82,7 @@ func (p *part) join(other *part) {
 	p.list, p.watch = p.list.worse(other.list), p.watch.worse(other.watch)
 }
 
-// set adds a part, or puts it in the place of the one of its name.
+// set adds a partition, or replaces the one with its name.
 func (p *parts) set(one *part) {
 	switch {
 	case p.all == nil && (p.only == nil || p.only.name == one.name):
@@ -93,11 +93,11 @@ func (p *parts) set(one *part) {
 	default:
 		p.all[one.name] = one
 	}
-	p.note(one)
+	p.update(one)
 }
 
-// miss records why it is not known which namespaces exist.
-func (p *parts) miss(namespaces string, t trouble) {
+// miss records why the list of namespaces is unknown.
+func (p *parts) miss(namespaces string, t problem) {
 	since := t.since
 	if before := p.named(namespaces); before != nil {
 		since = before.waitingSince
@@ -105,8 +105,8 @@ func (p *parts) miss(namespaces string, t trouble) {
 	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, list: t})
 }
 
-// note has to be called for each change of a part that is among all.
-func (p *parts) note(one *part) {
+// update must be called after each change of a partition.
+func (p *parts) update(one *part) {
 	switch {
 	case !one.well():
 		if p.unwell == nil {
@@ -119,17 +119,17 @@ func (p *parts) note(one *part) {
 	}
 }
 
-// forgetWell gives up the room of what was unwell: nearly all types stay well for good.
+// forgetWell frees an empty map, because nearly all types have no problems.
 func (p *parts) forgetWell() {
 	if len(p.unwell) == 0 {
 		p.unwell = nil
 	}
 }
 
-// any reports whether there is a part.
+// any reports whether there is a partition.
 func (p *parts) any() bool { return p.only != nil || len(p.all) > 0 }
 
-// named returns the part of a name; nil: there is none.
+// named returns the partition with a name, or nil.
 func (p *parts) named(name string) *part {
 	if p.only != nil && p.only.name == name {
 		return p.only
@@ -137,10 +137,10 @@ func (p *parts) named(name string) *part {
 	return p.all[name]
 }
 
-// has reports whether a part is the one of its name.
+// has reports whether the partition is the current one with its name.
 func (p *parts) has(one *part) bool { return p.named(one.name) == one }
 
-// keep removes all parts but those of these names.
+// keep removes all partitions except those with these names.
 func (p *parts) keep(names map[string]bool) {
 	other := func(name string, _ *part) bool { return !names[name] }
 	if p.only != nil && !names[p.only.name] {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// many returns the health of an informer with many parts that are well, and the reporter of one.
+// many returns a Health with many partitions without problems, and the Reporter of one.
 func many(n int) (*Health, Reporter) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()
@@ -26,8 +26,7 @@ func many(n int) (*Health, Reporter) {
 	return h, r
 }
 
-// TestPartsThatAreWell cost nothing: a request of one part takes as much memory among thousands of others as
-// among ten.
+// TestPartsThatAreWell: the memory for a request does not depend on the number of other partitions.
 func TestPartsThatAreWell(t *testing.T) {
 	costs := func(n int) float64 {
 		h, r := many(n)
@@ -42,7 +41,7 @@ func TestPartsThatAreWell(t *testing.T) {
 	}
 }
 
-// TestFirstPartInTroubleSpeaks: of several that are equally bad, whatever their order.
+// TestFirstPartInTroubleSpeaks: the message is that of the first partition by name.
 func TestFirstPartInTroubleSpeaks(t *testing.T) {
 	for range 20 {
 		h := New(schema.GroupVersionResource{}, "", time.Now)
@@ -63,7 +62,7 @@ func TestFirstPartInTroubleSpeaks(t *testing.T) {
 	}
 }
 
-// BenchmarkManyParts lists and watches each of many parts once.
+// BenchmarkManyParts lists and watches each of many partitions once.
 func BenchmarkManyParts(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -76,8 +75,7 @@ func BenchmarkManyParts(b *testing.B) {
 	}
 }
 
-// TestJoinedParts: what is wrong with the parts that one joins is not forgotten with them, but is over when a
-// request succeeds.
+// TestJoinedParts: problems of joined partitions remain until a request succeeds.
 func TestJoinedParts(t *testing.T) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()
@@ -97,7 +95,7 @@ func TestJoinedParts(t *testing.T) {
 		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
 	}
-	troubled.Answer(requests.VerbWatch, nil) // nobody listens any more
+	troubled.Answer(requests.VerbWatch, nil) // a removed partition
 	if s, _ := h.Snapshot(); s.State != StateDegraded {
 		t.Errorf("after what one that is gone reports: %v", s.State)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Reporter records the requests of one generation for one part of a type: a namespace, or everything. A part
-// has one request under way at a time, and one watch. Reports that come when the generation is over, or no
-// longer has the part, are dropped.
+// Reporter records the requests of one partition in one generation: a namespace, or everything. A partition
+// has at most one request in progress, and one watch. Reports after the end of the generation, or after the
+// partition was removed, are dropped.
 type Reporter struct {
 	*Health
 	part *part
@@ -18,12 +18,12 @@ type Reporter struct {
 
 var _ requests.Reporter = Reporter{}
 
-// Reporter returns the one for a part of a generation, by its name, empty for everything; the one before it
-// for the same part records nothing any more. What is wrong with parts that it joins, by their names, is
-// wrong with it until its own requests say otherwise.
+// Reporter returns the Reporter of a partition of a generation by name; empty means everything. It replaces
+// an earlier Reporter of the same partition. Problems of the partitions in joins apply to the new one until
+// its own requests show otherwise.
 func (h *Health) Reporter(generation int, name string, joins ...string) Reporter {
 	p := &part{name: name}
-	h.update(func(f *facts, s *Status) {
+	h.update(func(f *observations, s *Status) {
 		if f.running && s.Generation == generation {
 			for _, joined := range joins {
 				if other := f.parts.named(joined); other != nil {
@@ -36,23 +36,23 @@ func (h *Health) Reporter(generation int, name string, joins ...string) Reporter
 	return Reporter{Health: h, part: p}
 }
 
-// update changes what is known of the part.
+// update changes the record of the partition.
 func (r Reporter) update(change func(*part, *Status, time.Time)) {
-	r.Health.update(func(f *facts, s *Status) {
+	r.Health.update(func(f *observations, s *Status) {
 		if r.countsLocked() {
 			change(r.part, s, r.now())
-			f.parts.note(r.part)
+			f.parts.update(r.part)
 		}
 	})
 }
 
-// countsLocked reports whether the part is one of those that the running generation has.
+// countsLocked reports whether the running generation has the partition.
 func (r Reporter) countsLocked() bool {
-	return r.mu.facts.running && r.mu.facts.parts.has(r.part)
+	return r.mu.observations.running && r.mu.observations.parts.has(r.part)
 }
 
-// RequestStarted records that a request is about to be sent: from now on contact is waited for. What keeps
-// requests from being sent, such as a bound on how many there may be, must be waited for before.
+// RequestStarted records that a request is about to be sent, and starts to wait for contact. Call it after
+// waiting for limits of requests.
 func (r Reporter) RequestStarted(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		r.mu.counts.sent(verb)
@@ -62,10 +62,10 @@ func (r Reporter) RequestStarted(verb requests.Verb) {
 	})
 }
 
-// Answer records the outcome of a request; err is nil when the server accepted it.
+// Answer records the outcome of a request; err is nil if the server accepted it.
 func (r Reporter) Answer(verb requests.Verb, err error) {
 	if errors.Is(err, context.Canceled) {
-		return // ours: the informer is being stopped
+		return // the informer is being stopped
 	}
 	reason := requests.ReasonOf(err)
 	r.update(func(p *part, status *Status, now time.Time) {
@@ -86,37 +86,37 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 		if reason == requests.ReasonNone {
 			status.LastContact = now
 		}
-		r.news.answered(verb, reason, err)
+		r.observer.answered(verb, reason, err)
 	})
 }
 
-// acceptLocked records that the server accepted a request. A watch that was accepted says that all is well; a
-// list says that the server can be talked to, and nothing about watches.
+// acceptLocked records that the server accepted a request. An accepted watch resolves all problems; an
+// accepted list only problems of lists.
 func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
-	p.list = trouble{}
-	// That a watch is accepted is no news where each ends soon.
+	p.list = problem{}
+	// If watches end soon, an accepted one proves nothing.
 	if verb.Watches() && !requests.EndsWatches(p.watch.reason) || requests.OfFactory(p.watch.reason) {
-		p.watch = trouble{}
+		p.watch = problem{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
 		return
 	}
 	if verb == requests.VerbWatchList {
-		p.waitingSince = now // the list is to come yet
+		p.waitingSince = now // the list is still to come
 	}
-	if p.relist == "" && r.mu.facts.synced && p.listed {
+	if p.relist == "" && r.mu.observations.synced && p.listed {
 		p.relist = requests.RelistFailed
 	}
 	if p.relist != "" {
 		countRelist(&r.mu.status.Relists, p.relist)
-		r.news.relisted(r.mu.status, p.relist)
+		r.observer.relisted(r.mu.status, p.relist)
 		p.relist = ""
 	}
 	p.listed = true
 }
 
-// failLocked records that a request failed, or that a watch broke off.
+// failLocked records that a request failed or a watch broke off.
 func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
 	if reason == requests.ReasonNone {
 		p.relist = requests.RelistReasonOf(err)
@@ -124,9 +124,9 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
-		reason = requests.ReasonRequestFailed // the protocol leads nowhere
+		reason = requests.ReasonRequestFailed // repeated without progress
 	}
-	if (p.relist == "" || reason == requests.ReasonRestored) && r.mu.facts.synced && p.listed {
+	if (p.relist == "" || reason == requests.ReasonRestored) && r.mu.observations.synced && p.listed {
 		p.relist = requests.RelistReasonOf(err)
 	}
 	if verb.Watches() {
@@ -146,19 +146,19 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	}
 }
 
-// WatchOpened records that a watch is open, and its initial events, if it has any, are over. If the one
-// before it is not known to have failed, it has lasted: watches are not closed at once any more.
+// WatchOpened records that a watch is open and its initial events, if any, are complete. If the previous
+// watch did not fail, it has lasted, so that watches are no longer closed immediately.
 func (r Reporter) WatchOpened() {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() {
-			p.watch = trouble{}
+			p.watch = problem{}
 		}
 		p.opened = now
 	})
 }
 
-// NoContact records that the watch that was accepted last ended before an event came that could be decoded:
-// accepting it was no contact.
+// NoContact records that the last accepted watch ended before an event could be decoded, so that accepting it
+// was not contact.
 func (r Reporter) NoContact() {
 	r.update(func(p *part, status *Status, _ time.Time) {
 		u := p.unproven
@@ -172,41 +172,41 @@ func (r Reporter) NoContact() {
 	})
 }
 
-// answered forgets what a failure shows not to be so any more: any answer comes from a server that can be
-// reached, and any but a 401 from one that accepts the credentials.
+// answered clears problems that a failure disproves. Any answer comes from a reachable server, and any except
+// 401 from one that accepts the credentials.
 func (p *part) answered(reason requests.Reason) {
 	if reason == requests.ReasonUnreachable {
 		return
 	}
-	for _, t := range []*trouble{&p.list, &p.watch} {
+	for _, t := range []*problem{&p.list, &p.watch} {
 		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized &&
 			reason != requests.ReasonUnauthorized {
-			*t = trouble{}
+			*t = problem{}
 		}
 	}
 }
 
-// outdate forgets what was wrong with lists when a watch-list has failed that the reflector goes on with: it
-// does not list meanwhile, so that there would be no other news of it.
+// outdate clears problems of lists after a failed watch-list that the reflector retries, because no list will
+// follow to clear them.
 func (p *part) outdate(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
-		p.list = trouble{}
+		p.list = problem{}
 	}
 }
 
-// Throttled records that the server answered a request with 429, and that the client is going to repeat it.
+// Throttled records that the server answered a request with 429, and that the client will repeat it.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		r.mu.counts.failed(verb, requests.ReasonThrottled)
 		p.throttled = true
 		p.outdate(verb)
 		if t := p.of(verb); t.reason == requests.ReasonNone {
-			*t = trouble{reason: requests.ReasonThrottled, since: now}
+			*t = problem{reason: requests.ReasonThrottled, since: now}
 		}
 	})
 }
 
-// Listed records how long a list took.
+// Listed records the duration of a list.
 func (r Reporter) Listed(took time.Duration) {
 	r.update(func(_ *part, status *Status, _ time.Time) {
 		status.ListDuration = took
@@ -215,9 +215,8 @@ func (r Reporter) Listed(took time.Duration) {
 	})
 }
 
-// Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does
-// next to nothing while all is well. initial says that the watch has still to come to the end of its initial
-// list.
+// Contact records an event or a bookmark of a watch. It is called for every event, and therefore does little
+// if there are no problems. initial states that the initial list is not complete.
 func (r Reporter) Contact(initial bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,14 +230,14 @@ func (r Reporter) Contact(initial bool) {
 	if p.well() && !initial {
 		return
 	}
-	p.waitingSince, p.list = time.Time{}, trouble{}
+	p.waitingSince, p.list = time.Time{}, problem{}
 	if !requests.EndsWatches(p.watch.reason) || !p.opened.IsZero() { // initial events come with every list
-		p.watch = trouble{}
+		p.watch = problem{}
 	}
 	if initial {
-		p.waitingSince = now // the timer is set to an earlier time already
+		p.waitingSince = now // the timer is already set to an earlier time
 	}
-	r.mu.facts.parts.note(p)
+	r.mu.observations.parts.update(p)
 	if status.Reason != requests.ReasonNone {
 		r.deriveLocked(now)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// The values that users see are defined in package status.
+// The public values are defined in package status.
 type (
 	Status         = status.Status
 	State          = status.State

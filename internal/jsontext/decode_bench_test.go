@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// way is a way to decode an object.
+// way is a decoder to compare.
 type way struct {
 	name   string
 	decode func([]byte) (map[string]any, error)
@@ -24,7 +24,7 @@ func ways() []way {
 	}
 }
 
-// reference is what this package has to agree with.
+// reference is the decoder with the expected results.
 func reference(data []byte) (map[string]any, error) {
 	object := map[string]any{}
 	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object)
@@ -48,7 +48,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkRetained measures the heap that decoded objects occupy once the rest is collected.
+// BenchmarkRetained measures the heap that decoded objects retain.
 func BenchmarkRetained(b *testing.B) {
 	const count = 5000
 	for _, size := range sizes {
@@ -79,8 +79,8 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-// scheme is how apimachinery decodes unstructured objects: it looks for the kind first, in a pass of its own,
-// and then reads as the reference does.
+// scheme is apimachinery's decoder of unstructured objects: it determines the kind in a separate pass, and
+// then decodes like the reference.
 func scheme(data []byte) (map[string]any, error) {
 	object, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 	if err != nil {
@@ -89,9 +89,9 @@ func scheme(data []byte) (map[string]any, error) {
 	return object.(*unstructured.Unstructured).Object, nil
 }
 
-// BenchmarkRatio tells how many times faster decoding is than apimachinery's ("times"), and than the single
-// pass of sigs.k8s.io/json within that. They take turns and CPU time counts, so that the result holds on a
-// busy machine, too.
+// BenchmarkRatio measures how many times faster decoding is than apimachinery's ("times"), and than the
+// single pass of sigs.k8s.io/json in it. The decoders alternate and CPU time is measured, so that the result
+// also holds on a busy machine.
 func BenchmarkRatio(b *testing.B) {
 	const round = 200
 	for _, size := range sizes {
@@ -112,7 +112,7 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// cost is the CPU time of decoding documents, with that of the garbage collector.
+// cost returns the CPU time of decoding documents, including garbage collection.
 func cost(b *testing.B, decode func([]byte) (map[string]any, error), documents [][]byte) int64 {
 	start := used(b)
 	for _, document := range documents {

@@ -1,22 +1,17 @@
 package jsontext
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"strings"
 	"sync"
 )
 
-// ErrUnusual is returned, possibly wrapped, for valid JSON in a form that DecodeList leaves to a general
-// decoder.
-var ErrUnusual = errors.New("not the usual form")
-
-// SyntaxError says why data is not the JSON of an object.
+// SyntaxError describes why data is not the JSON of an object.
 type SyntaxError struct {
-	// Offset is the number of bytes before the one that is wrong.
+	// Offset is the number of bytes before the error.
 	Offset int
-	// Reason says what is wrong there.
+	// Reason describes the error.
 	Reason string
 }
 
@@ -24,8 +19,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset)
 }
 
-// Decoder decodes objects. It is safe for concurrent use; use one for many objects, because it remembers the
-// strings they have in common.
+// Decoder decodes objects. It is safe for concurrent use. Use one Decoder for many objects, because it shares
+// their common strings.
 type Decoder struct {
 	strings   internTable
 	templates templateTable
@@ -40,15 +35,15 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Decode returns the object that data holds. The JSON null is a nil map, any other value than an object an
-// error.
+// Decode returns the object in data. JSON null is decoded as a nil map; any other value that is not an object
+// is an error.
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
 	return p.whole()
 }
 
-// whole reads all data as one object.
+// whole parses all data as one object.
 func (p *parser) whole() (map[string]any, error) {
 	value, _ := p.document()
 	switch object := value.(type) {
@@ -61,7 +56,7 @@ func (p *parser) whole() (map[string]any, error) {
 	}
 }
 
-// DecodeValue returns the value that data holds, of any type.
+// DecodeValue returns the value in data, of any type.
 func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	p := d.parser(data)
 	defer d.release(p)
@@ -69,31 +64,28 @@ func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	return value, p.err()
 }
 
-// DecodeList returns the items of a list, and the list without them. A list that has a key twice at its top
-// level is ErrUnusual, as is one whose items are not an array of objects.
-func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[string]any, err error) {
+// DecodeList returns the items of a list, and the list without them. It returns false for invalid JSON,
+// duplicate keys at the top level, and items that are not an array of objects.
+func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[string]any, ok bool) {
 	p := d.parser(data)
 	defer d.release(p)
 	value, members := p.document()
-	if err := p.err(); err != nil {
-		return nil, nil, err
-	}
-	list, ok := value.(map[string]any)
+	list, ok = value.(map[string]any)
 	if !ok || len(list) != members || shadowed(list) {
-		return nil, nil, ErrUnusual
+		return nil, nil, false
 	}
 	elements, ok := list["items"].([]any)
 	if !ok {
-		return nil, nil, ErrUnusual
+		return nil, nil, false
 	}
 	delete(list, "items")
 	items = make([]map[string]any, len(elements))
 	for i, element := range elements {
 		if items[i], ok = element.(map[string]any); !ok {
-			return nil, nil, ErrUnusual
+			return nil, nil, false
 		}
 	}
-	return list, items, nil
+	return list, items, true
 }
 
 func (d *Decoder) parser(data []byte) *parser {
@@ -103,36 +95,35 @@ func (d *Decoder) parser(data []byte) *parser {
 	return p
 }
 
-// begin makes p read data from its beginning.
+// begin makes p parse data.
 func (p *parser) begin(data []byte) {
 	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", &p.decoder.strings.start
 }
 
-// maxPooledStack is the number of elements from which on a parser is left to the garbage
-// collector, so that one huge object does not cost its memory for ever.
+// maxPooledStack is the capacity above which the memory of a parser is not pooled.
 const maxPooledStack = 1 << 16
 
 func (d *Decoder) release(p *parser) {
 	if cap(p.elements) > maxPooledStack || cap(p.text) > maxPooledStack {
 		return
 	}
-	// Nothing of an object may stay alive here, neither above the top of the stack nor below it, where a
-	// failure leaves what had been read.
+	// Clear the whole capacity, so that the pool does not retain objects. After a failure, elements remain
+	// below the top of the stack.
 	p.elements, p.data = p.elements[:0], nil
 	clear(p.elements[:cap(p.elements)])
 	p.twin.forget()
 	d.parsers.Put(p)
 }
 
-// Shadows reports whether a key at the top level is "kind" or "apiVersion" but for upper and lower case. The
-// stock serializer finds the kind of an object by a struct, for which such a key counts as well, and keeps
-// the object as a map, where it does not. An object with one is left to it.
+// Shadows reports whether a top-level key equals "kind" or "apiVersion" except for case. The stock serializer
+// determines the kind of an object with a case-insensitive struct, but decodes the object into a map with
+// exact keys. Objects with such a key are left to it.
 func Shadows(key string) bool {
 	if len(key) < len("kind") || len(key) > 2*len("apiVersion") {
 		return false
 	}
 	switch c := key[0]; {
-	case c == 'k' || c == 'K' || c >= 0x80: // also the sign of Kelvin
+	case c == 'k' || c == 'K' || c >= 0x80: // also the Kelvin sign
 		return key != "kind" && strings.EqualFold(key, "kind")
 	case c == 'a' || c == 'A':
 		return key != "apiVersion" && strings.EqualFold(key, "apiVersion")

@@ -1,47 +1,44 @@
-// Package jsontext reads JSON: the pieces that it is made of, for those who read documents in ways of their
-// own (packing an object, finding what paths want, printing), and with a Decoder whole objects, into the maps
-// that unstructured objects hold.
+// Package jsontext parses JSON. It offers functions for parts of a document, for callers that process JSON
+// without decoding it, and a Decoder that decodes objects into the maps of unstructured objects.
 //
-// # Usage
+// =# Usage
 //
-// Functions take the data and the offset of what they read, and return the offset after it. Where the data is
-// not what it should be they return the complement of the offset at which that shows: a negative number,
-// whose complement (^) is the length of the data, or more, where it ends too early.
+// Functions take the data and the offset of a value, and return the offset after it. For invalid data they
+// return the complement (^) of the offset of the error. If the data is truncated, that offset is at least the
+// length of the data.
 //
-//	if end = jsontext.Text(data, start); end < 0 {
-//		return errorAt(^end)
-//	}
+//	=       if end = jsontext.Text(data, start); end < 0 {
+//			return errorAt(^end)
+//		}
 //
-// First, Next and Key walk through objects and arrays in this way, and Members iterates over an object.
-// AppendIndented writes JSON as encoding/json writes the decoded value, without decoding it.
+// First, Next and Key iterate over objects and arrays in this way; Members is an iterator over an object.
+// AppendIndented formats JSON like encoding/json formats the decoded value, without decoding it.
 //
-// What is accepted is what sigs.k8s.io/json accepts, number for number and escape for escape. Strings may
-// hold invalid UTF-8, which AppendText replaces.
+// The accepted language is that of sigs.k8s.io/json, including numbers and escapes. Strings may contain
+// invalid UTF-8, which AppendText replaces.
 //
-// # Decoding
+// =# Decoding
 //
-// The result is, value by value and type by type, that of sigs.k8s.io/json's case-sensitive decoding that
-// preserves integers, which apimachinery uses for unstructured objects: a number is an int64 when it has no
-// decimal point and fits, and a float64 otherwise; of a repeated key the last value wins; text that is not
-// valid UTF-8, and halves of surrogate pairs, become U+FFFD; nesting ends at 10,000. What that decoder
-// refuses is refused here, although in other words. Fuzz tests hold the two against each other.
+// The result is the same as of sigs.k8s.io/json's case-sensitive decoding that preserves integers, which
+// apimachinery uses for unstructured objects: a number is an int64 if it has no decimal point and fits,
+// otherwise a float64. The last of duplicate keys wins. Invalid UTF-8 and lone surrogates become U+FFFD.
+// Nesting is limited to 10,000. Input that sigs.k8s.io/json rejects is rejected, with other error texts. Fuzz
+// tests compare the two.
 //
-// # Memory
+// =# Memory
 //
-// Nothing in a result points into the bytes it was read from, so their buffer may be reused. Each string has
-// memory of its own. One copy of the text for all strings of an object saves allocations, but it keeps the
-// keys, the punctuation and every dropped field alive with the object, and whoever keeps only a name keeps
-// everything. Measured on a Certificate of 2 KB: 8.8 KB of heap with a copy for each string, 10.7 KB with one
-// for all; without managed fields 3.5 KB and 5.5 KB. sigs.k8s.io/json needs 10.9 KB.
+// Results do not refer to the input, whose buffer can be reused. Each string is a separate allocation. One
+// allocation for all strings of an object would be faster, but any retained string would retain the keys, the
+// punctuation and all removed fields. A Certificate of 2 KB needs 8.8 KB of heap with separate strings and
+// 10.7 KB with one allocation; without managed fields 3.5 KB and 5.5 KB. sigs.k8s.io/json needs 10.9 KB.
 //
-// Keys and short strings that occur again and again are shared through a table of bounded size, with the
-// interface value that holds them. Objects and arrays whose whole text occurs again, as managed fields,
-// limits and probes do in most objects of a type, are copied from a table of bounded size, too, instead of
-// being read: each result has maps and slices of its own, and may be changed; only the two results of
-// DecodePair share theirs. Slices are made with the size they end up with; maps with the size of the last one
-// that began alike, and made again when that was far too much.
+// Keys and short strings that recur are shared through a table of bounded size, together with their interface
+// values. Objects and arrays whose text recurs, such as managed fields, limits and probes, are copied from
+// another bounded table instead of being parsed. Each result still has maps and slices of its own and can be
+// changed; only the two results of DecodePair share them. Slices are allocated with their final size, maps
+// with the size of the last similar one, and reallocated if that was much too large.
 //
-// # Concurrency
+// =# Concurrency
 //
-// Functions have no state. A Decoder is safe for concurrent use, and what it returns is the caller's.
+// Functions have no state. A Decoder is safe for concurrent use, and callers own its results.
 package jsontext

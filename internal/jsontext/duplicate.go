@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Duplicate looks for an object that has a key twice. It returns the offset of the second one, and the path
-// to it as sigs.k8s.io/json writes it: spec.ports[0].name. The data must be valid JSON.
+// Duplicate looks for an object with a duplicate key. It returns the offset of the second key, and its path
+// in the notation of sigs.k8s.io/json, such as spec.ports[0].name. The data must be valid JSON.
 func Duplicate(data []byte) (path string, offset int, found bool) {
 	u := uniqueness{data: data}
 	u.value(Space(data, 0))
@@ -16,21 +16,21 @@ func Duplicate(data []byte) (path string, offset int, found bool) {
 // uniqueness checks one document.
 type uniqueness struct {
 	data []byte
-	// keys are those of the objects that are open, the outermost first.
+	// keys are the keys of the open objects, the outermost object first.
 	keys   [][]byte
 	found  bool
 	path   string
 	offset int
 }
 
-// manyKeys is how many keys of an object are compared one by one.
+// manyKeys is the number of keys from which on a map replaces linear search.
 const manyKeys = 16
 
-// value checks the value at i, and returns its end; any offset where it finds a duplicate.
+// value checks the value at i and returns its end. If it finds a duplicate, the offset is meaningless.
 func (u *uniqueness) value(i int) int {
 	closing := u.data[i] + 2
 	if closing != '}' && closing != ']' {
-		end, _ := Number(u.data, i) // also a number that is out of range
+		end, _ := Number(u.data, i) // also for a number out of range
 		if end < 0 {
 			end, _ = Skip(u.data, i, 0)
 		}
@@ -81,7 +81,7 @@ func (u *uniqueness) seen(base int, key []byte, many map[string]bool) bool {
 	return false
 }
 
-// index makes a map of the keys of an object once there are many.
+// index returns a map of an object's keys once there are many.
 func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
 	if many != nil || len(u.keys)-base < manyKeys {
 		return many
@@ -93,7 +93,7 @@ func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
 	return many
 }
 
-// within puts a key or an index before the path.
+// within prepends a key or index to the path.
 func (u *uniqueness) within(step string) {
 	if u.path == "" || u.path[0] != '[' {
 		step += "."

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendIndented appends the JSON in data as json.MarshalIndent writes the value that Decoder returns for it,
-// without decoding it. It returns false and dst if only decoding shows the result: if the keys of an object
-// are not in order, if one is repeated, or if data is no JSON.
+// AppendIndented appends the JSON in data, formatted like json.MarshalIndent formats the result of Decoder.
+// It returns dst and false if that requires decoding: for invalid JSON, and for objects with unsorted or
+// duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	w := indenter{data: data, out: dst, line: "\n" + prefix, indent: indent}
 	if end := w.value(Space(data, 0)); end < 0 || Space(data, end) != len(data) {
@@ -22,15 +22,15 @@ func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	return w.out, true
 }
 
-// maxIndented is the depth from which on a value is left to a decoder. API servers accept far less.
+// maxIndented is the nesting depth from which on a value is left to a decoder. API servers accept far less.
 const maxIndented = 1000
 
-// indenter reads data and writes out. Its methods return the offset after the value, or a negative number.
+// indenter formats data into out. Its methods return the offset after the value, or a negative number.
 type indenter struct {
 	data, out    []byte
 	line, indent string // line begins each line
 	depth        int
-	text         []byte // memory for strings
+	text         []byte // scratch
 }
 
 func (w *indenter) newLine() {
@@ -62,7 +62,7 @@ func (w *indenter) value(i int) int {
 	return w.number(i)
 }
 
-// container writes the object or array at i.
+// container formats the object or array at i.
 func (w *indenter) container(i int, closing byte) int {
 	if w.depth == maxIndented {
 		return -1
@@ -100,7 +100,7 @@ func (w *indenter) container(i int, closing byte) int {
 	return i
 }
 
-// key writes the key at i and a colon. It returns what the key stands for, and where the value begins.
+// key formats the key at i and a colon. It returns the unescaped key and the offset of the value.
 func (w *indenter) key(i int) (key []byte, value int) {
 	if i >= len(w.data) || w.data[i] != '"' {
 		return nil, ^i
@@ -117,9 +117,9 @@ func (w *indenter) key(i int) (key []byte, value int) {
 	return key, Colon(w.data, end)
 }
 
-// string writes the string at i, and returns its end and whether it is encoded.
+// string formats the string at i. It returns its end and whether it has escapes or invalid UTF-8.
 func (w *indenter) string(i int) (end int, encoded bool) {
-	if end = usualPrefix(w.data, i+1); end < len(w.data) && w.data[end] == '"' {
+	if end = plainPrefix(w.data, i+1); end < len(w.data) && w.data[end] == '"' {
 		w.out = append(w.out, w.data[i:end+1]...)
 		return end + 1, false
 	}
@@ -158,12 +158,12 @@ func (w *indenter) number(i int) int {
 	return end
 }
 
-// appendQuoted appends a string of valid UTF-8 as encoding/json writes it, with characters of HTML escaped.
+// appendQuoted appends a string of valid UTF-8 like encoding/json, with HTML characters escaped.
 func appendQuoted(dst, text []byte) []byte {
 	const short, letters, hex = "\b\f\n\r\t", "bfnrt", "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(text); {
-		n := usualPrefix(text, i)
+		n := plainPrefix(text, i)
 		dst = append(dst, text[i:n]...)
 		if i = n; i == len(text) {
 			break
@@ -190,9 +190,9 @@ func appendQuoted(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// usualPrefix returns the offset of the first byte from i on that encoding/json may escape, or that is not
-// ASCII.
-func usualPrefix(data []byte, i int) int {
+// plainPrefix returns the offset of the first byte at or after i that encoding/json may escape, or that is
+// not ASCII.
+func plainPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		angle, and := word&^(everyByte*2)^everyByte*'<', word^everyByte*'&' // < and > differ in one bit
@@ -201,14 +201,14 @@ func usualPrefix(data []byte, i int) int {
 		}
 		i += 8
 	}
-	for i < len(data) && usual[data[i]] {
+	for i < len(data) && unescaped[data[i]] {
 		i++
 	}
 	return i
 }
 
-// usual are the ASCII characters that encoding/json does not escape.
-var usual = func() (table [256]bool) {
+// unescaped are the ASCII characters that encoding/json does not escape.
+var unescaped = func() (table [256]bool) {
 	for c := range byte(utf8.RuneSelf) {
 		table[c] = c >= ' ' && !slices.Contains([]byte(`"\<>&`), c)
 	}

@@ -9,7 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// documents are in order and out of order, and have everything that encoders write in their own way.
+// documents are sorted and unsorted, and contain everything that encoders format differently.
 var documents = []string{
 	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`,
 	`[1}`, `{"a":1]`, `[1] 2`,
@@ -63,7 +63,7 @@ func checkMembers(t *testing.T, data []byte) {
 	}
 }
 
-// readMembers counts the members, whose offsets have to belong to their keys and values.
+// readMembers counts the members and checks their offsets.
 func readMembers(t *testing.T, data []byte) (count int, err error) {
 	t.Helper()
 	for m, err := range Members(data) {
@@ -84,7 +84,7 @@ func readMembers(t *testing.T, data []byte) (count int, err error) {
 	return count, nil
 }
 
-// TestIndented has what must be indented without decoding.
+// TestIndented checks documents that must be indented without decoding.
 func TestIndented(t *testing.T) {
 	for document, want := range map[string]string{
 		` {"a": [1.0, -0, "<\/"], "é": {}} `: "{\n\"a\": [\n1,\n0,\n\"\\u003c/\"\n],\n\"é\": {}\n}",

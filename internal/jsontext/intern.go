@@ -7,47 +7,46 @@ import (
 )
 
 const (
-	// maxInterned is the length up to which strings are shared. Longer ones seldom repeat.
+	// maxInterned is the maximum length of shared strings. Longer ones rarely recur.
 	maxInterned = 48
-	// internBits is the logarithm of the number of shared strings. With maxInterned this bounds the memory of
-	// a table to less than a megabyte, and twice that of strings that were evicted while others lead to them,
-	// whatever it is fed.
+	// internBits is the logarithm of the number of shared strings. Together with maxInterned it limits the
+	// memory of a table to less than a megabyte, plus at most twice as much for evicted strings that others
+	// refer to.
 	internBits = 12
-	// ageBits is the logarithm of the number of documents within which a string has to occur again.
+	// ageBits is the logarithm of the number of documents within which a string has to recur.
 	ageBits = 8
 )
 
-// interned is a string that many objects share, also as an interface value: putting a string into an
-// interface costs an allocation too. It is 64 bytes, a line of the processor's caches: where objects are
-// decoded now and then, fetching what is known of their strings takes longer than using it.
+// interned is a string shared by many objects, also as an interface value, because the conversion to an
+// interface allocates too. Its size is 64 bytes, one cache line. If objects are decoded rarely, reading these
+// entries takes longer than using them.
 type interned struct {
 	text  string
 	value any
-	// next is the key that came after this one: objects of one type have their keys in the same order, and
-	// comparing with a guess is cheaper than searching. usual is the last shared value of this key: many
-	// fields have one value nearly always.
+	// next is the key that followed this one last time: objects of one type have their keys in the same
+	// order, and comparing with a prediction is cheaper than searching. usual is the last shared value of
+	// this key, because many fields nearly always have the same value.
 	next, usual atomic.Pointer[interned]
 	slot        uint32
-	evicted     atomic.Bool // another one has its slot
-	plain       bool        // a text between quotes that looks like this one is this one
+	evicted     atomic.Bool // another string has its slot
+	plain       bool        // its JSON has no escapes
 }
 
-// internTable remembers recent strings, one for each slot. It is safe for concurrent use without locks: a
-// slot is replaced as a whole, and losing a race costs one more copy of a string.
+// internTable caches recent strings, one for each slot. It is safe for concurrent use without locks: slots
+// are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[interned]
-	// seen holds the hash and the age of the last string that missed in each slot. Only a string that misses
-	// twice in turn, and within one age, gets the slot, so that names and UIDs, which occur once in each
-	// object, neither evict what is common nor cost the allocation of an entry, however often the same
-	// objects are read.
+	// seen holds the hash and the age of the last string that missed in each slot. A string gets the slot if
+	// it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
+	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
 	seen [1 << internBits]atomic.Uint32
-	// documents counts what has been read.
+	// documents is the number of decoded documents.
 	documents atomic.Uint32
-	// start is what the first key of a document comes after.
+	// start is the predecessor of the first key of a document.
 	start interned
 }
 
-// share returns the shared form of text, or nil when it is too long or has not occurred recently.
+// share returns the shared form of text, or nil if it is too long or has not occurred recently.
 func (t *internTable) share(text []byte) *interned {
 	if len(text) > maxInterned {
 		return nil
@@ -69,18 +68,17 @@ func (t *internTable) share(text []byte) *interned {
 	return e
 }
 
-// evict has nobody find the string any more, and it nothing that others have evicted: what an entry still
-// leads to would stay in memory with it.
+// evict removes the entry's links, so that it retains no other entries.
 func (e *interned) evict() {
 	e.evicted.Store(true)
 	e.next.Store(nil)
 	e.usual.Store(nil)
 }
 
-// age is the low byte of the number of an age, which is some hundred documents long.
+// age returns the low byte of the current age, a period of some hundred documents.
 func (t *internTable) age() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
-// guess returns the string that link has, or nil if data does not begin with that string and a quote.
+// guess returns the string that link refers to, or nil if data does not begin with that string and a quote.
 func guess(link *atomic.Pointer[interned], data []byte) *interned {
 	e := link.Load()
 	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
@@ -90,7 +88,7 @@ func guess(link *atomic.Pointer[interned], data []byte) *interned {
 	return e
 }
 
-// follow notes in link, of a string that has not been evicted, that e belongs to it.
+// follow stores e in link, a link of the entry of, unless that has been evicted.
 func (e *interned) follow(link *atomic.Pointer[interned], of *interned) {
 	if link.Load() != e && !of.evicted.Load() {
 		link.Store(e)
@@ -106,8 +104,8 @@ func isPlain(text []byte) bool {
 	return utf8.Valid(text)
 }
 
-// mix hashes the length and the first and last bytes of text. Strings that agree in these merely compete for
-// a slot.
+// mix hashes the length and the first and last bytes of text. Strings with equal ones only compete for a
+// slot.
 func mix(text []byte) uint64 {
 	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
 	n := len(text)

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// kept has a table share text, and returns it.
+// kept lets a table share text, and returns the entry.
 func kept(t *testing.T, table *internTable, text string) *interned {
 	t.Helper()
 	table.share([]byte(text))
@@ -17,7 +17,7 @@ func kept(t *testing.T, table *internTable, text string) *interned {
 	return e
 }
 
-// rival returns another text that has the slot of e.
+// rival returns another text with the slot of e.
 func rival(e *interned) string {
 	for n := 0; ; n++ {
 		text := fmt.Sprint("rival-", n)
@@ -27,8 +27,8 @@ func rival(e *interned) string {
 	}
 }
 
-// TestEvictedStrings checks that a string which has lost its slot is not guessed any more, and keeps no other
-// one in memory: chains of them could grow for ever.
+// TestEvictedStrings checks that an evicted string is not guessed and retains no others, because chains of
+// them could grow without limit.
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
 	first, second, third := kept(t, table, "first"), kept(t, table, "second"), kept(t, table, "third")
@@ -41,13 +41,13 @@ func TestEvictedStrings(t *testing.T) {
 	}
 	kept(t, table, rival(second))
 	if guess(&first.next, []byte(`second":`)) != nil {
-		t.Error("a string is guessed that has lost its slot")
+		t.Error("an evicted string is guessed")
 	}
 	if second.next.Load() != nil || second.usual.Load() != nil {
-		t.Error("a string that has lost its slot leads to others")
+		t.Error("an evicted string refers to others")
 	}
 	if third.follow(&second.next, second); second.next.Load() != nil {
-		t.Error("a reader that still has such a string leads it to others")
+		t.Error("a reader links an evicted string to others")
 	}
 	again := kept(t, table, "second")
 	if again.follow(&first.next, first); guess(&first.next, []byte(`second":`)) != again {
@@ -55,7 +55,7 @@ func TestEvictedStrings(t *testing.T) {
 	}
 }
 
-// TestLine holds what is fetched for a string to one line of the processor's caches.
+// TestLine limits the size of an entry to a cache line.
 func TestLine(t *testing.T) {
 	if size := unsafe.Sizeof(interned{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want no more than 64", size)

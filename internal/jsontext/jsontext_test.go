@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// limit is how deep the tests let values nest; the reference refuses more than 10,000.
+// limit is the nesting limit of the tests; the reference rejects more than 10,000.
 const limit = 10000
 
 var texts = []string{
@@ -45,7 +45,7 @@ func FuzzSkip(f *testing.F) {
 	f.Fuzz(skipAgrees)
 }
 
-// skipAgrees compares what Skip accepts with what sigs.k8s.io/json does.
+// skipAgrees compares Skip with sigs.k8s.io/json.
 func skipAgrees(t *testing.T, data []byte) {
 	start := jsontext.Space(data, 0)
 	end, deep := jsontext.Skip(data, start, limit)
@@ -101,7 +101,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(textAgrees)
 }
 
-// textAgrees reads the data as the text of a string and compares with encoding/json.
+// textAgrees reads the data as a string and compares with encoding/json.
 func textAgrees(t *testing.T, text []byte) {
 	data := append(append([]byte{'"'}, text...), '"')
 	end := jsontext.Text(data, 1)
@@ -132,7 +132,7 @@ func textAgrees(t *testing.T, text []byte) {
 	}
 }
 
-// copyAgrees copies a string into enough room and into too little; it may fail where the data end soon.
+// copyAgrees copies a string into enough memory and into too little. It may fail near the end of the data.
 func copyAgrees(t *testing.T, data []byte, length int, plain bool) {
 	t.Helper()
 	const word = 8
@@ -163,11 +163,11 @@ func FuzzNumber(f *testing.F) {
 	f.Fuzz(numberAgrees)
 }
 
-// numberAgrees compares what numbers are read, and what they are, with sigs.k8s.io/json.
+// numberAgrees compares numbers with sigs.k8s.io/json.
 func numberAgrees(t *testing.T, data []byte) {
 	end, form := jsontext.Number(data, 0)
 	if end != len(data) {
-		return // what follows a number is for others
+		return // data after a number does not matter
 	}
 	var want any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &want); err != nil {

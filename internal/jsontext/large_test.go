@@ -7,7 +7,7 @@ import (
 	"testing/iotest"
 )
 
-// TestDuplicateBesideLargeNumbers: a number that is out of range is valid JSON.
+// TestDuplicateBesideLargeNumbers: a number out of range is syntactically valid.
 func TestDuplicateBesideLargeNumbers(t *testing.T) {
 	for text, want := range map[string]bool{
 		`1e999`: false, `{"a":1e999}`: false, `[1e999,1]`: false, `{"a":1e999,"b":1,"b":2}`: true,

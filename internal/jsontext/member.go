@@ -1,10 +1,10 @@
 package jsontext
 
-// Span is a part of a text.
+// Span is a range of a text.
 type Span struct{ Start, End int }
 
-// Member finds the member of this name in the object at data[start]. The first span is that of the whole
-// member, the second that of its value.
+// Member finds the member with this name in the object at data[start]. It returns the ranges of the member
+// and of its value.
 func Member(data []byte, start int, name string) (member, value Span, ok bool) {
 	if start = Space(data, start); start >= len(data) || data[start] != '{' {
 		return Span{}, Span{}, false
@@ -23,7 +23,7 @@ func Member(data []byte, start int, name string) (member, value Span, ok bool) {
 	return Span{}, Span{}, false
 }
 
-// AppendWithout appends the JSON of an object without the member at a path of names, if it has one.
+// AppendWithout appends the JSON of an object without the member at a path of names, if it exists.
 func AppendWithout(dst, data []byte, path ...string) []byte {
 	cut, value := Span{}, Span{}
 	for _, name := range path {

@@ -2,10 +2,10 @@ package jsontext
 
 import "iter"
 
-// First takes the bracket at i, which opens an object or array, and returns where the first member or element
-// begins, or the end of an empty one.
+// First consumes the opening bracket at i. It returns the offset of the first member or element, or the end
+// of an empty object or array.
 func First(data []byte, i int) (next int, closed bool) {
-	closing := data[i] + 2 // both closing brackets come two after their opening ones
+	closing := data[i] + 2 // } and ] follow { and [ after one other character
 	if i++; i < len(data) && data[i] <= ' ' {
 		i = Space(data, i)
 	}
@@ -15,8 +15,8 @@ func First(data []byte, i int) (next int, closed bool) {
 	return i, false
 }
 
-// Next takes the comma or the closing bracket behind the member or element that ends at i. It returns where
-// the next one begins, or the end of the object or array.
+// Next consumes the comma or closing bracket after the member or element that ends at i. It returns the
+// offset of the next one, or the end of the object or array.
 func Next(data []byte, i int, closing byte) (next int, closed bool) {
 	if i >= len(data) || data[i] <= ' ' {
 		if i = Space(data, i); i >= len(data) {
@@ -35,8 +35,8 @@ func Next(data []byte, i int, closing byte) (next int, closed bool) {
 	return ^i, false
 }
 
-// Key reads the key at i and the colon behind it. It returns the end of the key with its closing quote,
-// whether the key is encoded (see EncodedText), and where the value begins.
+// Key reads the key and colon at i. It returns the end of the key including its closing quote, the offset of
+// the value, and whether the key is encoded (see EncodedText).
 func Key(data []byte, i int) (end, value int, encoded bool) {
 	if i >= len(data) || data[i] != '"' {
 		return ^i, ^i, false
@@ -52,14 +52,14 @@ func Key(data []byte, i int) (end, value int, encoded bool) {
 
 // Field is a member of an object.
 type Field struct {
-	// Key is what the key stands for, and Value is the value as it is written.
+	// Key is the unescaped key, Value the JSON of the value.
 	Key, Value []byte
 	// Start and End are the offsets of the member.
 	Start, End int
 }
 
-// Members yields the members of the object that data holds, and checks all of data. The last pair has a
-// *SyntaxError if data holds something else.
+// Members iterates over the members of the object in data, and checks all of data. If data is not an object,
+// the last pair has a *SyntaxError.
 func Members(data []byte) iter.Seq2[Field, error] {
 	return func(yield func(Field, error) bool) {
 		i, closed := Space(data, 0), false

@@ -2,22 +2,21 @@ package jsontext
 
 import "strconv"
 
-// Form is how a number is written.
+// Form is the syntactic form of a number.
 type Form uint8
 
-// The forms in the order in which their parts follow each other: a number with an exponent can have a
-// fraction, too.
+// The forms are in the order of their parts: a number with an exponent can also have a fraction.
 const (
 	Integer Form = iota
 	Fraction
 	Exponent
 )
 
-// safeDigits is how many decimal digits always fit an int64.
+// safeDigits is a number of decimal digits that always fits an int64.
 const safeDigits = 18
 
-// Number reads the number at i. A zero ends it, unless a point or an exponent follows. Where it fails, the
-// form says which part has no digits.
+// Number reads the number at i. After a leading zero, only a point or an exponent can follow. For an invalid
+// number, form is the part without digits.
 func Number(data []byte, i int) (end int, form Form) {
 	if i < len(data) && data[i] == '-' {
 		i++
@@ -54,16 +53,16 @@ func digits(data []byte, i int) int {
 	return i
 }
 
-// InRange reports whether a number that Number has read fits a float64, as every number has to.
+// InRange reports whether a number read by Number fits a float64, as all numbers must.
 func InRange(number []byte, form Form) bool {
-	if form != Exponent && len(number) <= 300 { // only an exponent or hundreds of digits can exceed it
+	if form != Exponent && len(number) <= 300 { // only an exponent or hundreds of digits can exceed the range
 		return true
 	}
 	_, err := strconv.ParseFloat(string(number), 64)
 	return err == nil
 }
 
-// ParseInteger returns the value of a number of the form Integer that fits an int64, and false for all else.
+// ParseInteger returns the value of an integer that fits an int64, and false otherwise.
 func ParseInteger(number []byte) (int64, bool) {
 	digits := number
 	if len(digits) > 0 && digits[0] == '-' {
@@ -89,8 +88,8 @@ func ParseInteger(number []byte) (int64, bool) {
 	return n, true
 }
 
-// ParseNumber returns the value of a number as apimachinery does: an int64 where it is an integer that fits,
-// and a float64 otherwise. It is false for a number out of the range of both.
+// ParseNumber returns the value of a number as apimachinery does: an int64 if it is an integer that fits,
+// otherwise a float64. ok is false if the number is out of range.
 func ParseNumber(number []byte) (i int64, f float64, isInteger, ok bool) {
 	if i, ok := ParseInteger(number); ok {
 		return i, 0, true, true

@@ -13,7 +13,7 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
-// workload is an object of about 10 KB, with templates of containers as Deployments have them.
+// workload is an object of about 10 KB, with container templates like Deployments.
 func workload(n int) []byte {
 	var containers []string
 	for c := range 14 {
@@ -25,13 +25,13 @@ func workload(n int) []byte {
 		n, n%60, n%50, 1_000_000+n, strings.Join(containers, ","))
 }
 
-// sizes are the kinds of object that benchmarks use.
+// sizes are the objects that benchmarks use.
 var sizes = []struct {
 	name string
 	make func(int) []byte
 }{{"2KB", certificate}, {"10KB", workload}}
 
-// list is a list of these items, as an API server sends it.
+// list returns a list of items as an API server sends it.
 func list(count int, item func(int) []byte) []byte {
 	var items []string
 	for n := range count {

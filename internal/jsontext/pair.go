@@ -1,9 +1,8 @@
 package jsontext
 
-// DecodePair is Decode for two texts that are mostly the same, as those of an object before and after an
-// update. Where the second one repeats, at the same place, the text of an object, an array or a string that
-// the first one has, its result holds the very value that the first one's holds, and costs a comparison. So
-// whoever changes one of the results may change both.
+// DecodePair is Decode for two similar texts, such as an object before and after an update. If the second
+// text repeats an object, array or string of the first one at the same place, both results share the value,
+// at the cost of a comparison. Changing one result may therefore change the other.
 func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
 	p := d.parser(first)
 	defer d.release(p)
@@ -22,46 +21,46 @@ func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, e
 }
 
 const (
-	// maxMarks bounds what is remembered of the first of two texts, and maxAhead how far a mark is searched
-	// for: a text that has nothing in common with the first one costs little more than by itself.
+	// maxMarks limits the recorded values of the first text, and maxAhead the search for a mark, so that
+	// decoding unrelated texts costs little more than decoding them separately.
 	maxMarks = 4096
 	maxAhead = 8
 )
 
-// twinMode says what a parser does besides parsing.
+// twinMode is the role of a parser in DecodePair.
 type twinMode uint8
 
 const (
 	twinNone    twinMode = iota
-	twinRecords          // it reads the first of two texts, and remembers what values it has
-	twinShares           // it reads the second one, and takes the values of the first
+	twinRecords          // parses the first text and records its values
+	twinShares           // parses the second text and reuses values of the first
 )
 
-// twin is what a parser knows of the first of two texts.
+// twin is the state of DecodePair.
 type twin struct {
 	mode  twinMode
 	first []byte
-	// marks are the values of the first text, each before those within it, and most how many there were at
-	// once.
+	// marks are the values of the first text, each before the values inside it. most is the largest number of
+	// marks so far.
 	marks []mark
 	most  int
-	// level is where the marks of the object or array at hand are.
+	// level is the range of marks of the current object or array.
 	level level
 }
 
-// mark is an object, an array, or a string that is not shared with other objects anyway.
+// mark is an object, an array, or a string that is not interned.
 type mark struct {
 	key        string // in an object
 	value      any
-	start, end uint32 // of its text
+	start, end uint32 // range of its text
 	index      int32  // in an array
-	next       int32  // the mark after it and all within it
+	next       int32  // index of the mark after it and all inside it
 }
 
-// level is the marks of what is directly in one object or array: the one at the cursor is expected next.
+// level is the range of marks directly in one object or array. The mark at the cursor is expected next.
 type level struct{ cursor, end int }
 
-// element reads the value at pos, which stands under key in an object, or at index in an array.
+// element parses the value at pos, the member key of an object or the element index of an array.
 func (p *parser) element(key string, index int) any {
 	switch p.twin.mode {
 	case twinRecords:
@@ -72,7 +71,7 @@ func (p *parser) element(key string, index int) any {
 	return p.value()
 }
 
-// record reads the value and marks it.
+// record parses the value and records it.
 func (p *parser) record(key string, index int) any {
 	c := p.next()
 	t := &p.twin
@@ -92,9 +91,8 @@ func (p *parser) record(key string, index int) any {
 	return value
 }
 
-// shared returns the value that stands at the same place of the first text if it has the same text, and reads
-// it otherwise. A text that begins with that of a whole value has that value, because brackets and quotes end
-// it.
+// shared returns the value at the same place of the first text if it has the same text, and parses it
+// otherwise. Comparing a prefix suffices, because brackets and quotes end a value.
 func (p *parser) shared(key string, index int) any {
 	c := p.next()
 	if c != '"' && c != '{' && c != '[' {
@@ -115,7 +113,7 @@ func (p *parser) shared(key string, index int) any {
 	return p.within(level{cursor: at + 1, end: int(m.next)})
 }
 
-// within reads the value at pos, whose contents are expected to be like those at l.
+// within parses the value at pos with l as the expected marks of its content.
 func (p *parser) within(l level) any {
 	outer := p.twin.level
 	p.twin.level = l
@@ -124,7 +122,7 @@ func (p *parser) within(l level) any {
 	return value
 }
 
-// find returns the mark of what stands under key or at index, or -1.
+// find returns the mark of the member key or the element index, or -1.
 func (t *twin) find(key string, index int) int {
 	at := t.level.cursor
 	for range maxAhead {
@@ -140,7 +138,7 @@ func (t *twin) find(key string, index int) int {
 	return -1
 }
 
-// forget ends what was remembered of a pair.
+// forget removes the state of a pair.
 func (t *twin) forget() {
 	if t.mode == twinNone {
 		return

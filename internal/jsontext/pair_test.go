@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// pairAgrees fails unless DecodePair returns what Decode returns for each of the two.
+// pairAgrees fails unless DecodePair returns the results of Decode.
 func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) {
 	t.Helper()
 	wantOne, errOne := fresh.Decode(first)
@@ -33,7 +33,7 @@ func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) 
 	}
 }
 
-// pairs are texts of which the second is the first one after a change.
+// pairs are texts before and after a change.
 func pairs() [][2]string {
 	certificate, workload := string(certificate(7)), string(workload(7))
 	all := [][2]string{
@@ -72,7 +72,7 @@ func TestDecodePairAgrees(t *testing.T) {
 	}
 }
 
-// TestDecodePairShares looks whether what has not changed is in memory once.
+// TestDecodePairShares checks that unchanged parts are shared.
 func TestDecodePairShares(t *testing.T) {
 	d := jsontext.NewDecoder()
 	before := certificate(7)
@@ -98,7 +98,7 @@ func TestDecodePairShares(t *testing.T) {
 			t.Errorf("%v is shared: %v, want %v", path.path, same, path.shared)
 		}
 	}
-	// What follows starts afresh.
+	// Later results share nothing.
 	if third, err := d.Decode(before); err != nil || pointer(third, []string{"spec"}) == pointer(one,
 		[]string{"spec"}) {
 		t.Errorf("a later object shares with a pair (%v)", err)
@@ -112,7 +112,7 @@ func pointer(value any, path []string) uintptr {
 	return reflect.ValueOf(value).Pointer()
 }
 
-// TestDecodePairLarge has more values than are remembered, and nothing in common but the first.
+// TestDecodePairLarge has more values than are recorded, and only the first in common.
 func TestDecodePairLarge(t *testing.T) {
 	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
 	var one, other []string

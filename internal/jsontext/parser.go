@@ -2,25 +2,25 @@ package jsontext
 
 import "maps"
 
-// maxDepth is how deep objects and arrays may nest, as with sigs.k8s.io/json.
+// maxDepth limits the nesting of objects and arrays, as in sigs.k8s.io/json.
 const maxDepth = 10000
 
-// parser reads one document. Elements wait on a stack until their array ends, so that the slice can be made
-// with the right size.
+// parser parses one document. Elements are on a stack until their array ends, so that slices are allocated
+// with their final size.
 type parser struct {
 	decoder  *Decoder
 	data     []byte
 	pos      int
 	depth    int
-	failure  string // why the document is refused; "" while it is not
+	failure  string // reason of the syntax error; "" without one
 	failedAt int
 	elements []any
-	text     []byte    // a string without its escapes
+	text     []byte    // scratch for unescaping
 	lastKey  *interned // the last shared key
-	// how many strings were not shared although short: what holds one has not occurred lately
+	// number of short strings that were not shared; containers with such strings do not recur
 	fresh int
-	owned int  // how many strings were not shared, whatever their length
-	twin  twin // of two texts that are read together
+	owned int  // number of strings that were not shared, of any length
+	twin  twin // state of DecodePair
 }
 
 func (p *parser) fail(reason string) {
@@ -36,8 +36,8 @@ func (p *parser) err() error {
 	return &SyntaxError{Offset: p.failedAt, Reason: p.failure}
 }
 
-// document reads all data as one value. For an object it also returns the number of its members, repeated
-// keys counted each time; with a failure the value is nil.
+// document parses all data as one value. For an object it also returns the number of members, including
+// duplicates. After a failure the value is nil.
 func (p *parser) document() (value any, members int) {
 	if p.next() == '{' {
 		value, members = p.object(0)
@@ -56,7 +56,7 @@ func (p *parser) document() (value any, members int) {
 	return value, members
 }
 
-// next skips white space and returns the byte that follows without taking it, or 0 at the end.
+// next skips white space and returns the next byte without consuming it, or 0 at the end.
 func (p *parser) next() byte {
 	if p.pos < len(p.data) && p.data[p.pos] > ' ' { // API servers send no white space
 		return p.data[p.pos]
@@ -71,7 +71,7 @@ func (p *parser) afterSpace() byte {
 	return 0
 }
 
-// value reads the value at pos.
+// value parses the value at pos.
 func (p *parser) value() any {
 	switch c := p.next(); c {
 	case '"':
@@ -96,7 +96,7 @@ func (p *parser) value() any {
 	}
 }
 
-// unexpected fails because something else than what stands at pos was expected.
+// unexpected fails because the data at pos is not the expected token.
 func (p *parser) unexpected(expected string) {
 	if p.pos >= len(p.data) {
 		p.fail("the end of the data in place of " + expected)
@@ -113,7 +113,7 @@ func (p *parser) literal(word string) {
 	p.unexpected("a value")
 }
 
-// enter takes the bracket that opens an object or array.
+// enter consumes an opening bracket.
 func (p *parser) enter() {
 	p.pos++
 	if p.depth++; p.depth > maxDepth {
@@ -121,7 +121,7 @@ func (p *parser) enter() {
 	}
 }
 
-// more takes what follows a member or element: a comma (true) or the closing bracket (false).
+// more consumes a comma (true) or a closing bracket (false).
 func (p *parser) more(closing byte) bool {
 	switch p.next() {
 	case ',':
@@ -135,11 +135,11 @@ func (p *parser) more(closing byte) bool {
 	return false
 }
 
-// container reads the object or array at pos, by copying it if its text is known.
+// container parses the object or array at pos. It copies a template with the same text if there is one.
 func (p *parser) container() any {
 	start := p.pos
 	slot, ok := templateSlot(p.data[start:], p.lastKey.slot)
-	if !ok || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
+	if !ok || p.data[start+1] == p.data[start]+2 { // creating {} and [] is faster than a lookup
 		return p.parseContainer(0)
 	}
 	place := &p.decoder.templates.slots[slot]
@@ -169,8 +169,8 @@ func (p *parser) parseContainer(size int) any {
 	return object
 }
 
-// object reads the object at pos and returns how many members it has in the text, besides. Its map is made
-// for as many as size says.
+// object parses the object at pos and returns the number of its members, including duplicates. size is the
+// expected number of members.
 func (p *parser) object(size int) (any, int) {
 	p.enter()
 	object, members := make(map[string]any, size), 0
@@ -187,7 +187,8 @@ func (p *parser) object(size int) (any, int) {
 		return nil, 0
 	}
 	p.depth--
-	if size > 0 && (len(object) <= smallMap || 2*len(object) < size) { // a wrong guess must not cost memory
+	// a wrong estimate must not waste memory
+	if size > 0 && (len(object) <= smallMap || 2*len(object) < size) {
 		right := make(map[string]any, len(object))
 		maps.Copy(right, object)
 		object = right
@@ -195,7 +196,7 @@ func (p *parser) object(size int) (any, int) {
 	return object, members
 }
 
-// key reads the key at pos and the colon after it.
+// key parses the key and colon at pos.
 func (p *parser) key() string {
 	if p.next() != '"' {
 		p.unexpected("a key")
@@ -230,7 +231,7 @@ func (p *parser) colon() {
 	}
 }
 
-// array reads the array at pos.
+// array parses the array at pos.
 func (p *parser) array() any {
 	p.enter()
 	base := len(p.elements)
@@ -252,7 +253,7 @@ func (p *parser) array() any {
 	return array
 }
 
-// stringValue reads the string at pos as a value.
+// stringValue parses the string at pos as a value.
 func (p *parser) stringValue() any {
 	if shared := guess(&p.lastKey.usual, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
@@ -266,7 +267,7 @@ func (p *parser) stringValue() any {
 	return p.own(text)
 }
 
-// own returns text that is not shared, as a string of its own.
+// own returns text as a new string.
 func (p *parser) own(text []byte) string {
 	p.owned++
 	if len(text) <= maxInterned {
@@ -275,7 +276,7 @@ func (p *parser) own(text []byte) string {
 	return string(text)
 }
 
-// quoted reads the string at pos. The result is good until the next call and may be part of the data.
+// quoted parses the string at pos. The result is valid until the next call and may be part of the data.
 func (p *parser) quoted() []byte {
 	start := p.pos + 1
 	end, encoded := EncodedText(p.data, start)
@@ -293,8 +294,8 @@ func (p *parser) quoted() []byte {
 	return text
 }
 
-// number reads the number at pos: an int64 if it has neither a fraction nor an exponent and fits, and a
-// float64 otherwise.
+// number parses the number at pos: an int64 if it has neither a fraction nor an exponent and fits, otherwise
+// a float64.
 func (p *parser) number() any {
 	start := p.pos
 	end, form := Number(p.data, start)

@@ -1,10 +1,10 @@
 package jsontext
 
-// IsSpace reports whether a byte is white space between the tokens of JSON.
+// IsSpace reports whether a byte is JSON white space.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// Space returns the offset of the first byte from i on that is not white space; the length of the data if
-// there is none.
+// Space returns the offset of the first byte at or after i that is not white space, or the length of the
+// data.
 func Space(data []byte, i int) int {
 	for i < len(data) && data[i] <= ' ' && IsSpace(data[i]) {
 		i++
@@ -12,10 +12,10 @@ func Space(data []byte, i int) int {
 	return i
 }
 
-// bitsOfDepth is how many levels of nesting one call of Skip keeps track of.
+// bitsOfDepth is the number of nesting levels that one call of Skip tracks.
 const bitsOfDepth = 64
 
-// Word reads the word at i, which is true, false or null.
+// Word reads the literal true, false or null at i.
 func Word(data []byte, i int, word string) int {
 	for k := range len(word) {
 		if i+k >= len(data) || data[i+k] != word[k] {
@@ -25,7 +25,7 @@ func Word(data []byte, i int, word string) int {
 	return i + len(word)
 }
 
-// Colon reads a colon with the white space around it.
+// Colon reads a colon and the white space around it.
 func Colon(data []byte, i int) int {
 	if i < len(data) && data[i] <= ' ' {
 		i = Space(data, i)
@@ -39,10 +39,11 @@ func Colon(data []byte, i int) int {
 	return i
 }
 
-// Skip reads the value at i, whatever it is, checking all of it. levels is how many more objects and arrays
-// may be open at once; deep says that they are not enough, which is no failure of the JSON.
+// Skip reads and checks the value at i. levels is the number of further objects and arrays that may be
+// nested; deep reports that the value exceeds it, which is not a syntax error.
 func Skip(data []byte, i, levels int) (end int, deep bool) {
-	var objects uint64 // the open brackets from the innermost on; a set bit is a brace
+	// the types of the open brackets, the innermost in the lowest bit; a set bit is a brace
+	var objects uint64
 	open := 0
 value:
 	if i >= len(data) {
@@ -64,7 +65,7 @@ value:
 		if i++; i < len(data) && data[i] <= ' ' {
 			i = Space(data, i)
 		}
-		if i < len(data) && data[i] == c+2 { // both closing brackets come two after their opening ones
+		if i < len(data) && data[i] == c+2 { // } and ] follow { and [ after one other character
 			i++
 			break
 		}
@@ -127,11 +128,11 @@ key:
 	goto value
 }
 
-// maxLevels is how deep SkipValue goes: half of what the JSON decoder of API servers does.
+// maxLevels is the nesting limit of SkipValue: half of the limit of API servers.
 const maxLevels = 5000
 
-// SkipValue reads the value at start, whose text may not be complete. Where it is not ok, more says that the
-// reason may be that the data ends too early. Values nested too deeply are not ok either.
+// SkipValue reads the value at start, whose text may be incomplete. If ok is false, more reports whether the
+// data may be truncated. Values that are nested too deeply are not ok either.
 func SkipValue(data []byte, start int) (end int, ok, more bool) {
 	end, deep := Skip(data, start, maxLevels)
 	switch {
@@ -139,7 +140,7 @@ func SkipValue(data []byte, start int) (end int, ok, more bool) {
 		return 0, false, false
 	case end < 0:
 		return 0, false, ^end >= len(data)
-	case end == len(data) && data[end-1]-'0' <= 9: // a number can go on where the data ends
+	case end == len(data) && data[end-1]-'0' <= 9: // a number can continue after the end of the data
 		return 0, false, true
 	}
 	return end, true, false

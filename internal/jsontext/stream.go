@@ -9,10 +9,10 @@ import (
 // streamBuffer is the initial size of a Stream's buffer.
 const streamBuffer = 64 << 10
 
-// Stream reads the values of a document one after the other, so that only one of them is in memory.
+// Stream reads the values of a document one by one, with only one of them in memory.
 type Stream struct {
 	source io.Reader
-	data   []byte // read and not consumed yet, from at on
+	data   []byte // unread data, starting at at
 	at     int
 }
 
@@ -21,8 +21,7 @@ func NewStream(source io.Reader) *Stream {
 	return &Stream{source: source, data: make([]byte, 0, streamBuffer)}
 }
 
-// Peek returns the next byte that is no white space. At the end of the text it fails with
-// io.ErrUnexpectedEOF.
+// Peek returns the next byte that is not white space. At the end of the text it returns io.ErrUnexpectedEOF.
 func (s *Stream) Peek() (byte, error) {
 	for {
 		if s.at = Space(s.data, s.at); s.at < len(s.data) {
@@ -44,7 +43,7 @@ func (s *Stream) Take(c byte) (bool, error) {
 	return true, nil
 }
 
-// Value consumes the next value. Its text is valid until the next call.
+// Value consumes the next value. The result is valid until the next call.
 func (s *Stream) Value() ([]byte, error) {
 	if _, err := s.Peek(); err != nil {
 		return nil, err
@@ -71,13 +70,14 @@ func (s *Stream) Value() ([]byte, error) {
 	}
 }
 
-// extent finds the end of an object, array or string while its text arrives. It looks at each byte once.
+// extent finds the end of an object, array or string whose text arrives in pieces. It inspects each byte
+// once.
 type extent struct {
 	seen, open    int
 	text, escaped bool
 }
 
-// ends reports whether data may hold the whole value. The value always begins at data[0].
+// ends reports whether data may hold the complete value, which begins at data[0].
 func (e *extent) ends(data []byte) bool {
 	if c := data[0]; c != '{' && c != '[' && c != '"' {
 		return true
@@ -105,7 +105,7 @@ func (e *extent) ends(data []byte) bool {
 	return false
 }
 
-// fill reads more text. The buffer doubles when one value fills it, so that the time is linear in the text.
+// fill reads more text. The buffer doubles when one value fills it, so that the total time is linear.
 func (s *Stream) fill() error {
 	s.data = s.data[:copy(s.data, s.data[s.at:])]
 	s.at = 0

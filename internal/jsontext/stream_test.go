@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// TestStream reads values that are larger than the buffer, and that come byte by byte.
+// TestStream reads values that are larger than the buffer, and that arrive byte by byte.
 func TestStream(t *testing.T) {
 	large := `"` + strings.Repeat("x", 200<<10) + `"`
 	const small = `{"a":[1,{"b":null}]}`
@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamFails reports text that ends early or is no JSON, and the errors of the source.
+// TestStreamFails covers truncated and invalid text, and errors of the source.
 func TestStreamFails(t *testing.T) {
 	broken := errors.New("connection reset")
 	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF,

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// maxTemplateText and maxTemplateParts bound what is remembered of one object or array, and templateBits,
-	// the logarithm of their number, how many are: hostile data fills a few megabytes, a usual type far less.
+	// maxTemplateText and maxTemplateParts limit the size of one template, and templateBits, the logarithm of
+	// their number, limits all of them. Hostile data fills a few megabytes, typical data far less.
 	maxTemplateText  = 1024
 	maxTemplateParts = 32
 	templateBits     = 9
-	// templatePrefix is how much of a text chooses its slot, beside the key before it.
+	// templatePrefix is the length of the prefix that, together with the key before it, selects a slot.
 	templatePrefix = 16
-	// minCloned is from how many strings, numbers and the like in an object on copying its map as a block of
-	// memory is cheaper than filling another.
+	// minCloned is the number of scalar members from which on cloning a map is cheaper than filling a new
+	// one.
 	minCloned = 4
-	// smallMap is how many members a map has room for however it is made.
+	// smallMap is the capacity of the smallest map.
 	smallMap = 8
-	// maxSizeGuess bounds the maps that are made in advance.
+	// maxSizeGuess limits the size of preallocated maps.
 	maxSizeGuess = 64
 )
 
@@ -30,22 +30,24 @@ type member struct {
 	value any
 }
 
-// template is an object or array to copy when its text occurs again. Objects of one type repeat large parts
-// of each other literally: the field sets of managed fields, resources, probes, labels of selectors.
-// Comparing text is far cheaper than parsing it, and a map is copied as a block of memory, without hashing
-// its keys.
+// template is an object or array to copy when its text recurs. Objects of one type repeat large parts
+// literally: the field sets of managed fields, resources, probes, labels of selectors. Comparing text is far
+// cheaper than parsing it, and a map is cloned without hashing its keys.
 //
-// A copy is deep, since whoever gets an object may change it. Only strings and numbers are shared.
+// Copies are deep, because callers may change them. Only strings and numbers are shared.
 type template struct {
 	text    string
-	nesting int            // how deep it nests, itself included
-	cloned  map[string]any // an object, nil in place of objects and arrays within; or nil if not worth it
-	members []member       // an object that is not cloned, without objects and arrays within
-	array   []any          // an array, nil in place of objects and arrays within; nil for objects
-	inner   []inner        // the objects and arrays within
+	nesting int // nesting depth including itself
+	// an object with nil in s of nested objects and arrays; nil if cloning is not worthwhile
+	cloned map[string]any
+	// members of an object that is not cloned, except nested objects and arrays
+	members []member
+	// an array with nil in s of nested objects and arrays; nil for objects
+	array []any
+	inner []inner // nested objects and arrays
 }
 
-// inner is an object or array within an object, under key, or within an array, at index.
+// inner is a nested object or array: the member key of an object or the element index of an array.
 type inner struct {
 	key   string
 	index int
@@ -104,7 +106,7 @@ func isContainer(value any) bool {
 	return false
 }
 
-// copy returns an object or array of its own for the caller.
+// copy returns a deep copy for the caller.
 func (t *template) copy() any {
 	if t.array != nil {
 		return t.copyArray()
@@ -133,24 +135,24 @@ func (t *template) copyArray() any {
 	return array
 }
 
-// templateTable remembers one template for each slot. As in internTable, slots are replaced as a whole, and
-// only by a text that misses twice in turn.
+// templateTable caches one template for each slot. As in internTable, slots are replaced atomically, and only
+// by a text that misses twice in succession.
 type templateTable struct {
-	slots [1 << templateBits]templatePlace
+	slots [1 << templateBits]templateSlotState
 	seed  maphash.Seed
 }
 
-// templatePlace is one slot.
-type templatePlace struct {
+// templateSlotState is one slot.
+type templateSlotState struct {
 	template atomic.Pointer[template]
 	seen     atomic.Uint64 // the hash of the last text that missed
-	// size is how many members the last object that was read had, if more than smallMap. Objects
-	// that begin alike tend to be of one type: their maps are made large enough, instead of growing.
+	// size is the number of members of the last object, or 0 for small objects. Objects with the same
+	// beginning tend to be of one type, so their maps are preallocated with this size.
 	size atomic.Uint32
 }
 
-// templateSlot returns where a template for the text that data begins with would be. The key before the text
-// tells apart what begins alike.
+// templateSlot returns the slot for the text that data begins with. The key before the text distinguishes
+// texts with the same beginning.
 func templateSlot(data []byte, key uint32) (slot uint32, ok bool) {
 	const odd = 0x9e3779b97f4a7c15
 	if len(data) < templatePrefix {
@@ -162,7 +164,7 @@ func templateSlot(data []byte, key uint32) (slot uint32, ok bool) {
 }
 
 // find returns the template if data begins with its text.
-func (p *templatePlace) find(data []byte) *template {
+func (p *templateSlotState) find(data []byte) *template {
 	e := p.template.Load()
 	if e == nil || len(data) < len(e.text) || string(data[:len(e.text)]) != e.text {
 		return nil
@@ -170,25 +172,25 @@ func (p *templatePlace) find(data []byte) *template {
 	return e
 }
 
-// learn is told of a value that had no template, all of whose short strings are shared.
+// learn records a value without a template whose short strings are all shared.
 func (t *templateTable) learn(slot uint32, text []byte, value any) {
 	if len(text) < templatePrefix || len(text) > maxTemplateText {
 		return
 	}
-	place, hash := &t.slots[slot], maphash.Bytes(t.seed, text)
-	if place.seen.Load() != hash {
-		place.seen.Store(hash)
+	s, hash := &t.slots[slot], maphash.Bytes(t.seed, text)
+	if s.seen.Load() != hash {
+		s.seen.Store(hash)
 		return
 	}
 	parts := maxTemplateParts
 	if e := newTemplate(value, &parts); e != nil {
 		e.text = string(text)
-		place.template.Store(e)
+		s.template.Store(e)
 	}
 }
 
-// learnSize is told of the members of an object that had no template.
-func (p *templatePlace) learnSize(members int) {
+// learnSize records the number of members of an object without a template.
+func (p *templateSlotState) learnSize(members int) {
 	size := uint32(min(members, maxSizeGuess))
 	if size <= smallMap {
 		size = 0

@@ -12,22 +12,21 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// interrupts marks, with the top bit of a byte, which of eight bytes end or interrupt a string: quotes,
-// backslashes and control characters. The lowest mark is right; what a borrow does to the marks above it does
-// not matter.
+// interrupts marks, in the top bit of each byte, which of eight bytes end or interrupt a string: quotes,
+// backslashes and control characters. The lowest mark is exact; borrows can only affect higher ones.
 func interrupts(w uint64) uint64 {
 	quote, slash := w^everyByte*'"', w^everyByte*'\\'
 	return ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
 }
 
-// interruptsASCII is interrupts that marks all that is not ASCII, too.
+// interruptsASCII is interrupts that also marks bytes that are not ASCII.
 func interruptsASCII(w uint64) uint64 {
 	quote, slash := w^everyByte*'"', w^everyByte*'\\'
 	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
 }
 
-// Text reads a string from the byte after its opening quote on, and its closing quote. Nearly all have
-// nothing special in them: that case is done with fewer instructions for eight bytes, and without a call.
+// Text reads a string, starting after its opening quote, including its closing quote. The common case without
+// special bytes needs fewer instructions for eight bytes, and no call.
 func Text(data []byte, i int) int {
 	for i+8 <= len(data) {
 		marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:]))
@@ -43,7 +42,7 @@ func Text(data []byte, i int) int {
 	return anyText(data, i)
 }
 
-// anyText is Text for strings that have something special, or stand at the end of the data.
+// anyText is Text for strings with special bytes, or near the end of the data.
 func anyText(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
@@ -72,8 +71,8 @@ func anyText(data []byte, i int) int {
 	}
 }
 
-// EncodedText is Text that says whether what is between the quotes is encoded: has escapes or invalid UTF-8,
-// so that AppendText has to say what it stands for.
+// EncodedText is Text that also reports whether the string has escapes or invalid UTF-8, so that it has to be
+// converted by AppendText.
 func EncodedText(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
@@ -99,15 +98,15 @@ func EncodedText(data []byte, i int) (end int, encoded bool) {
 	}
 }
 
-// PlainText is Text for a string that is ASCII without escapes; it is false for others, right or wrong.
+// PlainText is Text for ASCII strings without escapes; it returns false for others.
 func PlainText(data []byte, i int) (end int, ok bool) {
 	i = asciiPrefix(data, i)
 	return i + 1, i < len(data) && data[i] == '"'
 }
 
-// CopyPlainText copies a string, from the byte after its opening quote on, to dst, and returns its length. It
-// is false for what is not ASCII without escapes, what does not fit, and what stands in the last bytes of the
-// data. What dst has beyond the text may be overwritten.
+// CopyPlainText copies the content of a string, starting after its opening quote, to dst, and returns its
+// length. It returns false for strings with escapes or other characters than ASCII, that do not fit, or near
+// the end of the data. It may overwrite dst beyond the text.
 func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	for n+8 <= len(dst) && i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
@@ -122,7 +121,7 @@ func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	return 0, false
 }
 
-// asciiPrefix returns the offset of the first byte from i on that is a quote, a backslash, a control
+// asciiPrefix returns the offset of the first byte at or after i that is a quote, a backslash, a control
 // character or not ASCII.
 func asciiPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
@@ -156,7 +155,7 @@ func escape(data []byte, i int) int {
 	return i + unitLength
 }
 
-// TextProblem says what is wrong with a string, in a few words, where Text or EncodedText returned ^at.
+// TextProblem describes why Text or EncodedText returned ^at.
 func TextProblem(data []byte, at int) string {
 	switch {
 	case at >= len(data):
@@ -170,7 +169,7 @@ func TextProblem(data []byte, at int) string {
 	}
 }
 
-// Problem says what is wrong with a document, in a few words, where Skip returned ^at.
+// Problem describes why Skip returned ^at.
 func Problem(data []byte, at int) string {
 	if at >= len(data) {
 		return "unexpected end"

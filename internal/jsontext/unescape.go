@@ -8,9 +8,8 @@ import (
 // unitLength is the length of an escape like \u00e9.
 const unitLength = 6
 
-// AppendText appends what the text between the quotes of a string stands for. Invalid UTF-8 and lone
-// surrogates become U+FFFD. The text should have been read by Text; of any other nothing worse comes than
-// other text.
+// AppendText appends the unescaped content of a string. Invalid UTF-8 and lone surrogates become U+FFFD. Text
+// that Text has not validated gives unspecified text.
 func AppendText(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		if n := asciiPrefix(text, i); n > i {
@@ -27,7 +26,7 @@ func AppendText(dst, text []byte) []byte {
 			dst = append(dst, c)
 			i++
 		default:
-			r, size := utf8.DecodeRune(text[i:]) // U+FFFD for a byte that is no part of a rune
+			r, size := utf8.DecodeRune(text[i:]) // U+FFFD for an invalid byte
 			dst = utf8.AppendRune(dst, r)
 			i += size
 		}
@@ -35,7 +34,7 @@ func AppendText(dst, text []byte) []byte {
 	return dst
 }
 
-// unescape reads the escape at i, both halves of a surrogate pair, which is not the last byte.
+// unescape reads the escape at i, including both halves of a surrogate pair. The escape is not the last byte.
 func unescape(text []byte, i int) (r rune, end int) {
 	switch c := text[i+1]; c {
 	case 'b':
@@ -70,7 +69,7 @@ func unescape(text []byte, i int) (r rune, end int) {
 	return utf8.RuneError, i
 }
 
-// CodeUnit returns the number that the four hexadecimal digits at i are.
+// CodeUnit returns the value of the four hexadecimal digits at i.
 func CodeUnit[T string | []byte](text T, i int) (unit rune, ok bool) {
 	if i+4 > len(text) {
 		return 0, false
@@ -85,7 +84,7 @@ func CodeUnit[T string | []byte](text T, i int) (unit rune, ok bool) {
 	return unit, true
 }
 
-// hexDigit is negative for what is not a hexadecimal digit.
+// hexDigit returns a negative number if c is not a hexadecimal digit.
 func hexDigit(c byte) rune {
 	switch {
 	case c-'0' <= 9:

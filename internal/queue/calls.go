@@ -8,16 +8,16 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// panicPause is how long a queue rests after a call that panicked, where the process survives that.
+// panicPause is the pause after a call that panicked, if the process survives panics.
 const panicPause = time.Second
 
-// Calls makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a goroutine
-// only while there is something to call. A call that ends its goroutine (runtime.Goexit, as a test that fails
-// does) closes it.
+// Calls runs functions in order, one at a time, without blocking the caller. It is unbounded, and has a
+// goroutine only while there are calls. A call that ends its goroutine (runtime.Goexit, as in a failing test)
+// closes it.
 type Calls struct {
-	// quit is closed by close.
+	// quit is closed by Close.
 	quit chan struct{}
-	// done is closed when nothing is called any more after close.
+	// done is closed after Close, when the last call has returned.
 	done chan struct{}
 
 	mu struct {
@@ -25,7 +25,7 @@ type Calls struct {
 		calls   []func()
 		running bool
 		closed  bool
-		idle    chan struct{} // closed when the queue runs empty; nil unless somebody waits
+		idle    chan struct{} // closed when the queue is empty; nil without waiters
 	}
 }
 
@@ -34,7 +34,7 @@ func NewCalls() *Calls {
 	return &Calls{quit: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Push appends calls. After close it does nothing.
+// Push appends calls. It does nothing after Close.
 func (q *Calls) Push(calls ...func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,15 +48,15 @@ func (q *Calls) Push(calls ...func()) {
 	}
 }
 
-// Pending returns how many calls wait, with the one under way.
+// Pending returns the number of waiting calls, including the one in progress.
 func (q *Calls) Pending() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.mu.calls)
 }
 
-// Close drops what waits and does not wait for a call under way; Done tells of its end. It may be called
-// again, and from inside a call.
+// Close drops waiting calls. It does not wait for a call in progress (see Done), so that calls can use it. It
+// is idempotent.
 func (q *Calls) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,7 +70,7 @@ func (q *Calls) Close() {
 	}
 }
 
-// Drain waits until the queue is empty or closed, or ctx has ended: then it returns the cause.
+// Drain waits until the queue is empty or closed. If ctx ends first, it returns the cause.
 func (q *Calls) Drain(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.mu.running {
@@ -91,17 +91,17 @@ func (q *Calls) Drain(ctx context.Context) error {
 }
 
 func (q *Calls) run() {
-	left := false
+	finished := false
 	defer func() {
-		if !left {
+		if !finished {
 			q.Close()
-			q.next() // ends it
+			q.next() // ends the queue
 		}
 	}()
 	for {
 		call, ok := q.next()
 		if !ok {
-			left = true
+			finished = true
 			return
 		}
 		if !survives(call) {
@@ -114,7 +114,8 @@ func (q *Calls) run() {
 	}
 }
 
-// next returns the first call, which stays in the queue until it is over. Without one the goroutine must end.
+// next returns the first call, which remains in the queue until it returns. Without one it returns false, and
+// the goroutine must end.
 func (q *Calls) next() (func(), bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +133,7 @@ func (q *Calls) next() (func(), bool) {
 	return nil, false
 }
 
-// pause rests, unless the queue is closed.
+// pause waits, unless the queue is closed.
 func (q *Calls) pause() {
 	timer := time.NewTimer(panicPause)
 	defer timer.Stop()
@@ -142,18 +143,18 @@ func (q *Calls) pause() {
 	}
 }
 
-// survives makes a call and returns false when it panicked and the process is set to survive that
-// (utilruntime.ReallyCrash is off; it is on by default).
+// survives runs a call. It returns false if the call panicked and the process survives panics
+// (utilruntime.ReallyCrash is false; the default is true).
 func survives(call func()) (ok bool) {
 	defer utilruntime.HandleCrash()
 	call()
 	return true
 }
 
-// Done is closed when nothing is called any more, after Close.
+// Done returns a channel that is closed after Close, when the last call has returned.
 func (q *Calls) Done() <-chan struct{} { return q.done }
 
-// Running reports whether a goroutine makes calls.
+// Running reports whether the queue has a goroutine.
 func (q *Calls) Running() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

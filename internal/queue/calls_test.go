@@ -75,7 +75,7 @@ func TestCallsClosedFromInside(t *testing.T) {
 	<-q.done
 }
 
-// TestCallsPanic changes process-wide settings and therefore runs alone.
+// TestCallsPanic changes process-wide settings and therefore does not run in parallel.
 func TestCallsPanic(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -107,7 +107,7 @@ func TestCallsPanic(t *testing.T) {
 	})
 }
 
-// TestCallsAreClosedByOneThatEndsItsGoroutine: nobody waits forever.
+// TestCallsAreClosedByOneThatEndsItsGoroutine checks that no caller waits forever.
 func TestCallsAreClosedByOneThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewCalls()

@@ -1,6 +1,5 @@
-// Package queue has the queues of the engine, which are unbounded, so that who pushes never waits for who is
-// called: a Queue of elements for one consumer, and Calls, which makes calls on a goroutine of its own. How
-// much waits is for people to see.
+// Package queue contains unbounded queues, whose producers never wait for consumers: Queue for elements with
+// one consumer, and Calls for function calls. The number of waiting elements is exposed for monitoring.
 package queue
 
 import (
@@ -9,43 +8,42 @@ import (
 	"time"
 )
 
-// roomKept is how many elements' room a queue keeps after a burst.
-const roomKept = 1024
+// retainedCapacity is the largest capacity that a queue retains after a burst.
+const retainedCapacity = 1024
 
-// quiet is how long nothing must come for the goroutine of a queue to end.
+// quiet is the time without elements after which a queue's goroutine ends.
 const quiet = 5 * time.Second
 
-// together is how far apart in time pushes may be that count as one for Lag.
+// together is the time within which pushes share one arrival time for Lag.
 const together = time.Millisecond
 
-// Queue is an unbounded, ordered line of elements for one consumer. Producers append to one slice; the
-// consumer takes the whole slice and works it off without a lock, handing back its old one: no allocation and
-// no goroutine switch for each element. The consumer's goroutine ends when nothing comes, and another one
-// begins with what comes next, so that it costs little to wait for what seldom happens. All methods are safe
-// for concurrent use; Start is called once.
+// Queue is an unbounded FIFO queue of elements for one consumer. Producers append to one slice. The consumer
+// takes the whole slice, handles its elements without a lock, and returns its old slice, so that elements
+// cost neither an allocation nor a goroutine switch. The consumer's goroutine ends when the queue is idle,
+// and starts again with the next element. All methods are safe for concurrent use; Start is called once.
 type Queue[T any] struct {
 	now func() time.Time
 	// began is a nanosecond before New.
 	began  time.Time
 	counts func(*T) int
 	next   func(*T) (T, bool)
-	// length counts the elements that count and are queued or being handled.
+	// length is the sum of counts over the elements that are queued or being handled.
 	length atomic.Int64
-	// closed is set for good by Close; what is still queued is then never handled.
+	// closed is set by Close. Elements that are still queued are then never handled.
 	closed atomic.Bool
-	// handling is when the element that is being handled was pushed, in nanoseconds since began, so that a
-	// clock that is set does not count; 0: there is none.
+	// handling is the arrival time of the element being handled, in monotonic nanoseconds since began; 0 if
+	// there is none.
 	handling atomic.Int64
 
 	mu struct {
 		sync.Mutex
 		waiting  []T
-		arrivals []arrival // of waiting, in their order
-		// handleOne and ended are those of Start; nil before.
+		arrivals []arrival // of waiting, in order
+		// handleOne and ended are the arguments of Start, or nil.
 		handleOne func(T)
 		ended     func()
-		// running says that there is a goroutine, busy that elements have come since this was last looked at,
-		// and leaving that the goroutine is to end if none waits.
+		// running states that there is a goroutine, busy that elements arrived since the timer last fired,
+		// leaving that the goroutine has to end if the queue is empty.
 		running, busy, leaving bool
 		timer                  *quietTimer[T] // nil without a goroutine
 	}
@@ -53,22 +51,22 @@ type Queue[T any] struct {
 	filled sync.Cond
 }
 
-// arrival is when so many elements were pushed.
+// arrival is the time when a number of elements was pushed.
 type arrival struct {
 	at       time.Time
 	elements int
 }
 
-// New returns an empty queue. now tells the time for Lag. counts says how much of Len each element is; nil:
-// one. An element can stand for many, which need not be in memory then: next takes the first of them out of
-// it, which is what is handled, and reports whether there are more; nil: each stands for itself.
+// New returns an empty queue. now returns the time for Lag. counts returns the contribution of an element to
+// Len; if nil, each counts as one. next expands an element that represents several ones: it removes and
+// returns the first of them, and reports whether there are more. If next is nil, elements are not expanded.
 func New[T any](now func() time.Time, counts func(*T) int, next func(*T) (T, bool)) *Queue[T] {
 	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts, next: next}
 	q.filled.L = &q.mu
 	return q
 }
 
-// Push appends elements in their order and never waits for the consumer. A closed queue ignores them.
+// Push appends elements and never waits for the consumer. A closed queue ignores them.
 func (q *Queue[T]) Push(elements ...T) {
 	if len(elements) == 0 {
 		return
@@ -101,11 +99,11 @@ func (q *Queue[T]) Push(elements ...T) {
 	}
 }
 
-// Len counts the elements that wait, with the one being handled. After Close it is the number of those that
-// were dropped.
+// Len returns the number of queued elements, including the one being handled. After Close it is the number of
+// dropped elements.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
-// Lag is how long ago the oldest element was pushed that has not been handled, to about a millisecond; 0 when
+// Lag returns the age of the oldest element that has not been handled, to about a millisecond. It is 0 if
 // there is none, and after Close.
 func (q *Queue[T]) Lag() time.Duration {
 	if at := q.handling.Load(); at != 0 {
@@ -122,8 +120,7 @@ func (q *Queue[T]) Lag() time.Duration {
 // Closed reports whether Close has been called.
 func (q *Queue[T]) Closed() bool { return q.closed.Load() }
 
-// Close drops what waits. After the element at hand nothing is handled any more. It may be called more than
-// once.
+// Close drops the queued elements. No element is handled after the current one. It is idempotent.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,9 +135,9 @@ func (q *Queue[T]) Close() {
 	}
 }
 
-// Start has handle called for one element after the other, on a goroutine of the queue, until the queue is
-// closed. ended is called once after that, with locks held: by Close, or when the last call of handle has
-// returned. A call that ends its goroutine (runtime.Goexit, as a test that fails does) closes the queue.
+// Start calls handle for each element in order, on a goroutine of the queue, until the queue is closed. ended
+// is then called once, with locks held: by Close, or after the last call of handle. A call that ends its
+// goroutine (runtime.Goexit, as in a failing test) closes the queue.
 func (q *Queue[T]) Start(handle func(T), ended func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,23 +150,23 @@ func (q *Queue[T]) Start(handle func(T), ended func()) {
 	}
 }
 
-// runLocked begins a goroutine.
+// runLocked starts a goroutine.
 func (q *Queue[T]) runLocked() {
 	q.mu.running, q.mu.leaving = true, false
-	go q.run(q.mu.handleOne) // ended by Close, or by the timer when nothing comes
+	go q.run(q.mu.handleOne) // ended by Close, or by the timer when the queue is idle
 	q.watchQuietLocked()
 }
 
-// watchQuietLocked ends the goroutine when nothing comes for a while. It costs a timer while there is a
-// goroutine, and nothing for an element.
+// watchQuietLocked ends the goroutine when the queue is idle. It costs a timer for each goroutine, and
+// nothing for an element.
 func (q *Queue[T]) watchQuietLocked() {
 	q.mu.timer = &quietTimer[T]{}
 	q.mu.timer.queue.Store(q)
 	q.mu.timer.timer = time.AfterFunc(quiet, q.mu.timer.fire)
 }
 
-// quietTimer ends the goroutine of a quiet queue. The runtime may keep a timer for a while after Stop, so
-// that the timer refers to the queue, and with it to its consumer, only while the goroutine runs.
+// quietTimer ends the goroutine of an idle queue. The runtime may retain a timer after Stop, so the timer
+// refers to the queue, and thus its consumer, only while the goroutine runs.
 type quietTimer[T any] struct {
 	queue atomic.Pointer[Queue[T]]
 	timer *time.Timer
@@ -199,13 +196,13 @@ func (t *quietTimer[T]) stop() {
 	t.timer.Stop()
 }
 
-// run handles elements until the queue is closed, or empty for long.
+// run handles elements until the queue is closed, or idle for long.
 func (q *Queue[T]) run(handle func(T)) {
-	left := false
+	finished := false
 	defer func() {
-		if !left {
+		if !finished {
 			q.Close()
-			q.take(nil, nil) // ends it
+			q.take(nil, nil) // ends the queue
 		}
 	}()
 	var batch []T
@@ -213,24 +210,24 @@ func (q *Queue[T]) run(handle func(T)) {
 	for {
 		var ok bool
 		if batch, arrivals, ok = q.take(batch, arrivals); !ok {
-			left = true
+			finished = true
 			return
 		}
 		first := 0
 		for _, a := range arrivals {
 			q.handlingSince(a.at)
 			if !q.handle(batch[first:first+a.elements], handle) {
-				break // take ends it
+				break // take then ends the goroutine
 			}
 			first += a.elements
 		}
 	}
 }
 
-// handlingSince notes when the elements were pushed that are handled next.
+// handlingSince sets the arrival time of the elements handled next.
 func (q *Queue[T]) handlingSince(pushed time.Time) { q.handling.Store(int64(pushed.Sub(q.began))) }
 
-// handle handles elements unless the queue is closed; then it returns false.
+// handle handles elements. It returns false if the queue is closed.
 func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	for i := range elements {
 		for more := true; more; {
@@ -250,7 +247,7 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	return true
 }
 
-// first takes out of an element what is to be handled next, and reports whether there is more in it.
+// first removes the element to handle next from an element, and reports whether it contains more.
 func (q *Queue[T]) first(from *T) (first T, more bool) {
 	if q.next != nil {
 		first, more = q.next(from)
@@ -259,18 +256,18 @@ func (q *Queue[T]) first(from *T) (first T, more bool) {
 	}
 	if !more {
 		var none T
-		*from = none // what has been handled must not be kept alive by what waits behind it
+		*from = none // do not retain handled elements
 	}
 	return first, more
 }
 
-// take waits for elements and returns all of them, or false when the goroutine is to end. The slices are
-// those returned before, done with, to be filled next.
+// take waits for elements and returns all of them, or false if the goroutine has to end. spare and times are
+// the slices returned before, for reuse.
 func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
-	if cap(spare) > roomKept {
+	if cap(spare) > retainedCapacity {
 		spare = nil
 	}
-	if cap(times) > roomKept {
+	if cap(times) > retainedCapacity {
 		times = nil
 	}
 	q.mu.Lock()
@@ -283,7 +280,7 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	if closed || len(q.mu.waiting) == 0 {
 		q.handling.Store(0)
 		q.mu.running = false
-		q.mu.waiting, q.mu.arrivals = nil, nil // their room
+		q.mu.waiting, q.mu.arrivals = nil, nil // free their memory
 		q.mu.timer.stop()
 		q.mu.timer = nil
 		if closed {
@@ -291,7 +288,7 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 		}
 		return nil, nil, false
 	}
-	if q.mu.leaving { // what came is in time, and the timer has run out
+	if q.mu.leaving { // an element arrived in time, but the timer has fired
 		q.mu.leaving = false
 		q.watchQuietLocked()
 	}

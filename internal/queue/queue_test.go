@@ -44,14 +44,14 @@ func TestKeepsOrderAndLength(t *testing.T) {
 	}
 }
 
-// run has a queue work until it is closed.
+// run starts a queue and waits until it is closed.
 func run[T any](q *Queue[T], handle func(T)) {
 	ended := make(chan struct{})
 	q.Start(handle, func() { close(ended) })
 	<-ended
 }
 
-// TestClosedQueueKeepsNothing: time stands still here, so that a timer which has the queue would keep it.
+// TestClosedQueueKeepsNothing: time is virtual, so that a timer that refers to the queue would retain it.
 func TestClosedQueueKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := func() weak.Pointer[[1 << 10]byte] {
@@ -72,8 +72,8 @@ func TestClosedQueueKeepsNothing(t *testing.T) {
 	})
 }
 
-// TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes
-// next.
+// TestQuietQueueHasNoGoroutine: the goroutine ends after a while without elements, and starts again with the
+// next one.
 func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -109,8 +109,7 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	})
 }
 
-// TestGoroutineEndsAfterALongCall: also where something came during a call that took longer than the
-// goroutine waits.
+// TestGoroutineEndsAfterALongCall: even if an element arrived during a call longer than the idle time.
 func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -134,8 +133,8 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	})
 }
 
-// TestCallThatEndsItsGoroutine closes the queue: a test that fails in a handler does that, and must not wait
-// for it forever.
+// TestCallThatEndsItsGoroutine: the queue is closed, so that a test that fails in a handler does not wait
+// forever.
 func TestCallThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -151,7 +150,7 @@ func TestCallThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// TestCloseWhileHandling: it has ended when the call has returned, and not before.
+// TestCloseWhileHandling: the queue has ended when the call has returned, and not before.
 func TestCloseWhileHandling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -174,7 +173,7 @@ func TestCloseWhileHandling(t *testing.T) {
 	})
 }
 
-// goroutines counts those of queues.
+// goroutines counts the goroutines of queues.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "queue.(*Queue[...]).run(")
@@ -182,16 +181,16 @@ func goroutines() int {
 
 func TestReusesOnlySmallSlices(t *testing.T) {
 	q := New[int](time.Now, nil, nil)
-	small, large := make([]int, 3, roomKept), make([]int, 3, roomKept+1)
+	small, large := make([]int, 3, retainedCapacity), make([]int, 3, retainedCapacity+1)
 	q.Push(1)
 	q.take(small, nil)
 	q.Push(2)
 	batch, _, _ := q.take(large, nil)
-	if cap(batch) != roomKept {
+	if cap(batch) != retainedCapacity {
 		t.Errorf("the small slice was not used again: capacity %d", cap(batch))
 	}
 	q.Push(3)
-	if batch, _, _ = q.take(nil, nil); cap(batch) > roomKept {
+	if batch, _, _ = q.take(nil, nil); cap(batch) > retainedCapacity {
 		t.Errorf("the large slice is kept: capacity %d", cap(batch))
 	}
 }
@@ -243,7 +242,8 @@ func TestManyProducers(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLag: the age is that of the oldest element that has not been handled, whether it waits or is at hand.
+// TestLag: the lag is the age of the oldest element that has not been handled, whether queued or being
+// handled.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -276,8 +276,8 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestLagWhileTheClockIsSet: who sets the clock on the wall, either way, makes nothing older, whether it
-// waits or is at hand. (The virtual clock of a bubble has no monotonic part.)
+// TestLagWhileTheClockIsSet: setting the wall clock does not change the lag. (The virtual clock of a bubble
+// has no monotonic part.)
 func TestLagWhileTheClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		var clock atomic.Pointer[time.Time]
@@ -306,8 +306,8 @@ func TestLagWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// wallAhead returns a time whose clock on the wall is ahead, while its monotonic clock is what it was. The
-// time package has no function for that: seconds are above the 30 bits of nanoseconds in the first word.
+// wallAhead returns a time with a later wall clock and the same monotonic clock. The time package has no
+// function for that: seconds are above the 30 bits of nanoseconds in the first word.
 func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	t.Helper()
 	set := of
@@ -319,8 +319,8 @@ func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	return set
 }
 
-// TestElementsStandForMany: what an element stands for is handled one by one and counted so, and an end in
-// the middle leaves the rest.
+// TestElementsStandForMany: expanded elements are handled and counted one by one, and closing in the middle
+// drops the rest.
 func TestElementsStandForMany(t *testing.T) {
 	type span struct{ from, to int }
 	count := func(s *span) int { return s.to - s.from }
@@ -347,7 +347,7 @@ func TestElementsStandForMany(t *testing.T) {
 	}
 	q.Close()
 	select {
-	case <-handled: // the one at hand
+	case <-handled: // the current one
 	case <-ended:
 	}
 	<-ended

@@ -62,11 +62,11 @@ var lists = jsontext.NewDecoder()
 
 // decodeList decodes a typical list. It returns false for any other.
 func decodeList(data []byte, into *unstructured.UnstructuredList) bool {
-	content, items, err := lists.DecodeList(data)
+	content, items, ok := lists.DecodeList(data)
 	version, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
 	gv, invalid := schema.ParseGroupVersion(version)
-	if err != nil || invalid != nil || gv.Version == "" || !strings.HasSuffix(kind, "List") {
+	if !ok || invalid != nil || gv.Version == "" || !strings.HasSuffix(kind, "List") {
 		return false
 	}
 	objects := make([]unstructured.Unstructured, len(items))

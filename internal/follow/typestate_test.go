@@ -15,18 +15,18 @@ func TestRunnable(t *testing.T) {
 		versions   Versions
 		namespaces Namespaces
 	}
-	installed := knowledge{complete: true, exists: true, Type: typesource.Type{
+	installed := typeState{complete: true, exists: true, Type: typesource.Type{
 		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
 	}}
-	with := func(change func(*knowledge)) knowledge { k := installed; change(&k); return k }
+	with := func(change func(*typeState)) typeState { k := installed; change(&k); return k }
 	unknown := map[schema.GroupVersion]error{{Group: "example.com", Version: "v4"}: errors.New("stale")}
-	failed := with(func(k *knowledge) { k.unknown = unknown })
+	failed := with(func(k *typeState) { k.unknown = unknown })
 	in := func(n Namespaces) options { return options{namespaces: n} }
 	by := func(v Versions) options { return options{versions: v} }
-	several := with(func(k *knowledge) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
+	several := with(func(k *typeState) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
 	tests := []struct {
 		reason  string
-		known   knowledge
+		known   typeState
 		asked   string
 		options options
 		version string
@@ -37,19 +37,19 @@ func TestRunnable(t *testing.T) {
 		{"cluster-scoped in a factory for one", installed, "v1", in(Only("x")), "",
 			requests.ReasonScopeConflict},
 		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", requests.ReasonNone},
-		{"namespaced in a factory for one", with(func(k *knowledge) { k.Namespaced = true }), "v1",
+		{"namespaced in a factory for one", with(func(k *typeState) { k.Namespaced = true }), "v1",
 			in(Only("x")), "v1", requests.ReasonNone},
 		{"not watchable", installed, "v2", in(Namespaces{}), "", requests.ReasonVerbUnsupported},
 		{"not served", installed, "v3", in(Namespaces{}), "", requests.ReasonVersionNotServed},
-		{"not established", with(func(k *knowledge) { k.Established = false }), "v1", in(Namespaces{}), "",
+		{"not established", with(func(k *typeState) { k.Established = false }), "v1", in(Namespaces{}), "",
 			requests.ReasonNotEstablished},
-		{"absent", knowledge{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
-		{"not known", knowledge{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
-		{"absent, and the version is unknown", knowledge{complete: true, unknown: unknown}, "v4",
+		{"absent", typeState{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
+		{"not known", typeState{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
+		{"absent, and the version is unknown", typeState{complete: true, unknown: unknown}, "v4",
 			in(Namespaces{}), "", requests.ReasonGroupUnknown},
-		{"absent, and another version is unknown", knowledge{complete: true, unknown: unknown}, "v1",
+		{"absent, and another version is unknown", typeState{complete: true, unknown: unknown}, "v1",
 			in(Namespaces{}), "", requests.ReasonNotInstalled},
-		{"absent, and any version may be there", knowledge{complete: true, unknown: unknown}, "",
+		{"absent, and any version may be there", typeState{complete: true, unknown: unknown}, "",
 			by(Preferred()), "", requests.ReasonGroupUnknown},
 		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "",
 			requests.ReasonGroupUnknown},
@@ -57,9 +57,9 @@ func TestRunnable(t *testing.T) {
 		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "",
 			requests.ReasonGroupUnknown},
 		{"the preferred version", several, "v1", by(Preferred()), "v3", requests.ReasonNone},
-		{"the preferred version of those that can be watched", with(func(k *knowledge) { k.Versions = nil }),
+		{"the preferred version of those that can be watched", with(func(k *typeState) { k.Versions = nil }),
 			"", by(Preferred()), "", requests.ReasonVerbUnsupported},
-		{"no version at all", with(func(k *knowledge) { k.Versions, k.Unwatchable = nil, nil }), "v1",
+		{"no version at all", with(func(k *typeState) { k.Versions, k.Unwatchable = nil, nil }), "v1",
 			by(Preferred()), "", requests.ReasonVersionNotServed},
 		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", requests.ReasonNone},
 		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", requests.ReasonVersionNotServed},

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// identity is what makes a type the same as before.
+// identity identifies a type across changes.
 type identity struct {
 	kind       string
 	namespaced bool
@@ -22,7 +22,7 @@ func identityOf(t *typesource.Type) identity {
 	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
 }
 
-// same reports whether two identities are of one type. A UID that is not known is no difference.
+// same reports whether two identities belong to one type. An unknown UID matches any.
 func (i identity) same(other identity) bool {
 	if i.uid == "" || other.uid == "" {
 		i.uid, other.uid = "", ""
@@ -30,20 +30,19 @@ func (i identity) same(other identity) bool {
 	return i == other
 }
 
-// knowledge is what is known about one type at one moment.
-type knowledge struct {
+// typeState is the state of one type in a TypeRegistry.
+type typeState struct {
 	typesource.Type
 	exists   bool
-	complete bool // the source has told all there are
+	complete bool // the source has reported all types
 	// unknown are the group versions that could not be discovered.
 	unknown map[schema.GroupVersion]error
 }
 
-// undiscovered returns why discovery failed for the first version that the policy accepts; nil if it failed
-// for none.
-func (k *knowledge) undiscovered(asked schema.GroupVersionResource, policy Versions) error {
+// undiscovered returns why discovery failed for the first version that the policy accepts, or nil.
+func (s *typeState) undiscovered(asked schema.GroupVersionResource, policy Versions) error {
 	var found error
-	for gv, err := range k.unknown {
+	for gv, err := range s.unknown {
 		if gv.Group == asked.Group && policy.accepts(asked.Version, gv.Version) {
 			if text := fmt.Errorf("%s: %w", gv, err); found == nil || text.Error() < found.Error() {
 				found = text
@@ -53,43 +52,43 @@ func (k *knowledge) undiscovered(asked schema.GroupVersionResource, policy Versi
 	return found
 }
 
-// runnable returns the version to follow in these namespaces, or the reason to wait and its cause, which may
+// runnable returns the version to follow in these namespaces, or the reason to wait with its cause, which can
 // be nil.
-func (k *knowledge) runnable(
+func (s *typeState) runnable(
 	asked schema.GroupVersionResource, policy Versions, namespaces Namespaces,
 ) (version string, waits requests.Reason, cause error) {
 	switch {
-	case !k.exists && !k.complete:
+	case !s.exists && !s.complete:
 		return "", requests.ReasonTypesUnknown, nil
-	case !k.exists:
+	case !s.exists:
 		waits = requests.ReasonNotInstalled
-	case !k.Established:
+	case !s.Established:
 		return "", requests.ReasonNotEstablished, nil
 	default:
-		version, waits = policy.choose(asked.Version, k.Type)
+		version, waits = policy.choose(asked.Version, s.Type)
 	}
 	if waits == requests.ReasonNotInstalled || waits == requests.ReasonVersionNotServed {
-		if cause = k.undiscovered(asked, policy); cause != nil {
+		if cause = s.undiscovered(asked, policy); cause != nil {
 			return "", requests.ReasonGroupUnknown, cause
 		}
 	}
-	if waits == requests.ReasonNone && namespaces.Limited() && !k.Namespaced {
+	if waits == requests.ReasonNone && namespaces.Limited() && !s.Namespaced {
 		return "", requests.ReasonScopeConflict, nil
 	}
 	return version, waits, nil
 }
 
-// ended returns why a generation that follows the type as it was must end, whatever its version. A type that
-// is no longer established still has its objects: only what cannot come back ends a generation.
-func (k *knowledge) ended(was identity) requests.Reason {
+// ended returns why a generation must end, whatever its version. A type that is no longer established still
+// has its objects, so only permanent changes end a generation.
+func (s *typeState) ended(was identity) requests.Reason {
 	switch {
-	case !k.exists:
+	case !s.exists:
 		return requests.ReasonNotInstalled
-	case !identityOf(&k.Type).same(was):
+	case !identityOf(&s.Type).same(was):
 		return requests.ReasonReplaced
 	}
 	return requests.ReasonNone
 }
 
 // serves reports whether a version can be listed and watched.
-func (k *knowledge) serves(version string) bool { return slices.Contains(k.Versions, version) }
+func (s *typeState) serves(version string) bool { return slices.Contains(s.Versions, version) }

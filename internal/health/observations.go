@@ -1,0 +1,366 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// Rules for degrading an informer. Contact is a list, an event, a bookmark or the start of a watch. It is
+// only missing while it is awaited, until a request succeeds. An idle watch is no problem, because bookmarks
+// come once a minute at best, and from some servers never. The transport, or a silence that is too long, ends
+// a watch on a dead connection, and the next request fails.
+const (
+	// FailuresUntilDegraded is the number of consecutive failures that degrade an informer before its first
+	// list.
+	FailuresUntilDegraded = 3
+	// SyncPatience is how long contact can be awaited before the first list.
+	SyncPatience = 10 * time.Second
+	// ContactPatience is how long contact can be awaited after the first list, and how long watches can fail
+	// while lists succeed. It is also how long a 404 for an existing type is explained by a lagging API
+	// server.
+	ContactPatience = 30 * time.Second
+)
+
+// observations are the input from which a state is derived.
+type observations struct {
+	started, stopped bool
+	// end is the message of Stopped.
+	end string
+	// running is set while a generation runs; gone between its end and the next state.
+	running, gone bool
+	// reason is why no generation runs, or why the last one ended.
+	reason requests.Reason
+	// err is the cause of reason. Optional.
+	err error
+	// synced is set after the first list of the generation has been stored.
+	synced bool
+	// resuming is set while the cache serves restored objects.
+	resuming bool
+	// exists is set while a source of types reports the type.
+	exists bool
+	parts  parts
+	// empty is set if there is nothing to read, and thus no partition.
+	empty bool
+}
+
+// covered reports whether everything selected is read. A generation without partitions is not synced unless
+// there is nothing to read, because its cache receives no events.
+func (f observations) covered() bool { return f.empty || f.parts.any() }
+
+// problem is the current failure of one kind of request; zero without one.
+type problem struct {
+	reason   requests.Reason
+	failures int // in a row
+	alike    int // consecutive ones with the current reason
+	since    time.Time
+	err      error
+}
+
+// worse returns the older of two problems.
+func (t problem) worse(other problem) problem {
+	if t.reason == requests.ReasonNone || other.reason != requests.ReasonNone && other.since.Before(t.since) {
+		return other
+	}
+	return t
+}
+
+// state derives the state at a time. It is a pure function, and all rules about states are here.
+func (f observations) state(now time.Time) State {
+	switch {
+	case f.stopped:
+		return StateStopped
+	case f.gone:
+		return StateGone
+	case !f.started, !f.running:
+		return StatePending
+	case f.degraded(now):
+		return StateDegraded
+	case f.synced && f.covered():
+		return StateSynced
+	case !f.synced && f.resuming:
+		return StateResuming
+	default:
+		return StateSyncing
+	}
+}
+
+// degraded reports whether a running generation is degraded.
+func (f observations) degraded(now time.Time) bool {
+	for _, p := range f.parts.unwell {
+		if f.degrades(p, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// degrades reports whether a partition degrades the informer.
+func (f observations) degrades(p *part, now time.Time) bool {
+	t := p.problem(now)
+	switch {
+	case p.incomplete && f.synced:
+		return true
+	case requests.OfFactory(t.reason):
+		return false // a condition of the factory; types keep their state
+	case degradesImmediately(t.reason):
+		return true
+	case t.reason == requests.ReasonNotFound && !f.exists, p.lasts(now):
+		return true
+	case t.reason == requests.ReasonNotFound:
+		return false // another API server lags behind
+	}
+	return f.overdue(p, now) || !f.synced && t.failures >= FailuresUntilDegraded
+}
+
+// degradesImmediately reports whether a problem is not expected to pass soon.
+func degradesImmediately(reason requests.Reason) bool {
+	switch reason {
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed,
+		requests.ReasonPanicked,
+		requests.ReasonRestored:
+		return true
+	}
+	return false
+}
+
+// lasts reports whether a lasting problem of the partition is older than ContactPatience.
+func (p *part) lasts(now time.Time) bool {
+	return slices.ContainsFunc(p.lasting(now),
+		func(t problem) bool { return reached(now, t.since.Add(ContactPatience)) })
+}
+
+// lasting returns the problems that degrade the informer if they last for ContactPatience: the type is not
+// found, or there is no watch. Lists do not make up for a missing watch.
+func (p *part) lasting(now time.Time) []problem {
+	var lasting []problem
+	list, watch := p.problems(now)
+	if list.reason == requests.ReasonNotFound {
+		lasting = append(lasting, list)
+	}
+	if watch.reason != requests.ReasonNone && !requests.OfFactory(watch.reason) &&
+		!degradesImmediately(watch.reason) {
+		lasting = append(lasting, watch)
+	}
+	return lasting
+}
+
+// overdue reports whether a partition has waited too long for contact.
+func (f observations) overdue(p *part, now time.Time) bool {
+	return !p.waitingSince.IsZero() && reached(now, p.waitingSince.Add(f.patience()))
+}
+
+func (f observations) patience() time.Duration {
+	if f.synced {
+		return ContactPatience
+	}
+	return SyncPatience
+}
+
+// stale reports whether a filled cache may be outdated.
+func (f observations) stale(now time.Time) bool {
+	switch {
+	case !f.running:
+		return false
+	case !f.synced:
+		return f.shows()
+	case !f.covered():
+		return true
+	}
+	for _, p := range f.parts.unwell {
+		if f.degrades(p, now) || f.overdue(p, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// shows reports whether a running generation serves restored objects.
+func (f observations) shows() bool { return f.running && !f.synced && f.resuming }
+
+// problem returns the problem with priority: without lists there is no watch.
+func (p *part) problem(now time.Time) problem {
+	list, watch := p.problems(now)
+	if list.reason != requests.ReasonNone {
+		return list
+	}
+	return watch
+}
+
+// problems returns the problems of lists and of watches. A problem that ends watches soon is over when a
+// watch has lasted.
+func (p *part) problems(now time.Time) (list, watch problem) {
+	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() &&
+		reached(now, p.opened.Add(requests.ShortWatch)) {
+		return p.list, problem{}
+	}
+	return p.list, p.watch
+}
+
+// of returns the problem of a kind of request.
+func (p *part) of(verb requests.Verb) *problem {
+	if verb.Watches() {
+		return &p.watch
+	}
+	return &p.list
+}
+
+// complaint is a problem of a request that explains the state.
+type complaint struct {
+	problem
+	verb requests.Verb
+	part string
+}
+
+// complaint returns the most severe complaint of all partitions, or the first one by name. Its reason is
+// empty without any.
+func (f observations) complaint(now time.Time) complaint {
+	var worst complaint
+	weight := 0
+	for name, p := range f.parts.unwell {
+		c := complaint{problem: p.problem(now), verb: requests.VerbList, part: name}
+		if p.list.reason == requests.ReasonNone {
+			c.verb = requests.VerbWatch
+		}
+		if c.reason == requests.ReasonNone && f.overdue(p, now) {
+			c.reason = requests.ReasonNoAnswer
+		}
+		w := 0
+		switch {
+		case c.reason == requests.ReasonNone:
+		case f.degrades(p, now):
+			w = 3
+		case requests.OfFactory(c.reason):
+			w = 1
+		default:
+			w = 2
+		}
+		if w > weight || w == weight && w > 0 && name < worst.part {
+			worst, weight = c, w
+		}
+	}
+	return worst
+}
+
+// String returns a message of one line.
+func (c complaint) String() string {
+	text := requests.Explain(c.reason)
+	if c.err != nil {
+		text = OneLine(c.err.Error())
+	}
+	switch {
+	case c.reason == requests.ReasonForbidden:
+		if !strings.Contains(text, string(c.verb)) { // as in the server's message
+			text = string(c.verb) + " denied: " + text
+		}
+	case c.verb == requests.VerbWatch && c.err != nil && c.reason != requests.ReasonPanicked:
+		text = string(c.verb) + ": " + text
+	}
+	if c.part != "" {
+		text = "in " + c.part + ": " + text
+	}
+	return text
+}
+
+// message returns a message of one line about the state; c is the current complaint.
+func (f observations) message(c complaint) string {
+	switch {
+	case f.stopped:
+		return cmp.Or(f.end, "stopped")
+	case !f.started:
+		return "not started"
+	case !f.running:
+		if f.err != nil {
+			return requests.Explain(f.reason) + ": " + OneLine(f.err.Error())
+		}
+		return requests.Explain(f.reason)
+	case c.reason != requests.ReasonNone:
+		return c.String()
+	case f.synced && f.covered():
+		return ""
+	case !f.synced && f.resuming:
+		return "showing what an earlier process kept, until that is known to be current"
+	default:
+		return "waiting for the first list"
+	}
+}
+
+// deadline returns the next time at which the state changes without another event; zero means never.
+func (f observations) deadline(now time.Time) time.Time {
+	if !f.running || f.stopped {
+		return time.Time{}
+	}
+	var next time.Time
+	consider := func(since time.Time, patience time.Duration) {
+		at := since.Add(patience)
+		if !since.IsZero() && !reached(now, at) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, p := range f.parts.unwell {
+		consider(p.waitingSince, f.patience())
+		for _, t := range p.lasting(now) {
+			consider(t.since, ContactPatience)
+		}
+		if requests.EndsWatches(p.watch.reason) {
+			consider(p.opened, requests.ShortWatch)
+		}
+	}
+	return next
+}
+
+// reached reports whether now is not before at.
+func reached(now, at time.Time) bool { return !now.Before(at) }
+
+// impact is the effect of an informer's requests on the factory's conditions.
+type impact struct {
+	// unreachable and refused are problems with the connection and with the credentials; zero without one.
+	unreachable, refused problem
+}
+
+// impact returns the impact of the current partitions; the first by name wins.
+func (f observations) impact() impact {
+	var s impact
+	var unreachable, refused string // names of the partitions
+	for name, p := range f.parts.unwell {
+		if t := p.unreachable(); t.err != nil && (s.unreachable.err == nil || name < unreachable) {
+			s.unreachable, unreachable = t, name
+		}
+		if t := p.refused(); t.err != nil && (s.refused.err == nil || name < refused) {
+			s.refused, refused = t, name
+		}
+	}
+	return s
+}
+
+// unreachable returns the problem of a partition that repeatedly failed to reach the server.
+func (p *part) unreachable() problem {
+	failures := 0
+	for _, t := range []problem{p.list, p.watch} {
+		if t.reason != requests.ReasonUnreachable {
+			continue
+		}
+		if failures += t.alike; failures >= FailuresUntilDegraded {
+			return t
+		}
+	}
+	return problem{}
+}
+
+// refused returns the problem of a partition whose credentials the server rejects.
+func (p *part) refused() problem {
+	for _, t := range []problem{p.list, p.watch} {
+		if t.reason == requests.ReasonUnauthorized {
+			return t
+		}
+	}
+	return problem{}
+}
+
+// differs reports whether two problems have different messages.
+func (t problem) differs(other problem) bool {
+	return t.reason != other.reason || t.err != nil && t.err.Error() != other.err.Error()
+}

@@ -40,7 +40,7 @@ func newAPIServer(t testing.TB, groups ...group) *apiServer {
 	return s
 }
 
-// client returns a client whose rounds are not limited in time, unless options says otherwise.
+// client returns a client without a rate limit for rounds, unless options set one.
 func (s *apiServer) client(t testing.TB, options Options) *Client {
 	t.Helper()
 	if options.interval == 0 {
@@ -202,7 +202,7 @@ func legacyResources(v version) metav1.APIResourceList {
 
 var readWrite = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// sampleGroups is a small cluster with the ambiguities that real ones have.
+// sampleGroups is a small cluster with realistic ambiguities.
 func sampleGroups() []group {
 	return []group{
 		{Versions: []version{{Name: "v1", Resources: []resource{

@@ -10,28 +10,28 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// apiServiceGVR is where aggregated API servers are registered. CRDs and built-in groups have entries
-// too, which the server keeps itself.
+// apiServiceGVR is the resource in which aggregated API servers are registered. CRDs and built-in groups also
+// have entries, maintained by the API server.
 var apiServiceGVR = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 	Resource: "apiservices"}
 
-// apiService is what is kept of an APIService: enough to tell when discovery is worth another look.
+// apiService contains the fields of an APIService that decide whether discovery has to be repeated.
 type apiService struct {
 	metav1.ObjectMeta
-	// remote is true when another server serves the group version, false for CRDs and built-in types.
+	// remote is true if another server serves the group version, false for CRDs and built-in types.
 	remote bool
-	// digest changes when what discovery says may change.
+	// digest changes when the discovery document may change.
 	digest string
 }
 
-// apiServiceStore tells when APIServices change in a way that discovery shows. A reflector calls it from
-// one goroutine.
+// apiServiceStore detects changes of APIServices that affect discovery. A reflector calls it from one
+// goroutine.
 type apiServiceStore struct {
 	known map[string]*apiService
-	// synced is told about each complete list, and whether it is the first.
+	// synced is called after each complete list; first is true for the first one.
 	synced func(first bool)
-	// changed is told about each change. remote is false for group versions that the server serves
-	// itself, which the CRD watch reports better.
+	// changed is called after each change. remote is false for group versions that the server serves itself,
+	// which the CRD watch reports better.
 	changed func(remote bool)
 }
 
@@ -93,7 +93,7 @@ func (s *apiServiceStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a complete list. The first one is no change, but where to begin.
+// Replace processes a complete list. The first one is the initial state and not a change.
 func (s *apiServiceStore) Replace(list []any, _ string) error {
 	next := make(map[string]*apiService, len(list))
 	for _, obj := range list {

@@ -90,7 +90,7 @@ func BenchmarkTrackerState(b *testing.B) {
 	if _, err := s.replaceCRDs(defs, nil, epoch); err != nil {
 		b.Fatal(err)
 	}
-	s.take(discovered(0, thousand()...))
+	s.applyCatalog(discovered(0, thousand()...))
 	b.Run("one CRD event", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			s.putCRD(definition("r500", fmt.Sprint(i)))
@@ -99,7 +99,7 @@ func BenchmarkTrackerState(b *testing.B) {
 	b.Run("discovery round", func(b *testing.B) {
 		c := discovered(0, thousand()...)
 		for b.Loop() {
-			s.take(c)
+			s.applyCatalog(c)
 		}
 	})
 }

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Catalog is what one API server serves, at one moment. It is immutable and safe for concurrent use.
+// Catalog is the set of resources that an API server serves at one moment. It is immutable and safe for
+// concurrent use.
 //
-// Resources are kept in the server's order of preference: the core group first, then the groups in the
-// order the server lists them, and in each group the preferred version first. The first of several
-// matches is therefore the one that kubectl would choose.
+// Resources are in the server's order of preference: the core group first, then the groups in the order the
+// server lists them, and in each group the preferred version first. The first of several matches is therefore
+// the one that kubectl would choose.
 type Catalog struct {
 	resources []Resource
 	order     []group // groups and versions in the server's order, without resources
@@ -29,8 +30,8 @@ type Catalog struct {
 	byCategory map[string][]int // preferred versions only
 }
 
-// Resources returns every version of every type, the most preferred first. Subresources are not types:
-// they are listed in Resource.Subresources. The slice is the caller's, what it points to is shared.
+// Resources returns every version of every type, the most preferred first. Subresources are listed in
+// Resource.Subresources instead. The caller owns the slice; the elements share memory.
 func (c *Catalog) Resources() []Resource { return slices.Clone(c.resources) }
 
 // Lookup returns the resource that serves exactly gvr.
@@ -51,15 +52,14 @@ func (c *Catalog) Groups() []string {
 	return out
 }
 
-// Unknown returns the group versions whose discovery failed or is stale. What was known of them before
-// is part of Resources, marked Stale.
+// Unknown returns the group versions whose discovery failed or is stale. Their earlier types are part of
+// Resources, marked Stale.
 func (c *Catalog) Unknown() []GroupFailure { return slices.Clone(c.unknown) }
 
-// Fetched is when the oldest part of the catalog was confirmed by the server.
+// Fetched returns when the oldest part of the catalog was confirmed by the server.
 func (c *Catalog) Fetched() time.Time { return c.fetched }
 
-// RefreshErr is not nil when the catalog outlived its TTL and fetching a newer one failed: it is then
-// the last one that could be had.
+// RefreshErr returns an error if the catalog has exceeded its TTL and could not be refreshed.
 func (c *Catalog) RefreshErr() error { return c.refresh }
 
 // newCatalog indexes the groups of documents, which come in order of preference.

@@ -14,31 +14,31 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultTTL is how long a catalog in memory is used without asking the server again.
+	// DefaultTTL is the time for which a catalog in memory is used without contacting the server.
 	DefaultTTL = 5 * time.Minute
-	// DefaultDiskTTL is the same with a disk cache.
+	// DefaultDiskTTL is the default TTL with a disk cache.
 	DefaultDiskTTL = 6 * time.Hour
-	// DefaultTimeout bounds each request.
+	// DefaultTimeout is the timeout of each request.
 	DefaultTimeout = 32 * time.Second
 )
 
-// roundInterval is the least time between two fetches of the same discovery document.
+// roundInterval is the minimum time between two fetches of the same discovery document.
 const roundInterval = time.Second
 
 // Options adjusts a Client. The zero value is usable.
 type Options struct {
-	// TTL is how long what was fetched is used without asking again. A name that is not found always
-	// asks again, whatever the TTL. Default DefaultTTL, or DefaultDiskTTL when CacheDir is set.
+	// TTL is the time for which fetched documents are used without contacting the server. A name that is not
+	// found always causes another fetch. Default DefaultTTL, or DefaultDiskTTL if CacheDir is set.
 	TTL time.Duration
-	// CacheDir keeps discovery documents on disk for other processes, in a folder per API server. It
-	// is created when needed. Default "": no disk cache. Unreadable, corrupt and outdated files count
-	// as absent, and failing to write one is not an error.
+	// CacheDir is a directory in which discovery documents are shared with other processes, in a folder per
+	// API server. It is created when needed. Default "": no disk cache. Unreadable, corrupt and outdated
+	// files are ignored, and failing to write one is not an error.
 	CacheDir string
-	// Timeout bounds each request. Default DefaultTimeout.
+	// Timeout is the timeout of each request. Default DefaultTimeout.
 	Timeout time.Duration
 	// HTTPClient reaches the server, so that connections can be shared with other clients. It takes
-	// precedence over what the REST config says about transport; its own timeout does not count. Default: one
-	// made from the config.
+	// precedence over the transport settings of the REST config; its own timeout is ignored. Default: a
+	// client made from the config.
 	HTTPClient *http.Client
 
 	// interval replaces roundInterval in tests.
@@ -61,8 +61,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Client answers what an API server serves, from a cached catalog. It is safe for concurrent use and
-// needs no closing: nothing runs while no call is under way.
+// Client resolves names with a cached catalog of an API server. It is safe for concurrent use and needs no
+// closing: it has no goroutines between calls.
 type Client struct {
 	options     Options
 	core, named *source
@@ -106,8 +106,8 @@ func newSource(t *transport, p part, options Options) *source {
 	return s
 }
 
-// needsCore reports whether the core document matters for n. Names that give a group are not in the
-// core group, whose name is empty: one document, and so one request, is enough for them.
+// needsCore reports whether resolving n requires the core document. Names with a group are not in the core
+// group, whose name is empty, so one request is enough for them.
 func needsCore(n Name) bool {
 	for _, r := range n.Readings {
 		if r.Group == "" || pattern.Match(r.Group, "") {
@@ -117,23 +117,23 @@ func needsCore(n Name) bool {
 	return false
 }
 
-// Catalog returns all that the server serves. It fetches what is missing or older than the TTL; when
-// that fails and an older catalog is at hand, it returns that one, whose RefreshErr says so.
+// Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL. If
+// that fails and there is an older catalog, it returns that one, with RefreshErr set.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
 	return c.current(ctx, true)
 }
 
-// Refresh returns a catalog fetched after the call began. Calls at the same time share one round, and
-// rounds are at least a second apart, so it may wait that long. Documents that have not changed are not
-// sent again by servers that know ETags.
+// Refresh returns a catalog fetched after the call began. Concurrent calls share one fetch, and fetches are
+// at least a second apart, so the call may wait that long. Servers that support ETags do not send unchanged
+// documents again.
 func (c *Client) Refresh(ctx context.Context) (*Catalog, error) {
 	return c.fetchSince(ctx, true, time.Now())
 }
 
-// Resolve looks name up like Catalog.Resolve, and on a miss once more after a refresh. A name with a
-// group costs one request when nothing is cached, other names cost two at the same time.
+// Resolve resolves name like Catalog.Resolve, and tries again after a refresh if the name is not found. With
+// an empty cache, a name with a group costs one request, other names cost two concurrent ones.
 //
-// Errors are *NameError, *NoMatchError, or what the server answered.
+// Errors are *NameError, *NoMatchError, or the errors of requests.
 func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	n, err := ParseName(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	if !errors.As(err, &miss) {
 		return res, err
 	}
-	// When the first look was fetched by this very call, this returns it again without a request.
+	// If this call has already fetched the catalog, this does not send another request.
 	catalog, err = c.fetchSince(ctx, withCore, began)
 	if err != nil {
 		miss.RefreshErr = err
@@ -159,7 +159,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	return catalog.ResolveName(n)
 }
 
-// current returns a catalog that is within its TTL if it can be had, and otherwise the last one.
+// current returns a catalog within its TTL if possible, and otherwise the last one.
 func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
 	catalog, err := c.fetchSince(ctx, withCore, time.Now().Add(-c.options.TTL))
 	if err == nil {
@@ -174,14 +174,14 @@ func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
 	return &old, nil
 }
 
-// fetchSince returns a catalog of documents whose fetch began at or after t. Without withCore the core
-// document is part of it when it is at hand.
+// fetchSince returns a catalog of documents whose fetch began at or after t. Without withCore the catalog
+// includes a cached core document, if any.
 func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*Catalog, error) {
 	core := c.core.peek()
 	var coreErr error
 	var wg sync.WaitGroup
 	if withCore {
-		// Both at once: one round trip in time. The goroutine ends with its fetch or ctx.
+		// Concurrent with the other fetch. The goroutine ends with its fetch or ctx.
 		wg.Go(func() { core, coreErr = c.core.since(ctx, t) })
 	}
 	named, err := c.named.since(ctx, t)
@@ -192,8 +192,8 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 	return c.assemble(core, named), nil
 }
 
-// assemble builds the catalog of two snapshots, of which core may be nil. Snapshots with the contents of
-// the last ones (the server answered "not modified") share its indexes.
+// assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
+// are the same, because the server answered "not modified".
 func (c *Client) assemble(core, named *snapshot) *Catalog {
 	key := builtFrom{named: named.content}
 	fetched := named.started

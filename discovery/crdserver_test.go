@@ -22,8 +22,8 @@ const (
 	apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices"
 )
 
-// typeServer is an API server with discovery and with lists and watches of CRDs and APIServices. It does
-// not know watch-lists, so that the way over lists is tested here; real servers cover the other.
+// typeServer is an API server with discovery, and lists and watches of CRDs and APIServices. It does not
+// support watch-lists, so that lists are tested here; tests with real servers cover watch-lists.
 type typeServer struct {
 	*httptest.Server
 	discovery *apiServer
@@ -34,8 +34,8 @@ type typeServer struct {
 		watchers map[chan watchEvent]string           // → path
 		history  map[string][]watchEvent              // path → events
 		deny     map[string]int                       // path → status
-		lists    map[string]int                       // path → how many
-		blank    int                                  // so many lists of CRDs come out empty
+		lists    map[string]int                       // path → number of lists
+		blank    int                                  // number of lists of CRDs that are empty
 	}
 }
 
@@ -61,7 +61,7 @@ func newTypeServer(t testing.TB, groups ...group) *typeServer {
 	return s
 }
 
-// tracker returns a tracker whose discovery rounds are not limited in time.
+// tracker returns a tracker without a rate limit for rounds.
 func (s *typeServer) tracker(t testing.TB, options TrackerOptions) *Tracker {
 	t.Helper()
 	config := &rest.Config{Host: s.URL, QPS: -1}
@@ -122,7 +122,7 @@ func (s *typeServer) list(w http.ResponseWriter, path string) {
 	})
 }
 
-// watch sends what happened since a version and what happens from now on.
+// watch sends the events since a version, and later ones.
 func (s *typeServer) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan watchEvent, 1000)
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
@@ -160,8 +160,7 @@ func (s *typeServer) hangUp() {
 	}
 }
 
-// backup returns a function that puts back the objects and the version that the server has now, as a restore
-// of etcd does.
+// backup returns a function that restores the server's current objects and version, like a restore of etcd.
 func (s *typeServer) backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *typeServer) backup() (restore func()) {
 	}
 }
 
-// put stores an object and tells the watchers; remove deletes it.
+// put stores an object and notifies the watchers; remove deletes it.
 func (s *typeServer) put(path string, object map[string]any) { s.change(path, object, "") }
 func (s *typeServer) remove(path, name string)               { s.change(path, nil, name) }
 
@@ -211,7 +210,7 @@ func (s *typeServer) change(path string, object map[string]any, name string) {
 	}
 }
 
-// crdObjectOf is d as an API server would send it.
+// crdObjectOf returns d as an API server sends it.
 func crdObjectOf(d *crd.Definition) map[string]any {
 	status := func(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
 	scope := "Cluster"

@@ -13,45 +13,44 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// crdObject is what is kept of a CustomResourceDefinition object between the wire and the state. The
-// schemas, nearly all of it, are gone.
+// crdObject contains the part of a CustomResourceDefinition that the state needs, without schemas.
 type crdObject struct {
 	metav1.ObjectMeta
 	definition *crd.Definition
 	err        error // why there is no definition
 }
 
-// unreadable is a CustomResourceDefinition that is there and cannot be understood.
+// unreadable is an existing CustomResourceDefinition that cannot be decoded.
 type unreadable struct {
 	gr  schema.GroupResource
 	uid types.UID
 	err error
 }
 
-// unreadable returns what is known of an object without a definition. The API server keeps the name of each
-// CustomResourceDefinition at its plural, a dot and its group.
+// unreadable returns the identity of an object without a definition. The API server requires that the name of
+// a CustomResourceDefinition is its plural, a dot and its group.
 func (o *crdObject) unreadable() unreadable {
 	plural, group, _ := strings.Cut(o.Name, ".")
 	return unreadable{gr: schema.GroupResource{Group: group, Resource: plural}, uid: o.UID, err: o.err}
 }
 
-// crdStore hands what a reflector sees to a Tracker. It keeps nothing itself.
+// crdStore passes the events of a reflector to a Tracker. It stores nothing.
 type crdStore struct {
 	replace func([]*crd.Definition, []unreadable) error
 	put     func(*crd.Definition)
 	drop    func(schema.GroupResource)
-	// broken is told of an added or changed object that cannot be understood.
-	broken func(unreadable)
+	// setUnreadable is called with an added or changed object that cannot be decoded.
+	setUnreadable func(unreadable)
 }
 
 var _ cache.TransformingStore = (*crdStore)(nil)
 
-// Transformer lets the reflector shrink each object as it arrives, before a whole list is collected.
+// Transformer shrinks each object as it arrives, before a list is complete.
 func (s *crdStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return shrinkCRD(obj), nil }
 }
 
-// shrinkCRD accepts its own results: under watch-list it is applied twice.
+// shrinkCRD accepts its own results, because it is applied twice for a watch-list.
 func shrinkCRD(obj any) *crdObject {
 	switch o := obj.(type) {
 	case *crdObject:
@@ -72,23 +71,24 @@ func shrinkCRD(obj any) *crdObject {
 func (s *crdStore) Add(obj any) error { return s.Update(obj) }
 func (s *crdStore) Resync() error     { return nil }
 
-// Update takes one object. What cannot be understood is no error, which would only make the reflector log it.
+// Update processes an added or changed object. An object that cannot be decoded is not an error, which the
+// reflector would only log.
 func (s *crdStore) Update(obj any) error {
 	if o := shrinkCRD(obj); o.err != nil {
-		s.broken(o.unreadable())
+		s.setUnreadable(o.unreadable())
 	} else {
 		s.put(o.definition)
 	}
 	return nil
 }
 
-// Delete takes the deletion of an object, for which its name is enough.
+// Delete processes the deletion of an object; its name is sufficient.
 func (s *crdStore) Delete(obj any) error {
 	s.drop(shrinkCRD(obj).unreadable().gr)
 	return nil
 }
 
-// Replace takes a complete list. Its error makes the reflector list again.
+// Replace processes a complete list. An error makes the reflector list again.
 func (s *crdStore) Replace(list []any, _ string) error {
 	definitions := make([]*crd.Definition, 0, len(list))
 	var rest []unreadable

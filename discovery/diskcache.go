@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// diskFormat changes when files of an earlier version must not be read.
+// diskFormat is the version of the file format.
 const diskFormat = 1
 
-// diskFile keeps one discovery document of one API server on disk. Writers replace the file in one
-// step, so that readers and other writers never see half of one.
+// diskFile stores one discovery document of one API server on disk. Writers replace the file atomically.
 type diskFile struct {
 	path string
-	// server and document are kept in the file too: a folder name alone could be shared.
+	// server and document are also stored in the file, because folder names are not unique.
 	server, document string
 }
 
-// diskRecord is what a file holds.
+// diskRecord is the content of a file.
 type diskRecord struct {
 	Format   int       `json:"format"`
 	Server   string    `json:"server"`
@@ -30,7 +29,7 @@ type diskRecord struct {
 	Content  *content  `json:"content"`
 }
 
-// newDiskFile names the file for a document ("/apis") of a server (its URL) below dir.
+// newDiskFile returns the file for a document ("/apis") of a server (its URL) below dir.
 func newDiskFile(dir, server, document string) diskFile {
 	sum := sha256.Sum256([]byte(server))
 	folder := readable(server) + "-" + hex.EncodeToString(sum[:4])
@@ -40,7 +39,7 @@ func newDiskFile(dir, server, document string) diskFile {
 	}
 }
 
-// readable turns a URL into something that may be a file name on any system.
+// readable converts a URL to a file name that is valid on all systems.
 func readable(url string) string {
 	_, rest, ok := strings.Cut(url, "://")
 	if !ok {
@@ -56,7 +55,7 @@ func readable(url string) string {
 	return strings.Trim(name[:min(len(name), 100)], "._")
 }
 
-// load returns what the file holds, or nil when there is none that can be used.
+// load returns the content of the file, or nil if it is missing or invalid.
 func (f diskFile) load(now time.Time) *snapshot {
 	data, err := os.ReadFile(f.path)
 	if err != nil {
@@ -69,13 +68,13 @@ func (f diskFile) load(now time.Time) *snapshot {
 	return &snapshot{content: r.Content, started: r.Started}
 }
 
-// fits refuses other formats and servers, and times to come, which would never expire.
+// fits rejects other formats and servers, and times in the future, which would never expire.
 func (f diskFile) fits(r diskRecord, now time.Time) bool {
 	return r.Format == diskFormat && r.Server == f.server && r.Document == f.document &&
 		r.Content != nil && !r.Started.After(now)
 }
 
-// store writes s. Errors are dropped: a cache that cannot be written is only slower.
+// store writes s. It ignores errors, because the cache is optional.
 func (f diskFile) store(s snapshot) {
 	data, err := json.Marshal(diskRecord{
 		Format: diskFormat, Server: f.server, Document: f.document, Started: s.started, Content: s.content,

@@ -45,7 +45,7 @@ func TestDiskCache(t *testing.T) {
 	if took := server.took(); len(took) != 0 {
 		t.Errorf("a warm disk cache cost %v", took)
 	}
-	// Once expired, the ETag on disk is still good.
+	// After the TTL, the ETag on disk is still valid.
 	if _, err := server.client(t,
 		Options{CacheDir: dir, TTL: time.Nanosecond}).Catalog(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestBadDiskCache(t *testing.T) {
 			if diff := cmp.Diff([]string{"/api 200", "/apis 200"}, server.took()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			// The file was replaced by a good one.
+			// The file was replaced by a valid one.
 			if _, err := server.client(t, Options{CacheDir: dir}).Resolve(t.Context(),
 				"certificates"); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// group is one API group of a discovery document, in the form both the aggregated and the legacy
-// documents are brought into. It is also what the disk cache stores, hence the field tags.
+// group is one API group of a discovery document, converted from the aggregated or the legacy form. The disk
+// cache stores it, hence the field tags.
 type group struct {
 	Name string `json:"name"`
 	// Versions are in order of preference.
@@ -21,9 +21,9 @@ type group struct {
 type version struct {
 	Name      string     `json:"name"`
 	Resources []resource `json:"resources,omitempty"`
-	// Failure is why Resources is not confirmed; empty when it is.
+	// Failure is why Resources is not confirmed; empty if it is.
 	Failure string `json:"failure,omitempty"`
-	// Stale tells a server's own "stale" from a failed request.
+	// Stale states that the server reported the version as stale, rather than that a request failed.
 	Stale bool `json:"stale,omitempty"`
 }
 
@@ -47,7 +47,7 @@ func decodeAggregated(body []byte) ([]group, error) {
 		return nil, fmt.Errorf("decode aggregated discovery: %w", err)
 	}
 	if list.Kind != "APIGroupDiscoveryList" {
-		// Taking null or some other document for an empty one would say that all types are gone.
+		// Accepting null or another document as an empty one would remove all types.
 		return nil, fmt.Errorf("decode aggregated discovery: the document is of kind %q, not APIGroupDiscoveryList", list.Kind)
 	}
 	groups := make([]group, 0, len(list.Items))
@@ -70,7 +70,7 @@ func fromAggregated(v apidiscovery.APIVersionDiscovery) version {
 		out.Stale, out.Failure = true, ErrStale.Error()
 	}
 	for _, r := range v.Resources {
-		// A parent without a kind exists only to hold subresources; there is nothing to list.
+		// A parent without a kind only contains subresources and cannot be listed.
 		if r.Resource == "" || r.ResponseKind == nil || r.ResponseKind.Kind == "" {
 			continue
 		}
@@ -154,9 +154,9 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 	return []group{core}, nil
 }
 
-// inherit fills the versions that could not be confirmed with what an earlier document knew of them,
-// so that an outage of one API server does not erase its types. A version that the new document lists
-// as failed but with resources keeps the new ones: the server knows them better than we do.
+// inherit fills versions that could not be confirmed with the resources of an earlier document, so that an
+// outage of one API server does not remove its types. A failed version that has resources in the new document
+// keeps them.
 func inherit(groups, earlier []group) {
 	known := map[schema.GroupVersion][]resource{}
 	for _, g := range earlier {

@@ -2,8 +2,7 @@ package discovery
 
 import "testing"
 
-// A document that is no discovery document must not pass for one without types: informers would take leave
-// of all their objects.
+// Another document must not be decoded as one without types, because informers would delete all objects.
 func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
 		`{"kind":"APIGroupList","groups":[]}`} {

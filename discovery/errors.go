@@ -10,11 +10,11 @@ import (
 
 // NameError reports text that cannot be a resource name on any server.
 type NameError struct {
-	// Name is the text, shortened when it is very long.
+	// Name is the text, truncated if it is very long.
 	Name string
-	// Offset is the byte at which the problem was found.
+	// Offset is the byte offset of the problem.
 	Offset int
-	// Problem says what is wrong.
+	// Problem describes the problem.
 	Problem string
 }
 
@@ -26,7 +26,7 @@ func (e *NameError) Error() string {
 // absent.
 type GroupFailure struct {
 	GroupVersion schema.GroupVersion
-	// Err is why: ErrStale when the server said so, otherwise what a request returned.
+	// Err is ErrStale if the server reported the version as stale, otherwise the error of a request.
 	Err error
 }
 
@@ -36,20 +36,19 @@ func (f GroupFailure) String() string {
 	return fmt.Sprintf("%s: %v", f.GroupVersion, f.Err)
 }
 
-// ErrStale is the error of a GroupFailure that the server itself reported: its own copy of the group
-// version's discovery document is out of date, as when an aggregated API server is unavailable.
+// ErrStale is the error of a GroupFailure reported by the server: its copy of the group version's discovery
+// document is outdated, for example because an aggregated API server is unavailable.
 var ErrStale = errors.New("the API server reports its discovery document as stale")
 
 // NoMatchError reports that a name matches no type of the server.
 type NoMatchError struct {
-	// Name is what was looked up.
+	// Name is the name that was looked up.
 	Name string
-	// Suggestions are names that do exist and look alike, the nearest first; at most five.
+	// Suggestions are at most five similar names that exist, the most similar first.
 	Suggestions []string
-	// Unknown are the group versions whose discovery failed: the name may exist there.
+	// Unknown are the group versions whose discovery failed and which may contain the name.
 	Unknown []GroupFailure
-	// RefreshErr is set when looking again at the server failed, so that the answer comes from an
-	// older copy.
+	// RefreshErr is set if refreshing failed, so that the answer is based on an older catalog.
 	RefreshErr error
 }
 
@@ -67,7 +66,7 @@ func (e *NoMatchError) Error() string {
 		fmt.Fprintf(&b, "; it may be in a group that could not be discovered (%s)", strings.Join(parts, "; "))
 	}
 	if e.RefreshErr != nil {
-		fmt.Fprintf(&b, "; looking again failed: %v", e.RefreshErr)
+		fmt.Fprintf(&b, "; refresh failed: %v", e.RefreshErr)
 	}
 	return b.String()
 }

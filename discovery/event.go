@@ -5,35 +5,35 @@ import (
 	"strings"
 )
 
-// EventKind says what happened to a type.
+// EventKind is the kind of a change.
 type EventKind string
 
 const (
-	// Added is sent for every type that exists when a listener subscribes, and for every new one.
+	// Added is sent for every existing type when a handler subscribes, and for every new one.
 	Added EventKind = "Added"
-	// Changed is sent when anything but the schema of a type changed; see Event.Changes.
+	// Changed is sent when a type changes in anything except its schema; see Event.Changes.
 	Changed EventKind = "Changed"
-	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is
-	// Removed and then Added, even when both were seen as one.
+	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is Removed
+	// and then Added, even if both were observed together.
 	Removed EventKind = "Removed"
-	// Synced is sent once, after the types that existed when the tracker first had a complete picture.
-	// Its Type is empty.
+	// Synced is sent once, after the types that existed when the tracker was first complete. Its Type is
+	// empty.
 	Synced EventKind = "Synced"
-	// Unknown is sent when discovery fails for other group versions than before; see Event.Unknown. A group
-	// version that is no longer unknown is reported after its types. Its Type is empty.
+	// Unknown is sent when the set of unknown group versions changes; see Event.Unknown. If a group version
+	// is no longer unknown, its types are sent before. Its Type is empty.
 	Unknown EventKind = "Unknown"
 )
 
-// Event is one change of what exists.
+// Event is a change of the served types.
 type Event struct {
 	Kind EventKind
-	// Type is the type as it is now; for Removed, as it was last.
+	// Type is the current type; for Removed, the last one.
 	Type Type
-	// Old is the type as it was before, for Changed only.
+	// Old is the previous type, for Changed only.
 	Old Type
-	// Changes say what differs between Old and Type, for Changed only.
+	// Changes are the differences between Old and Type, for Changed only.
 	Changes Change
-	// Unknown are all group versions that discovery cannot confirm now, for Unknown only.
+	// Unknown are all unknown group versions, for Unknown only.
 	Unknown []GroupFailure
 }
 
@@ -41,22 +41,22 @@ type Event struct {
 type Change uint8
 
 const (
-	// ChangeScope: the type became namespaced or stopped being so.
+	// ChangeScope: the scope changed.
 	ChangeScope Change = 1 << iota
-	// ChangeKind: the kind has another name.
+	// ChangeKind: the kind changed.
 	ChangeKind
-	// ChangeVersions: other versions are served, in another order, or with other verbs or subresources.
+	// ChangeVersions: the served versions, their order, verbs or subresources changed.
 	ChangeVersions
-	// ChangeStorage: another storage version, or other stored versions.
+	// ChangeStorage: the storage version or the stored versions changed.
 	ChangeStorage
 	// ChangeNames: singular, short names or categories.
 	ChangeNames
 	// ChangeConditions: established or terminating.
 	ChangeConditions
-	// ChangeSource: the type is now known from somewhere else, or its UID became known. It is still the
-	// same type.
+	// ChangeSource: the source of the information changed, or the UID became known. It is still the same
+	// type.
 	ChangeSource
-	// ChangeConversion: a conversion webhook came or went.
+	// ChangeConversion: a conversion webhook was added or removed.
 	ChangeConversion
 )
 
@@ -76,7 +76,7 @@ func (c Change) String() string {
 	return strings.Join(parts, ",")
 }
 
-// compare returns what differs between two states of the same type.
+// compare returns the differences between two states of the same type.
 func compare(a, b Type) Change {
 	var c Change
 	set := func(differs bool, flag Change) {
@@ -101,7 +101,7 @@ func sameVersion(a, b TypeVersion) bool {
 		sameSet(a.Verbs, b.Verbs) && sameSet(a.Subresources, b.Subresources)
 }
 
-// sameSet compares without order: discovery sorts verbs differently from one form to the other.
+// sameSet compares without order, because the discovery forms sort verbs differently.
 func sameSet(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// legacyParallel bounds the requests in flight when a server only speaks the legacy form, which takes
-// one request per group version.
+// legacyParallel limits concurrent requests to a server that only supports the legacy form, with one request
+// per group version.
 const legacyParallel = 10
 
 // part is one of the two discovery documents of an API server.
 type part struct {
-	// path is where the document is.
+	// path is the URL path of the document.
 	path string
 	// decodeGroups reads the legacy form of the document, which has groups and versions only.
 	decodeGroups func([]byte) ([]group, error)
-	// optional is true when a server may answer 404, as extension API servers do for /api.
+	// optional is true if a server may answer 404, as extension API servers do for /api.
 	optional bool
 }
 
@@ -26,7 +26,7 @@ var (
 	namedPart = part{path: "/apis", decodeGroups: decodeLegacyGroups}
 )
 
-// content is a decoded document with its validator.
+// content is a decoded document with its ETag.
 type content struct {
 	Groups []group `json:"groups"`
 	ETag   string  `json:"etag,omitempty"`
@@ -83,7 +83,7 @@ func (p part) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]gro
 		}
 	}
 	wg.Wait()
-	// A cancelled context fails every version: that is no answer.
+	// With a cancelled context all versions fail, which is not a result.
 	return groups, ctx.Err()
 }
 

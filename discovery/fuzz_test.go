@@ -80,8 +80,8 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		_, _ = catalog.Resolve("*")
 		_, _ = catalog.Resolve("nothing.a.io")
 		s := newState(DefaultDiscoveryLag)
-		s.denyCRDs(epoch)
-		events, _ := s.take(catalog)
+		s.setCRDsForbidden(epoch)
+		events, _ := s.applyCatalog(catalog)
 		for _, e := range events {
 			if e.Type.GroupResource == (schema.GroupResource{}) {
 				t.Errorf("an event without a type: %+v", e)

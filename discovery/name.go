@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// maxNameLength bounds what ParseName accepts. A DNS subdomain is at most 253 characters; resource,
-// version and group together stay well below this.
+// maxNameLength limits the length of names. A DNS subdomain is at most 253 characters; resource, version and
+// group together are much shorter.
 const maxNameLength = 512
 
-// Name is a resource name as a person types it, split but not yet looked up. Whether "a.b.c" means
-// version b of group c or group b.c is only known once it is compared with what a server has, so a
-// Name holds every reading, the most specific first.
+// Name is a parsed resource name that has not been looked up. Whether "a.b.c" means version b of group c or
+// group b.c depends on the types of a server, so a Name contains every reading, the most specific first.
 type Name struct {
-	// Raw is the text that was parsed.
+	// Raw is the parsed text.
 	Raw string
-	// Readings are the possible meanings in the order they are tried. There is at least one.
+	// Readings are the possible meanings in the order in which they are tried. There is at least one.
 	Readings []Reading
 }
 
@@ -24,10 +23,10 @@ type Name struct {
 type Reading struct {
 	// Resource is a plural, singular, short name, kind, category or a pattern with "*".
 	Resource string
-	// Version is empty when the reading takes any version.
+	// Version is empty if the reading matches any version.
 	Version string
-	// Group is a whole group name, the beginning of one, or a pattern with "*".
-	// It is empty when the reading takes any group.
+	// Group is a group name, a prefix of one, or a pattern with "*". It is empty if the reading matches any
+	// group.
 	Group string
 }
 
@@ -53,7 +52,7 @@ func ParseName(s string) (Name, error) {
 	case !dotted:
 		n.add(resource, "", "")
 	case rest == "*" || rest == "*.*":
-		// "*.*" spells out what "*" says: any version of any group.
+		// "*.*" is equivalent to "*": any version of any group.
 		n.add(resource, "", "*")
 	default:
 		version, group, three := strings.Cut(rest, ".")
@@ -77,11 +76,11 @@ func (n *Name) add(resource, version, group string) {
 	n.Readings = append(n.Readings, Reading{Resource: resource, Version: version, Group: group})
 }
 
-// Wildcard reports whether the resource or group part is a pattern, so that the name stands for any
-// number of types.
+// Wildcard reports whether the resource or group is a pattern, so that the name can match any number of
+// types.
 func (n Name) Wildcard() bool { return strings.Contains(n.Raw, "*") }
 
-// checkName refuses text that cannot name a resource on any server.
+// checkName returns an error for text that cannot be a resource name on any server.
 func checkName(s string) error {
 	fail := func(offset int, format string, args ...any) error {
 		return &NameError{Name: s, Offset: offset, Problem: fmt.Sprintf(format, args...)}

@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// followUps is how many rounds follow a changed APIService: the API server updates its discovery
-	// documents later than the APIService.
+	// followUps is the number of rounds after a changed APIService, because the API server updates its
+	// discovery documents later.
 	followUps = 3
-	// longestRetry bounds the pause after a round that left something unknown.
+	// longestRetry limits the pause after a round that left group versions unknown.
 	longestRetry = 30 * time.Second
 )
 
 // pace computes the pauses between discovery rounds.
 type pace struct {
 	failed  bool // the last round failed
-	retries int  // the rounds in a row whose answer is not final
-	follow  int  // the rounds that must still follow a changed APIService
+	retries int  // number of consecutive rounds without a final result
+	follow  int  // number of rounds to do after a changed APIService
 }
 
-// changed notes that an APIService changed: pauses begin short again.
+// changed records that an APIService changed, and resets the pauses.
 func (p *pace) changed() { p.retries, p.follow = 0, followUps }
 
-// done notes the result of a round that left unknown group versions unknown.
+// done records the result of a round; unknown is the number of unknown group versions.
 func (p *pace) done(err error, unknown int) {
 	p.failed = err != nil
 	switch {
@@ -37,7 +37,7 @@ func (p *pace) done(err error, unknown int) {
 	}
 }
 
-// pause returns the time until the next round: usual, or less while the last answer is not final.
+// pause returns the time until the next round: usual, or less if the last result is not final.
 func (p *pace) pause(usual time.Duration) time.Duration {
 	if p.failed {
 		usual = longestRetry

@@ -7,9 +7,9 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// Fits reports whether a type that is not in a Catalog may be meant: one that has these names (the plural
-// first, then singular, kind, short names and categories as far as they count) in a group with these
-// versions. A pattern is compared with the plural. Unlike Resolve it does not choose between types that fit.
+// Fits reports whether the reading matches a type that is not in a Catalog. names are its names: the plural,
+// then singular, kind, short names and categories, if known. Patterns are compared with the plural. Unlike
+// Resolve, it does not choose between matching types.
 func (r Reading) Fits(group string, versions, names []string) bool {
 	if r.Version != "" && !slices.Contains(versions, r.Version) {
 		return false

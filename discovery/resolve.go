@@ -9,15 +9,15 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// Resolve looks a name up. It does no I/O and never looks at anything but c.
+// Resolve resolves a name to types of the catalog, without I/O.
 //
-// The order is kubectl's: a category wins over everything; then come plural and singular, short names,
-// and kinds. Within one of these the core group wins, then the server's order of groups, then its order
-// of versions. A group may be cut short ("ingress.networking") when no group has exactly that name. Two
-// things go beyond kubectl: a version is honoured together with a short name ("cert.v1.cert-manager.io"),
-// and "*" may stand in the resource and in the group.
+// The order is kubectl's: a category wins over everything; then come plural and singular, short names, and
+// kinds. Within one of these the core group wins, then the server's order of groups, then its order of
+// versions. A group can be abbreviated ("ingress.networking") if no group has exactly that name. There are
+// two extensions: a version can follow a short name ("cert.v1.cert-manager.io"), and "*" is allowed in the
+// resource and in the group.
 //
-// The error is a *NameError when the text cannot be a name, or a *NoMatchError.
+// The error is a *NameError if the text is not a valid name, otherwise a *NoMatchError.
 func (c *Catalog) Resolve(name string) (Resolution, error) {
 	n, err := ParseName(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Catalog) Resolve(name string) (Resolution, error) {
 	return c.ResolveName(n)
 }
 
-// ResolveName is Resolve for a name that was parsed before.
+// ResolveName is Resolve for a parsed name.
 func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 	if n.Wildcard() {
 		return c.expandWildcard(n)
@@ -46,7 +46,7 @@ func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 	}, nil
 }
 
-// matches returns the positions of everything a plain name may mean, the best first. A position may
+// matches returns the positions of all matches of a name without wildcards, the best first. A position can
 // occur more than once.
 func (c *Catalog) matches(n Name) []int {
 	var out []int
@@ -59,8 +59,8 @@ func (c *Catalog) matches(n Name) []int {
 	return out
 }
 
-// matchNames compares with plurals, singulars and short names: first in exactly the given group, and
-// only when that has nothing in the groups whose names begin with it.
+// matchNames compares plurals, singulars and short names: first in exactly the given group, and if there is
+// no match in the groups with that prefix.
 func (c *Catalog) matchNames(r Reading) []int {
 	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShort[r.Resource]
 	out := append(c.filter(names, r, exactGroup), c.filter(shorts, r, exactGroup)...)
@@ -73,7 +73,7 @@ func (c *Catalog) matchNames(r Reading) []int {
 func exactGroup(group, given string) bool  { return given == "" || group == given }
 func groupPrefix(group, given string) bool { return strings.HasPrefix(group, given) }
 
-// filter keeps the positions whose version and group fit the reading.
+// filter returns the positions whose version and group fit the reading.
 func (c *Catalog) filter(positions []int, r Reading, groupFits func(group, given string) bool) []int {
 	var out []int
 	for _, i := range positions {
@@ -102,7 +102,7 @@ func (c *Catalog) alternatives(positions, chosen []int) []Resource {
 	return out
 }
 
-// expand splits the members of a category or wildcard into what can be watched and what cannot.
+// expand divides the members of a category or wildcard into watchable and skipped ones.
 func (c *Catalog) expand(members []int) Resolution {
 	res := Resolution{Unknown: c.Unknown()}
 	for _, i := range members {
@@ -116,8 +116,8 @@ func (c *Catalog) expand(members []int) Resolution {
 	return res
 }
 
-// expandWildcard returns every type that fits the pattern, each at its preferred version unless the
-// pattern names a version. It fails only when nothing fits, not when all that fits was skipped.
+// expandWildcard returns every type that matches the pattern, in the preferred version unless the pattern has
+// a version. It fails only if nothing matches, not if all matches are skipped.
 func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 	var members []int
 	for i := range c.resources {

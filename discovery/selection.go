@@ -9,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Claim is a type that a name stands for: in one version, or (empty) in the one that the server prefers.
+// Claim is a type to which a name resolves: in one version, or if that is empty in the server's preferred
+// version.
 type Claim struct {
 	schema.GroupResource
 	Version string
 }
 
-// Selection tells which types some names stand for, as types come and go. A name of a single type keeps its
-// meaning once it has one, whatever else comes that it could mean; patterns and categories grow and shrink.
-// It is made by NewSelection, and safe for concurrent use.
+// Selection resolves names to types repeatedly while types are added and removed. A name of a single type
+// keeps its first result, even if it becomes ambiguous later; the results of patterns and categories change.
+// It is created by NewSelection and safe for concurrent use.
 type Selection struct {
 	names []Name
 
@@ -27,7 +28,7 @@ type Selection struct {
 	}
 }
 
-// NewSelection returns a selection of what names stand for. The error is a *NameError.
+// NewSelection returns a Selection of names. The error is a *NameError.
 func NewSelection(names ...string) (*Selection, error) {
 	s := &Selection{}
 	s.mu.single = map[string]Claim{}
@@ -41,11 +42,10 @@ func NewSelection(names ...string) (*Selection, error) {
 	return s, nil
 }
 
-// Names returns the names, in their order.
+// Names returns the names in the given order.
 func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
-// Claims returns what the names stand for in a catalog. A type whose discovery failed is among it: it is not
-// gone.
+// Claims returns the types that the names match in a catalog. It includes types whose discovery failed.
 func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 	claims := map[Claim]bool{}
 	for _, m := range s.meanings(catalog) {
@@ -53,7 +53,7 @@ func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 			claims[c] = true
 		}
 	}
-	// Each version of a type is followed once.
+	// Follow each version of a type once.
 	maps.DeleteFunc(claims, func(c Claim, _ bool) bool {
 		preferred, _ := catalog.Lookup(c.WithVersion(c.Version))
 		return c.Version != "" && preferred.Preferred && claims[Claim{GroupResource: c.GroupResource}]
@@ -61,18 +61,18 @@ func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 	return claims
 }
 
-// Selected is a type that is selected.
+// Selected is a selected type.
 type Selected struct {
 	Resource
-	// Name is the first name that stands for it alone, or else the first one that stands for it.
+	// Name is the first name that matches only this type, or else the first name that matches it.
 	Name string
-	// Many says that the name is a pattern or a category, which stands for any number of types.
+	// Many states that Name is a pattern or category.
 	Many bool
 }
 
-// Types returns what the names stand for in a catalog: each type in one version, that of the first name that
-// stands for it, in the order of the names and then in that of the catalog. absent has the names of single
-// types and patterns that stand for nothing, with the reason: a *NoMatchError.
+// Types returns the types that the names match in a catalog: each type once, in the version of the first name
+// that matches it, ordered by names and then by the catalog. absent contains the names of single types and
+// patterns without a match, with the reason: a *NoMatchError.
 func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string]error) {
 	preferred := map[schema.GroupResource]Resource{}
 	for _, r := range catalog.resources {
@@ -103,7 +103,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 		}
 		if !there {
 			absent[name.Raw] = m.err
-			if m.err == nil { // it stood for a type, and may stand for another one by now
+			if m.err == nil { // the type that it matched before is gone; it may match another one
 				absent[name.Raw] = catalog.noMatch(name)
 			}
 		}
@@ -111,14 +111,14 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	return types, absent
 }
 
-// meaning is what a name stands for.
+// meaning is the result of a name.
 type meaning struct {
 	claims []Claim
 	many   bool
-	err    error // why there is none
+	err    error // why it has no match
 }
 
-// meanings are those of the names, in their order.
+// meanings returns the results of the names, in order.
 func (s *Selection) meanings(catalog *Catalog) []meaning {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Selection) meanings(catalog *Catalog) []meaning {
 		}
 		resolution, err := catalog.ResolveName(n)
 		if err != nil {
-			all[i] = meaning{many: n.Wildcard(), err: err} // there may be some later
+			all[i] = meaning{many: n.Wildcard(), err: err} // there may be a match later
 			continue
 		}
 		m := &all[i]
@@ -144,13 +144,13 @@ func (s *Selection) meanings(catalog *Catalog) []meaning {
 	return all
 }
 
-// isCategory reports whether a name was taken for a category, which comes before all else.
+// isCategory reports whether a name was resolved as a category, which has priority.
 func (r Resolution) isCategory(n Name) bool {
 	return len(r.Resources) == 0 || slices.Contains(r.Resources[0].Categories, n.Raw)
 }
 
-// claimOf is the claim of a name that stands for a type. The name is for one version where it was not read as
-// the name of a group that begins like it.
+// claimOf returns the claim of a name that matches a type. It has a version if the name contains that
+// version, rather than a group name with the same prefix.
 func claimOf(n Name, gvr schema.GroupVersionResource) Claim {
 	for _, r := range n.Readings {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestClaimOf: a name is for one version where it says so, and not where a group begins like it.
+// TestClaimOf: a claim has a version if the name does, but not if a group has the same prefix.
 func TestClaimOf(t *testing.T) {
 	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, tt := range map[string]struct {
@@ -39,8 +39,8 @@ func TestClaimOf(t *testing.T) {
 	}
 }
 
-// catalogWith has these types, each in the given version of its group, which come in this order. Failure is
-// that of discovery.
+// catalogWith returns a catalog of these types, each in the given version of its group, in this order.
+// failure is a failure of discovery.
 func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	var groups []group
 	for _, gvr := range gvrs {
@@ -57,8 +57,8 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	return newCatalog(groups)
 }
 
-// TestSelection: patterns grow and shrink, a name of one type keeps its meaning, and the first name says the
-// version.
+// TestSelection: the results of patterns change, a name of a single type keeps its first result, and the
+// first name decides the version.
 func TestSelection(t *testing.T) {
 	named, err := NewSelection("*.z.io", "widgets")
 	if err != nil {

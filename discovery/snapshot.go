@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Snapshot is what a Tracker knew at one moment. It is immutable and safe for concurrent use.
+// Snapshot is the state of a Tracker at one moment. It is immutable and safe for concurrent use.
 type Snapshot struct {
 	types   map[schema.GroupResource]Type
 	order   []group // groups and their versions in the server's order, without resources
@@ -23,7 +23,7 @@ func newSnapshot(s *state) *Snapshot {
 	return out
 }
 
-// Lookup returns what is known about a type.
+// Lookup returns a type.
 func (s *Snapshot) Lookup(gr schema.GroupResource) (Type, bool) {
 	t, ok := s.types[gr]
 	return t, ok
@@ -41,7 +41,6 @@ func (s *Snapshot) Types() []Type {
 	return out
 }
 
-// Catalog returns the same knowledge in the form that resolves names, with Resource.CRDUID set. Types
-// that are not established and versions that are not served are not part of it. Building it takes a
-// moment, once per snapshot.
+// Catalog returns the types in a Catalog to resolve names, with Resource.CRDUID set. Types that are not
+// established and versions that are not served are not included. The catalog is built once per snapshot.
 func (s *Snapshot) Catalog() *Catalog { return s.catalog() }

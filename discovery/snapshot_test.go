@@ -10,14 +10,14 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestSnapshotCatalog checks that what a tracker knows resolves as what discovery says.
+// TestSnapshotCatalog compares the catalog of a snapshot with that of discovery.
 func TestSnapshotCatalog(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
 	direct := discovered(0, groups...)
 	s := newState(DefaultDiscoveryLag)
-	s.denyCRDs(epoch)
-	s.take(direct)
+	s.setCRDsForbidden(epoch)
+	s.applyCatalog(direct)
 	got := newSnapshot(&s).Catalog()
 	byName := cmpopts.SortSlices(func(a, b Resource) bool { return a.String() < b.String() })
 	if diff := cmp.Diff(direct.Resources(), got.Resources(), byName); diff != "" {
@@ -48,7 +48,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 	}, nil, epoch); err != nil {
 		t.Fatal(err)
 	}
-	s.take(discovered(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
+	s.applyCatalog(discovered(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
 	c := newSnapshot(&s).Catalog()
 	if diff := cmp.Diff([]string{"", "zz.io", "example.com"}, c.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)

@@ -10,7 +10,7 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
-// catalogOf puts the types of a snapshot into the form of discovery documents and indexes them.
+// catalogOf converts the types of a snapshot to discovery documents and indexes them.
 func catalogOf(s *Snapshot) *Catalog {
 	groups := map[string]*group{}
 	named := func(name string) *group {
@@ -53,7 +53,7 @@ func (g *group) addType(t Type) {
 	}
 }
 
-// version returns the group's version of that name, which it adds when there is none.
+// version returns the group's version with that name, and adds it if necessary.
 func (g *group) version(name string) *version {
 	i := slices.IndexFunc(g.Versions, func(v version) bool { return v.Name == name })
 	if i < 0 {
@@ -63,7 +63,7 @@ func (g *group) version(name string) *version {
 	return &g.Versions[i]
 }
 
-// inOrder sorts groups and versions as the server does. Groups that are newer than the last discovery
+// inOrder sorts groups and versions in the server's order. Groups that are newer than the last discovery
 // round come last, by name.
 func inOrder(groups map[string]*group, order []group) []group {
 	position := map[string]int{"": -1}
@@ -89,8 +89,8 @@ func inOrder(groups map[string]*group, order []group) []group {
 	return out
 }
 
-// sortVersions uses the order of known, or when that lacks a version (a CRD just got it) the order that
-// the server gives to the versions of CRDs.
+// sortVersions sorts the versions as in known. If known lacks a version that a CRD has just added, it uses
+// the order of CRD versions.
 func (g *group) sortVersions(known group) {
 	position := map[string]int{}
 	for i, v := range known.Versions {

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// snapshot is a document together with when it was asked for. It is immutable.
+// snapshot is a document with the time of its request. It is immutable.
 type snapshot struct {
 	*content
-	// started is when the request that confirmed the document began: what the server had at that
-	// time is in it.
+	// started is the start of the request that confirmed the document, which includes the server's state at
+	// that time.
 	started time.Time
 }
 
-// source keeps one discovery document fresh. Callers that want it at the same time share one fetch, and
-// fetches start at least interval apart, so that a burst of misses or CRD events costs one round a
-// second and no more.
+// source fetches and caches one discovery document. Concurrent callers share one fetch, and fetches start at
+// least interval apart, so that a burst of misses or CRD events costs at most one round a second.
 type source struct {
 	interval time.Duration
 	fetch    func(ctx context.Context, earlier *content) (*content, error)
-	// load returns what another process left, once, before the first fetch. May be nil.
+	// load returns the snapshot of another process. It is called once, before the first fetch. Optional.
 	load func() *snapshot
-	// stored is called with each new snapshot, outside of the lock and before anyone sees it. May be nil.
+	// stored is called with each new snapshot, without locks and before callers see it. Optional.
 	stored func(snapshot)
 
 	loaded sync.Once
@@ -35,16 +34,16 @@ type source struct {
 	}
 }
 
-// flight is a fetch under way. It is cancelled when the last caller that waits for it leaves.
+// flight is a fetch in progress. It is cancelled when the last waiting caller gives up.
 type flight struct {
 	done    chan struct{} // closed after err is set
 	err     error
 	started time.Time
 	cancel  context.CancelFunc
-	waiters int // under source.mu
+	waiters int // guarded by source.mu
 }
 
-// loadOnce takes over what another process left.
+// loadOnce loads the snapshot of another process.
 func (s *source) loadOnce() {
 	s.loaded.Do(func() {
 		if s.load == nil {
@@ -57,7 +56,7 @@ func (s *source) loadOnce() {
 	})
 }
 
-// peek returns the latest snapshot, if there is one, without asking the server.
+// peek returns the latest snapshot, or nil, without contacting the server.
 func (s *source) peek() *snapshot {
 	s.loadOnce()
 	s.mu.Lock()
@@ -65,8 +64,8 @@ func (s *source) peek() *snapshot {
 	return s.mu.latest
 }
 
-// since returns a snapshot whose fetch started at or after t. It waits for a fetch under way, starts
-// one, or waits until one may start.
+// since returns a snapshot whose fetch started at or after t. It waits for a fetch in progress, starts one,
+// or waits until one may start.
 func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 	s.loadOnce()
 	for {
@@ -94,7 +93,7 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 	}
 }
 
-// joinLocked returns the flight under way, or starts one.
+// joinLocked returns the flight in progress, or starts one.
 func (s *source) joinLocked() *flight {
 	if f := s.mu.flight; f != nil {
 		f.waiters++
@@ -103,7 +102,7 @@ func (s *source) joinLocked() *flight {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &flight{done: make(chan struct{}), started: time.Now(), cancel: cancel, waiters: 1}
 	s.mu.flight, s.mu.started = f, f.started
-	// The goroutine ends with its requests, which have a timeout; leaving waiters cancel it earlier.
+	// The goroutine ends with its requests, which have a timeout, or when the last waiter gives up.
 	go s.run(ctx, f, s.mu.latest)
 	return f
 }
@@ -134,7 +133,7 @@ func (s *source) run(ctx context.Context, f *flight, earlier *snapshot) {
 	close(f.done)
 }
 
-// await waits for f or ctx, and gives up f when nobody else wants it.
+// await waits for f or ctx, and cancels f if there is no other waiter.
 func (s *source) await(ctx context.Context, f *flight) error {
 	select {
 	case <-f.done:
@@ -145,7 +144,7 @@ func (s *source) await(ctx context.Context, f *flight) error {
 	defer s.mu.Unlock()
 	if f.waiters--; f.waiters == 0 {
 		f.cancel()
-		// A newcomer must not join a cancelled flight.
+		// New callers must not join a cancelled flight.
 		if s.mu.flight == f {
 			s.mu.flight = nil
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is a fetch that takes a fixed time and notes when it began.
+// recorder is a fetch of fixed duration that records its start.
 type recorder struct {
 	mu     sync.Mutex
 	starts []time.Time
@@ -29,8 +29,8 @@ func (r *recorder) fetch(ctx context.Context, _ *content) (*content, error) {
 	return &content{}, r.err
 }
 
-// TestBurstOfMisses lets 100 callers a second arrive for ten seconds: each gets a document asked for
-// after its call, and there is at most one round a second.
+// TestBurstOfMisses simulates 100 calls a second for ten seconds: each gets a document requested after its
+// call, with at most one round a second.
 func TestBurstOfMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{takes: 100 * time.Millisecond}

@@ -13,60 +13,59 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// errSecondLook refuses a list that would remove most of what is known, until a second one says the same.
-var errSecondLook = errors.New("the list lacks most of the known CustomResourceDefinitions: looking again")
+// errMassRemoval rejects a list that lacks most of the known types, until a second list confirms it.
+var errMassRemoval = errors.New("the list lacks most of the known CustomResourceDefinitions: listing again")
 
-// state decides what exists, from what the CRD watch and discovery say. It does no I/O, knows no clock
-// and is not safe for concurrent use. Every method that takes news returns the events that follow.
+// state decides which types exist, from the CRD watch and discovery. It does no I/O, has no clock and is not
+// safe for concurrent use. Methods that process input return the resulting events.
 type state struct {
 	types map[schema.GroupResource]Type
 
-	// What the CRD watch says. It counts while crdsKnown and not crdsDenied.
-	crds       map[schema.GroupResource]*crd.Definition
-	crdsKnown  bool
-	crdsDenied bool
-	deniedAt   time.Time
-	crdsDoubt  bool // a list was refused with errSecondLook
-	// unreadable are the definitions that are there and cannot be understood, and why. What was known of them
-	// before is among crds still.
+	// The state of the CRD watch. It is used if crdsKnown and not crdsForbidden.
+	crds              map[schema.GroupResource]*crd.Definition
+	crdsKnown         bool
+	crdsForbidden     bool
+	deniedAt          time.Time
+	crdRemovalPending bool // a list was rejected with errMassRemoval
+	// unreadable are the existing definitions that cannot be decoded, and why. Their earlier definitions
+	// remain in crds.
 	unreadable map[schema.GroupResource]error
 
-	// What discovery says.
-	listed    map[schema.GroupResource]Type // nil before the first catalog
-	order     []group                       // groups and versions in the server's order
-	unknown   []GroupFailure
-	listedAt  time.Time
-	listDoubt bool
+	// The state of discovery.
+	listed                map[schema.GroupResource]Type // nil before the first catalog
+	order                 []group                       // groups and versions in the server's order
+	unknown               []GroupFailure
+	listedAt              time.Time
+	catalogRemovalPending bool
 
-	// buried are types whose CRD was deleted, and when: they are not believed to exist just because discovery
-	// still lists them. After its lag somebody else serves the type.
-	buried map[schema.GroupResource]time.Time
-	lag    time.Duration
+	// recentlyDeletedCRDs are types whose CRD was deleted, with the time. Until lag is over, they do not
+	// exist even if discovery still lists them. After that, another server serves the type.
+	recentlyDeletedCRDs map[schema.GroupResource]time.Time
+	lag                 time.Duration
 }
 
 func newState(lag time.Duration) state {
 	return state{
-		lag:    lag,
-		types:  map[schema.GroupResource]Type{},
-		crds:   map[schema.GroupResource]*crd.Definition{},
-		buried: map[schema.GroupResource]time.Time{},
+		lag:                 lag,
+		types:               map[schema.GroupResource]Type{},
+		crds:                map[schema.GroupResource]*crd.Definition{},
+		recentlyDeletedCRDs: map[schema.GroupResource]time.Time{},
 
 		unreadable: map[schema.GroupResource]error{},
 	}
 }
 
 // synced reports whether both sources have answered.
-func (s *state) synced() bool { return (s.crdsKnown || s.crdsDenied) && s.listed != nil }
+func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.listed != nil }
 
-// trusted reports whether the CRD watch has the last word on custom resources.
-func (s *state) trusted() bool { return s.crdsKnown && !s.crdsDenied }
+// trusted reports whether the CRD watch is authoritative for custom resources.
+func (s *state) trusted() bool { return s.crdsKnown && !s.crdsForbidden }
 
-// replaceCRDs takes a complete list: the definitions, and what cannot be understood, which is not taken to be
-// absent.
+// replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
 func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.Time) ([]Event, error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range rest {
-		if known := s.crds[u.gr]; known != nil && u.mayBe(known) {
+		if known := s.crds[u.gr]; known != nil && u.couldBeSameCRD(known) {
 			next[u.gr] = known
 		}
 	}
@@ -79,44 +78,44 @@ func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.
 			lost++
 		}
 	}
-	if tooMany(lost, len(s.crds)) && !s.crdsDoubt {
-		s.crdsDoubt = true
-		return nil, errSecondLook
+	if tooMany(lost, len(s.crds)) && !s.crdRemovalPending {
+		s.crdRemovalPending = true
+		return nil, errMassRemoval
 	}
-	s.crdsDoubt = false
+	s.crdRemovalPending = false
 	for gr := range s.crds {
 		if next[gr] == nil {
-			s.buried[gr] = now
+			s.recentlyDeletedCRDs[gr] = now
 		}
 	}
 	for gr := range next {
-		delete(s.buried, gr)
+		delete(s.recentlyDeletedCRDs, gr)
 	}
-	s.crds, s.crdsKnown, s.crdsDenied = next, true, false
+	s.crds, s.crdsKnown, s.crdsForbidden = next, true, false
 	clear(s.unreadable)
 	for _, u := range rest {
 		s.unreadable[u.gr] = u.err
 	}
-	return s.settleAll(), nil
+	return s.reconcileAll(), nil
 }
 
-// mayBe reports whether what cannot be understood is, as far as its UID tells, what was known before.
-func (u unreadable) mayBe(known *crd.Definition) bool {
+// couldBeSameCRD reports whether the UIDs allow that an unreadable CRD is the known one.
+func (u unreadable) couldBeSameCRD(known *crd.Definition) bool {
 	return u.uid == "" || known.UID == "" || u.uid == known.UID
 }
 
-// breakCRD takes an added or changed definition that cannot be understood. What was known of it stays, unless
-// it is another one of that name.
-func (s *state) breakCRD(u unreadable, now time.Time) []Event {
+// setCRDUnreadable processes an added or changed definition that cannot be decoded. Its earlier definition
+// remains, unless that was another CRD of the same name.
+func (s *state) setCRDUnreadable(u unreadable, now time.Time) []Event {
 	var events []Event
-	if known := s.crds[u.gr]; known != nil && !u.mayBe(known) {
+	if known := s.crds[u.gr]; known != nil && !u.couldBeSameCRD(known) {
 		events = s.dropCRD(u.gr, now)
 	}
 	s.unreadable[u.gr] = u.err
 	return events
 }
 
-// unreadableError names what cannot be understood; nil if there is nothing.
+// unreadableError returns an error that names the unreadable definitions, or nil.
 func (s *state) unreadableError() error {
 	var errs []error
 	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadable), compareGroupResource) {
@@ -125,77 +124,77 @@ func (s *state) unreadableError() error {
 	return errors.Join(errs...)
 }
 
-// tooMany reports whether a removal is so large that it needs a second look.
+// tooMany reports whether a removal is so large that it needs confirmation.
 func tooMany(lost, known int) bool { return lost > 5 && lost*2 > known }
 
-// putCRD takes an added or changed definition.
+// putCRD processes an added or changed definition.
 func (s *state) putCRD(d *crd.Definition) []Event {
 	gr := d.GroupResource()
 	s.crds[gr] = d
-	delete(s.buried, gr)
+	delete(s.recentlyDeletedCRDs, gr)
 	delete(s.unreadable, gr)
-	return s.settle(nil, gr)
+	return s.reconcile(nil, gr)
 }
 
-// dropCRD takes the deletion of a definition.
+// dropCRD processes the deletion of a definition.
 func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
 	delete(s.unreadable, gr)
 	if s.crds[gr] == nil {
 		return nil
 	}
 	delete(s.crds, gr)
-	s.buried[gr] = now
-	return s.settle(nil, gr)
+	s.recentlyDeletedCRDs[gr] = now
+	return s.reconcile(nil, gr)
 }
 
-// denyCRDs notes that CRDs may not be read any more, or do not exist on this server. What is known of
-// them stays until discovery has been asked.
-func (s *state) denyCRDs(now time.Time) []Event {
-	if s.crdsDenied {
+// setCRDsForbidden records that CRDs cannot be read any more, or do not exist on this server. Known types
+// remain until discovery has answered.
+func (s *state) setCRDsForbidden(now time.Time) []Event {
+	if s.crdsForbidden {
 		return nil
 	}
-	s.crdsDenied, s.deniedAt = true, now
-	return s.settleAll()
+	s.crdsForbidden, s.deniedAt = true, now
+	return s.reconcileAll()
 }
 
-// take takes a catalog. It returns again when the catalog was refused because it would remove most of
-// what discovery has the last word on; the next one is then believed.
-func (s *state) take(c *Catalog) (events []Event, again bool) {
+// applyCatalog processes a catalog. It returns retry if it rejects the catalog, because that would remove
+// most of the types for which discovery is authoritative. The next catalog is then accepted.
+func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := typesOfCatalog(c)
 	known, lost := 0, 0
 	for gr := range s.listed {
 		if s.trusted() && s.knownCRD(gr) {
-			continue // the CRD watch has the last word
+			continue // the CRD watch is authoritative
 		}
 		known++
 		if _, ok := next[gr]; !ok && !groupUnknown(c.unknown, gr.Group) {
 			lost++
 		}
 	}
-	if tooMany(lost, known) && !s.listDoubt {
-		s.listDoubt = true
+	if tooMany(lost, known) && !s.catalogRemovalPending {
+		s.catalogRemovalPending = true
 		return nil, true
 	}
-	s.listDoubt = false
+	s.catalogRemovalPending = false
 	before := s.unknown
 	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
-	for gr, at := range s.buried {
+	for gr, at := range s.recentlyDeletedCRDs {
 		_, still := next[gr]
 		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > s.lag) {
-			delete(s.buried, gr)
+			delete(s.recentlyDeletedCRDs, gr)
 		}
 	}
-	events = s.settleAll()
+	events = s.reconcileAll()
 	if !slices.EqualFunc(before, s.unknown, GroupFailure.equal) {
 		events = append(events, Event{Kind: Unknown, Unknown: s.unknown})
 	}
 	return events, false
 }
 
-// exhumed is when discovery is to be asked for types whose CRD was deleted, and was believed to be late until
-// then; zero when there are none.
-func (s *state) exhumed() (at time.Time) {
-	for _, buried := range s.buried {
+// nextDiscoveryCheck returns when to run discovery for types whose CRD was recently deleted, because its
+// results are then up to date. It is zero if there are none.
+func (s *state) nextDiscoveryCheck() (at time.Time) {
+	for _, buried := range s.recentlyDeletedCRDs {
 		if due := buried.Add(s.lag + time.Millisecond); at.IsZero() || due.Before(at) {
 			at = due
 		}
@@ -203,9 +202,9 @@ func (s *state) exhumed() (at time.Time) {
 	return at
 }
 
-// knownCRD reports whether gr is or was a custom resource.
+// knownCRD reports whether gr is or recently was a custom resource.
 func (s *state) knownCRD(gr schema.GroupResource) bool {
-	_, buried := s.buried[gr]
+	_, buried := s.recentlyDeletedCRDs[gr]
 	return buried || s.crds[gr] != nil
 }
 
@@ -213,8 +212,8 @@ func groupUnknown(failures []GroupFailure, group string) bool {
 	return slices.ContainsFunc(failures, func(f GroupFailure) bool { return f.GroupVersion.Group == group })
 }
 
-// settleAll brings every type in line with what the sources say.
-func (s *state) settleAll() []Event {
+// reconcileAll updates every type from the sources.
+func (s *state) reconcileAll() []Event {
 	all := map[schema.GroupResource]bool{}
 	for gr := range s.types {
 		all[gr] = true
@@ -227,7 +226,7 @@ func (s *state) settleAll() []Event {
 	}
 	var events []Event
 	for _, gr := range slices.SortedFunc(maps.Keys(all), compareGroupResource) {
-		events = s.settle(events, gr)
+		events = s.reconcile(events, gr)
 	}
 	return events
 }
@@ -236,11 +235,11 @@ func compareGroupResource(a, b schema.GroupResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
-// settle brings one type in line with what the sources say, and appends the events.
-func (s *state) settle(events []Event, gr schema.GroupResource) []Event {
+// reconcile updates one type from the sources, and appends the events.
+func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
 	now, what := s.desired(gr)
-	if what == keep || what == absent && !existed {
+	if what == unchanged || what == absent && !existed {
 		return events
 	}
 	if what == absent {
@@ -260,43 +259,43 @@ func (s *state) settle(events []Event, gr schema.GroupResource) []Event {
 	return events
 }
 
-// verdict is what the sources say about a type.
+// verdict is the combined information of the sources about a type.
 type verdict int
 
 const (
-	absent  verdict = iota
-	present         // as returned
-	keep            // nothing is certain: leave it as it is
+	absent    verdict = iota
+	present           // as returned
+	unchanged         // leave the type unchanged
 )
 
-// desired returns what the sources say about gr.
+// desired returns the combined information of the sources about gr.
 func (s *state) desired(gr schema.GroupResource) (Type, verdict) {
 	if s.trusted() {
 		if d := s.crds[gr]; d != nil {
 			return typeOfCRD(d), present
 		}
-		if _, buried := s.buried[gr]; buried {
+		if _, buried := s.recentlyDeletedCRDs[gr]; buried {
 			return Type{}, absent
 		}
 	}
 	if !s.synced() {
-		return Type{}, keep
+		return Type{}, unchanged
 	}
 	if t, ok := s.listed[gr]; ok {
 		return s.withCRD(t), present
 	}
 	switch {
 	case groupUnknown(s.unknown, gr.Group):
-		return Type{}, keep
+		return Type{}, unchanged
 	case s.types[gr].Source == FromCRD && !s.trusted() && !s.listedAt.After(s.deniedAt):
-		// The catalog is older than the last thing the CRD watch said.
-		return Type{}, keep
+		// The catalog is older than the last event of the CRD watch.
+		return Type{}, unchanged
 	}
 	return Type{}, absent
 }
 
-// withCRD adds what only a CRD says to a type from discovery, while CRDs cannot be read any more. The UID
-// may be that of a CRD deleted since; when CRDs can be read again, another UID makes another type.
+// withCRD adds information of an earlier CRD to a type from discovery, while CRDs cannot be read any more.
+// The UID may be outdated; when CRDs can be read again, another UID means another type.
 func (s *state) withCRD(t Type) Type {
 	known, ok := s.types[t.GroupResource]
 	if ok && !s.trusted() && known.Scope == t.Scope && known.Kind == t.Kind {

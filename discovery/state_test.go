@@ -16,7 +16,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// definition is an established, namespaced CRD of group example.com.
+// definition returns an established, namespaced CRD of group example.com.
 func definition(plural, uid string, change ...func(*crd.Definition)) *crd.Definition {
 	d := &crd.Definition{
 		Name: plural + ".example.com", UID: types.UID(uid), Group: "example.com", Namespaced: true,
@@ -38,7 +38,7 @@ func definitions(n int) []*crd.Definition {
 	return out
 }
 
-// discovered is a catalog of groups, fetched at a time after epoch.
+// discovered returns a catalog of groups, fetched at a time after epoch.
 func discovered(at time.Duration, groups ...group) *Catalog {
 	c := newCatalog(groups)
 	c.fetched = epoch.Add(at)
@@ -69,7 +69,7 @@ func texts(events []Event) []string {
 	return out
 }
 
-// TestState runs scripts: each step's events are compared as text.
+// TestState runs scripts and compares the events of each step as text.
 func TestState(t *testing.T) {
 	type step struct {
 		do   func(s *state) []Event
@@ -92,14 +92,14 @@ func TestState(t *testing.T) {
 	}
 	take := func(c *Catalog) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, again := s.take(c)
+			events, again := s.applyCatalog(c)
 			if again {
 				return []Event{{Kind: "again"}}
 			}
 			return events
 		}
 	}
-	deny := func(s *state) []Event { return s.denyCRDs(epoch) }
+	deny := func(s *state) []Event { return s.setCRDsForbidden(epoch) }
 	odd := func(uid types.UID) unreadable {
 		return unreadable{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
 			err: errors.New("odd")}
@@ -114,7 +114,7 @@ func TestState(t *testing.T) {
 		}
 	}
 	breaks := func(uid types.UID) func(s *state) []Event {
-		return func(s *state) []Event { return s.breakCRD(odd(uid), epoch) }
+		return func(s *state) []Event { return s.setCRDUnreadable(odd(uid), epoch) }
 	}
 	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
 		return definition("ws", uid, change...)
@@ -166,7 +166,7 @@ func TestState(t *testing.T) {
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
 			{take(discovered(2*second, core)), nil},
-			// Somebody else serves the type afterwards.
+			// Another server serves the type afterwards.
 			{take(discovered(3*second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
@@ -201,7 +201,7 @@ func TestState(t *testing.T) {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
 			{take(discovered(-second, core)), []string{"Added pods"}},
-			{deny, nil}, // the catalog is older: nothing is known to be gone
+			{deny, nil}, // the catalog is older: no type is known to be gone
 			{deny, nil},
 			{take(discovered(second, core, oneGroup("example.com", "ws"))),
 				[]string{"Changed ws.example.com 1 storage,source", "Removed zs.example.com z"}},
@@ -211,9 +211,9 @@ func TestState(t *testing.T) {
 			{list(definitions(7)[:6]...), []string{"Added r00.example.com u0", "Added r01.example.com u1",
 				"Added r02.example.com u2", "Added r03.example.com u3", "Added r04.example.com u4",
 				"Added r05.example.com u5"}},
-			{list(), []string{errSecondLook.Error() + " "}},
+			{list(), []string{errMassRemoval.Error() + " "}},
 			{list(definitions(6)...), nil},
-			{list(), []string{errSecondLook.Error() + " "}},
+			{list(), []string{errMassRemoval.Error() + " "}},
 			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1",
 				"Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4",
 				"Removed r05.example.com u5"}},
@@ -265,8 +265,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateAgainstModel applies random news and checks that a listener who applies the events always
-// has what the state has, and that a removed type is never changed.
+// TestStateAgainstModel applies random inputs: applying the events always reproduces the state, and a removed
+// type is never changed.
 func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -313,7 +313,7 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 	switch random.IntN(7) {
 	case 6:
 		d := pick()
-		return s.breakCRD(unreadable{gr: d.GroupResource(), uid: d.UID, err: errors.New("odd")}, now)
+		return s.setCRDUnreadable(unreadable{gr: d.GroupResource(), uid: d.UID, err: errors.New("odd")}, now)
 	case 0, 1:
 		return s.putCRD(pick())
 	case 2:
@@ -324,12 +324,12 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 			list = append(list, pick())
 		}
 		events, err := s.replaceCRDs(list, nil, now)
-		if err != nil && !errors.Is(err, errSecondLook) {
+		if err != nil && !errors.Is(err, errMassRemoval) {
 			panic(err)
 		}
 		return events
 	case 4:
-		return s.denyCRDs(now)
+		return s.setCRDsForbidden(now)
 	}
 	var plurals []string
 	for i := range 8 {
@@ -343,6 +343,6 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 	}
 	c := newCatalog([]group{g})
 	c.fetched = now
-	events, _ := s.take(c)
+	events, _ := s.applyCatalog(c)
 	return events
 }

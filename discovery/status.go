@@ -2,30 +2,30 @@ package discovery
 
 import "time"
 
-// Mode says how a Tracker learns about custom resources.
+// Mode is how a Tracker observes custom resources.
 type Mode string
 
 const (
 	// Starting: the API server has not answered yet.
 	Starting Mode = "Starting"
-	// Watching: CustomResourceDefinitions are watched, changes are known at once.
+	// Watching: CustomResourceDefinitions are watched, and changes are observed immediately.
 	Watching Mode = "Watching"
-	// Polling: CustomResourceDefinitions may not be read or do not exist on this server. Discovery is
-	// polled, so that changes are known late, and a CRD that is deleted and created again between two
-	// polls goes unnoticed.
+	// Polling: CustomResourceDefinitions may not be read or do not exist on this server. Discovery is polled.
+	// Changes are observed late, and a CRD that is deleted and created again between two polls is not
+	// noticed.
 	Polling Mode = "Polling"
 )
 
-// SourceStatus is the state of one source of knowledge.
+// SourceStatus is the state of one source of information.
 type SourceStatus struct {
 	// Synced is true once the source has answered completely.
 	Synced bool
 	// Denied is true while the source may not be read or does not exist.
 	Denied bool
-	// LastError is the last failure, nil after a success. For CRDs it also names those that are there and
-	// cannot be understood, for as long as they cannot: what was known of their types is kept.
+	// LastError is the last failure, nil after a success. For CRDs it also names those that cannot be
+	// decoded, as long as they exist; their earlier types remain.
 	LastError error
-	// LastContact is the last success.
+	// LastContact is the time of the last success.
 	LastContact time.Time
 }
 
@@ -36,16 +36,16 @@ func (s *SourceStatus) ok(now time.Time) {
 // TrackerStatus is the state of a Tracker.
 type TrackerStatus struct {
 	Mode Mode
-	// Synced is true once the tracker has had a complete picture. It stays true.
+	// Synced is true after both sources have answered completely. It stays true.
 	Synced bool
-	// Types is how many types are known.
+	// Types is the number of known types.
 	Types int
-	// Unknown are the group versions whose discovery failed or is stale. What was known of them is kept.
+	// Unknown are the group versions whose discovery failed or is stale. Their earlier types remain.
 	Unknown []GroupFailure
-	// CRDs is the watch on CustomResourceDefinitions.
+	// CRDs is the watch of CustomResourceDefinitions.
 	CRDs SourceStatus
-	// APIServices is the watch on APIServices. It only makes discovery look sooner; without it, changes
-	// of aggregated API servers are known after a poll.
+	// APIServices is the watch of APIServices. It only triggers discovery earlier; without it, changes of
+	// aggregated API servers are observed by polling.
 	APIServices SourceStatus
 	// Discovery is the discovery rounds.
 	Discovery SourceStatus

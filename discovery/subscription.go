@@ -2,25 +2,26 @@ package discovery
 
 import "github.com/crdcache/crdcache/internal/queue"
 
-// Subscription delivers the events of a Tracker to one handler, in order. A slow handler delays no other.
-// There is a goroutine only while events wait.
+// Subscription delivers the events of a Tracker to one handler, in order. A slow handler does not delay
+// others. It has a goroutine only while events are queued.
 type Subscription struct {
 	tracker *Tracker
 	handler func(Event)
 	calls   *queue.Calls
 }
 
-// Stop ends the delivery; events still queued are dropped. It does not wait for a call of the handler
-// that is under way (Done does), so it may be called from the handler, more than once, and at any time.
+// Stop ends the delivery and drops queued events. It does not wait for a call of the handler in progress (see
+// Done), so that handlers can call it. It is idempotent.
 func (s *Subscription) Stop() {
 	s.calls.Close()
 	s.tracker.forgetEnded()
 }
 
-// Done is closed when the handler is not called any more, after Stop or the end of the tracker.
+// Done returns a channel that is closed after Stop or the end of the tracker, when the handler is no longer
+// called.
 func (s *Subscription) Done() <-chan struct{} { return s.calls.Done() }
 
-// Pending returns how many events the handler has not returned from.
+// Pending returns the number of queued events, including the one being handled.
 func (s *Subscription) Pending() int { return s.calls.Pending() }
 
 // push queues events. It never blocks.
@@ -32,7 +33,7 @@ func (s *Subscription) push(events []Event) {
 	s.calls.Push(calls...)
 }
 
-// ended reports whether the handler is not called any more.
+// ended reports whether the handler is no longer called.
 func (s *Subscription) ended() bool {
 	select {
 	case <-s.Done():

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxSuggestions bounds how many near names an error carries.
+// maxSuggestions limits the suggestions in an error.
 const maxSuggestions = 5
 
-// suggest returns other names that exist and look like n, the nearest first.
+// suggest returns existing names similar to n, the most similar first.
 func (c *Catalog) suggest(n Name) []string {
 	type candidate struct {
 		text  string
@@ -41,7 +41,7 @@ func (c *Catalog) suggest(n Name) []string {
 	return out
 }
 
-// near offers every name close to one reading. Scores add the distances of resource and group.
+// near offers every name similar to one reading. Scores are the sum of the distances of resource and group.
 func (c *Catalog) near(r Reading, offer func(text string, score int)) {
 	groups := map[string]int{}
 	for _, g := range c.order {
@@ -65,7 +65,7 @@ func (c *Catalog) near(r Reading, offer func(text string, score int)) {
 		score = least(score, distance(given, res.Singular))
 		score = least(score, distance(given, strings.ToLower(res.GVK.Kind)))
 		for _, s := range res.ShortNames {
-			if len(s) > 3 { // every typo is close to a two-letter name
+			if len(s) > 3 { // every typo is similar to a two-letter name
 				score = least(score, distance(given, s))
 			}
 		}
@@ -83,11 +83,11 @@ func (c *Catalog) near(r Reading, offer func(text string, score int)) {
 	}
 }
 
-// farGroup is the score of a group that looks nothing like what was typed. The right resource name in
-// a wrong group is worth showing still, after everything else.
+// farGroup is the score of a group that is not similar. A matching resource name in another group is offered
+// after everything else.
 const farGroup = 1000
 
-// nearGroup scores a group against what was typed.
+// nearGroup returns the score of a group.
 func nearGroup(given, group string) int {
 	if given == "" || given == group {
 		return 0
@@ -106,9 +106,9 @@ func least(a, b int) int {
 	return a
 }
 
-// distance is the number of edits (insert, delete, replace, swap neighbours) from given to name, or -1
-// when that is more than a third of the longer one (at least one, so that two-letter names can match).
-// A beginning of at least three letters counts as one edit.
+// distance returns the number of edits (insert, delete, replace, swap neighbors) from given to name. It
+// returns -1 if that exceeds a third of the longer one, and at least one so that two-letter names can match.
+// A prefix of at least three letters counts as one edit.
 func distance(given, name string) int {
 	if len(given) >= 3 && strings.HasPrefix(name, given) {
 		if given == name {
@@ -120,7 +120,7 @@ func distance(given, name string) int {
 	if len(given)-len(name) > limit || len(name)-len(given) > limit {
 		return -1
 	}
-	// Most names fit these, which keeps a miss from allocating for each name there is.
+	// Most names fit these arrays, which avoids allocations.
 	var room [3][64]int16
 	before, above, row := room[0][:], room[1][:], room[2][:]
 	if len(name) >= len(row) {

@@ -20,50 +20,50 @@ import (
 
 // Defaults of TrackerOptions.
 const (
-	// DefaultPollInterval is the mean time between two discovery rounds that nothing asked for.
+	// DefaultPollInterval is the mean time between discovery rounds without a trigger.
 	DefaultPollInterval = 10 * time.Minute
-	// DefaultBlindPollInterval is the same while CustomResourceDefinitions cannot be watched.
+	// DefaultBlindPollInterval is the mean time while CustomResourceDefinitions cannot be watched.
 	DefaultBlindPollInterval = 30 * time.Second
-	// DefaultDiscoveryLag is how long discovery may go on listing a type whose CRD is deleted: that takes
-	// seconds.
+	// DefaultDiscoveryLag is the time after which discovery no longer lists a type whose CRD was deleted. It
+	// actually takes seconds.
 	DefaultDiscoveryLag = time.Minute
 )
 
 // TrackerOptions adjusts a Tracker. The zero value is usable.
 type TrackerOptions struct {
-	// Client does the discovery rounds. Default: a client of its own, without a disk cache. A shared
-	// client shares its rounds.
+	// Client runs the discovery rounds. Default: a new client without a disk cache. A shared client shares
+	// its rounds.
 	Client *Client
 	// Dynamic watches CustomResourceDefinitions and APIServices. Default: one for the same server.
 	Dynamic dynamic.Interface
-	// PollInterval is the mean time between discovery rounds while watches work; each is spread by a
-	// fifth. Default DefaultPollInterval.
+	// PollInterval is the mean time between discovery rounds while watches work; each is spread by a fifth.
+	// Default DefaultPollInterval.
 	PollInterval time.Duration
-	// BlindPollInterval is the same in Polling mode. Default DefaultBlindPollInterval.
+	// BlindPollInterval is the mean time in Polling mode. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
-	// DiscoveryLag is how long a type whose CRD was deleted is not believed to exist just because discovery
-	// lists it. After this time discovery is asked again, and somebody else serves a type that it lists.
-	// Default DefaultDiscoveryLag; negative: discovery is right at once, as that of a readapi.Storage is.
+	// DiscoveryLag is how long the Tracker ignores that discovery still lists a type whose CRD was deleted.
+	// After this time it runs discovery again; if that lists the type, another server serves it. Default
+	// DefaultDiscoveryLag. A negative value means no lag, as for a readapi.Storage.
 	DiscoveryLag time.Duration
 }
 
-// Tracker knows at any time which types an API server has, and tells its subscribers what changes.
+// Tracker follows the types that an API server serves, and notifies its subscribers of changes.
 //
-// Custom resources are learnt from a watch on CustomResourceDefinitions, without any discovery request.
-// Everything else is learnt from discovery, asked when an APIService changes and polled slowly. Without
-// the right to watch CRDs, everything is polled; see Mode. A group that discovery cannot confirm keeps
-// its types, and discovery is asked again until it can, after pauses that grow from 1 s to 30 s.
-// A list that lacks most of the known types is only believed when the next one says the same.
+// It observes custom resources with a watch on CustomResourceDefinitions, without discovery requests. Other
+// types come from discovery, which runs after changes of APIServices and periodically. Without permission to
+// watch CRDs, it polls discovery for all types; see Mode. If discovery cannot confirm a group, its types
+// remain, and discovery is repeated with pauses that grow from 1 s to 30 s. A list that lacks most of the
+// known types is only accepted if the next one confirms it.
 //
-// All methods are safe for concurrent use, and all but Run return at once or with their context.
+// All methods are safe for concurrent use. All except Run return immediately or when their context ends.
 type Tracker struct {
-	options TrackerOptions
-	wake    chan struct{} // capacity 1: a discovery round is wanted
-	buried  chan struct{} // capacity 1: a CRD was deleted
-	ended   chan struct{} // closed when Run is about to return
-	synced  chan struct{} // closed when the picture is complete for the first time
+	options    TrackerOptions
+	wake       chan struct{} // capacity 1: a discovery round is requested
+	crdDeleted chan struct{} // capacity 1: a CRD was deleted
+	ended      chan struct{} // closed when Run is about to return
+	synced     chan struct{} // closed when the tracker is synced for the first time
 
-	// answered notes that APIServices were listed or could not be; first is closed then.
+	// answered closes first. It is called when APIServices were listed or cannot be.
 	answered func()
 	first    chan struct{}
 
@@ -79,8 +79,8 @@ type Tracker struct {
 	}
 }
 
-// NewTracker returns a Tracker for the server of config, which is not contacted before Run. config may be nil
-// when options has both a Client and a Dynamic.
+// NewTracker returns a Tracker for the server of config, which it does not contact before Run. config may be
+// nil if options has both a Client and a Dynamic.
 func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	if config == nil && (options.Client == nil || options.Dynamic == nil) {
 		return nil, errors.New("tracker: the REST config is nil")
@@ -104,7 +104,7 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	}
 	options.DiscoveryLag = max(cmp.Or(options.DiscoveryLag, DefaultDiscoveryLag), 0)
 	t := &Tracker{
-		options: options, wake: make(chan struct{}, 1), buried: make(chan struct{},
+		options: options, wake: make(chan struct{}, 1), crdDeleted: make(chan struct{},
 			1), ended: make(chan struct{}), synced: make(chan struct{}),
 		first: make(chan struct{}),
 	}
@@ -115,10 +115,9 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	return t, nil
 }
 
-// Run follows the server until ctx ends, and returns when every goroutine of the tracker and of its
-// subscriptions has ended; a handler that does not return therefore holds it up. Events that are still
-// queued then are dropped: that a tracker ends says nothing about the types. The error is not nil only
-// when Run was called before.
+// Run follows the server until ctx ends. It returns when all goroutines of the tracker and of its
+// subscriptions have ended, and therefore waits for handlers. Queued events are dropped, because the end of a
+// tracker does not change types. It returns an error only if Run was called before.
 func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	if t.mu.running {
@@ -153,9 +152,9 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Subscribe calls handler for every type that is known now, and then for every change, in order and
-// one at a time. No lock is held during a call. The subscription ends with Stop or with the tracker;
-// after that, Subscribe returns one that has ended.
+// Subscribe calls handler for every known type, and then for every change, in order, one at a time and
+// without locks. The subscription ends with Stop or with the tracker. After the end of the tracker, Subscribe
+// returns an ended subscription.
 func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +178,7 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	return s
 }
 
-// forgetEnded removes the subscriptions whose handlers are not called any more.
+// forgetEnded removes the subscriptions that have ended.
 func (t *Tracker) forgetEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,7 +189,7 @@ func (t *Tracker) forgetEndedLocked() {
 	maps.DeleteFunc(t.mu.subscriptions, func(s *Subscription, _ struct{}) bool { return s.ended() })
 }
 
-// Snapshot returns what is known now.
+// Snapshot returns the current state.
 func (t *Tracker) Snapshot() *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,7 +203,7 @@ func (t *Tracker) snapshotLocked() *Snapshot {
 	return t.mu.snapshot
 }
 
-// Status returns how the tracker is doing.
+// Status returns the status of the tracker and its sources.
 func (t *Tracker) Status() TrackerStatus {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,8 +213,8 @@ func (t *Tracker) Status() TrackerStatus {
 	return s
 }
 
-// WaitForSync waits until the picture is complete for the first time: CRDs are listed, or may not be, and
-// one discovery round has succeeded. The error is that of ctx, with what the sources last said.
+// WaitForSync waits until CRDs are listed or cannot be read, and one discovery round has succeeded. Otherwise
+// it returns the error of ctx, joined with the last errors of the sources.
 func (t *Tracker) WaitForSync(ctx context.Context) error {
 	select {
 	case <-t.synced:
@@ -234,7 +233,7 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Refresh asks for a discovery round now. It does not wait for it.
+// Refresh requests a discovery round, without waiting for it.
 func (t *Tracker) Refresh() {
 	select {
 	case t.wake <- struct{}{}:
@@ -242,21 +241,21 @@ func (t *Tracker) Refresh() {
 	}
 }
 
-// update applies a change to the state and passes on the events. It is the only way the state changes,
-// so every subscriber sees the same order.
+// update changes the state and sends the events. All changes use it, so that all subscribers see the same
+// order.
 func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	events := change(&t.mu.state, &t.mu.status)
 	t.mu.snapshot = nil
-	if len(t.mu.state.buried) > 0 {
+	if len(t.mu.state.recentlyDeletedCRDs) > 0 {
 		select {
-		case t.buried <- struct{}{}:
+		case t.crdDeleted <- struct{}{}:
 		default:
 		}
 	}
 	switch {
-	case t.mu.state.crdsDenied:
+	case t.mu.state.crdsForbidden:
 		t.mu.status.Mode = Polling
 	case t.mu.state.crdsKnown:
 		t.mu.status.Mode = Watching
@@ -269,15 +268,14 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	if len(events) == 0 {
 		return
 	}
-	t.forgetEndedLocked() // those that were stopped by their handlers
+	t.forgetEndedLocked() // some are stopped by their handlers
 	for s := range t.mu.subscriptions {
 		s.push(events)
 	}
 }
 
-// discover does discovery rounds until ctx ends: at the start, when woken, and when the poll is due. The
-// first one follows the first list of APIServices, so that none registered in between goes unnoticed; it
-// does not wait long for it.
+// discover runs discovery rounds until ctx ends: at the start, when requested, and periodically. The first
+// round waits a short time for the first list of APIServices, so that no registration in between is missed.
 func (t *Tracker) discover(ctx context.Context) {
 	timer := time.NewTimer(roundInterval)
 	select {
@@ -295,7 +293,7 @@ func (t *Tracker) discover(ctx context.Context) {
 			return
 		}
 		if again {
-			continue // the client keeps its distance
+			continue // the client limits the rate
 		}
 		if !t.awaitRound(ctx) {
 			return
@@ -304,13 +302,13 @@ func (t *Tracker) discover(ctx context.Context) {
 }
 
 // awaitRound waits until a round is due or requested, and returns false when ctx ends. A round is also due
-// when discovery can no longer lag behind the deletion of a CRD.
+// when discovery no longer lags behind the deletion of a CRD.
 func (t *Tracker) awaitRound(ctx context.Context) bool {
 	pause, failed := t.pause()
 	poll := time.Now().Add(pause)
 	for {
 		due := poll
-		if at := t.exhumed(); !failed && !at.IsZero() && at.Before(due) {
+		if at := t.nextDiscoveryCheck(); !failed && !at.IsZero() && at.Before(due) {
 			due = at
 		}
 		timer := time.NewTimer(time.Until(due))
@@ -318,7 +316,7 @@ func (t *Tracker) awaitRound(ctx context.Context) bool {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-t.wake:
-		case <-t.buried:
+		case <-t.crdDeleted:
 			timer.Stop()
 			continue
 		}
@@ -327,13 +325,13 @@ func (t *Tracker) awaitRound(ctx context.Context) bool {
 	}
 }
 
-func (t *Tracker) exhumed() time.Time {
+func (t *Tracker) nextDiscoveryCheck() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mu.state.exhumed()
+	return t.mu.state.nextDiscoveryCheck()
 }
 
-// round does one discovery round, and returns whether another must follow at once.
+// round runs one discovery round, and reports whether another must follow immediately.
 func (t *Tracker) round(ctx context.Context) (again bool) {
 	catalog, err := t.options.Client.Refresh(ctx)
 	if ctx.Err() != nil {
@@ -345,7 +343,7 @@ func (t *Tracker) round(ctx context.Context) (again bool) {
 		} else {
 			status.Discovery.ok(time.Now())
 			status.Discovery.Synced = true
-			events, again = s.take(catalog)
+			events, again = s.applyCatalog(catalog)
 		}
 		t.mu.pace.done(err, len(s.unknown))
 		return events

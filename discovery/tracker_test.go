@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// run starts a tracker and stops it with the test; the test fails when it does not end.
+// run starts a tracker and stops it at the end of the test, which fails if the tracker does not end.
 func run(t testing.TB, tracker *Tracker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,8 +84,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerOfARestoredServer: a CRD that came after the backup is gone, one that was deleted is there
-// again, and the tracker follows what comes from then on.
+// TestTrackerOfARestoredServer: CRDs created after the backup are removed, deleted ones exist again, and the
+// tracker follows later changes.
 func TestTrackerOfARestoredServer(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.put(crdPath, crdObjectOf(ws("1")))
@@ -112,8 +112,8 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	l.until("Added ds.example.com 1")
 }
 
-// TestTrackerBelievesDiscovery: a type whose CRD is deleted is there again when discovery still lists it,
-// once that is no longer expected to be late, without waiting for the poll.
+// TestTrackerBelievesDiscovery: if discovery still lists a type after the lag since the deletion of its CRD,
+// the type exists again, without waiting for the poll.
 func TestTrackerBelievesDiscovery(t *testing.T) {
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
 	server.put(crdPath, crdObjectOf(definition("as", "1",
@@ -134,7 +134,7 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	l.until(syncedText)
-	// Those that the server keeps for CRDs and built-in types cost no discovery.
+	// The server's own APIServices for CRDs and built-in types cause no discovery.
 	server.discovery.took()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(ws("1")))
@@ -154,8 +154,8 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	l.until("Removed as.agg.io")
 }
 
-// TestTrackerAsksAgain: discovery is later than the APIService, and says first that there is no such group or
-// that it is unknown. No further change of an APIService, and no poll, is needed to find the types.
+// TestTrackerAsksAgain: discovery is updated after the APIService, and the group is at first missing or
+// unknown. The tracker finds its types without another change or poll.
 func TestTrackerAsksAgain(t *testing.T) {
 	for name, late := range map[string]*group{
 		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
@@ -233,8 +233,8 @@ func TestTrackerWithoutRights(t *testing.T) {
 	}
 }
 
-// TestTrackerLooksTwice makes the server lose its CRDs in one list: nothing may be removed.
-func TestTrackerLooksTwice(t *testing.T) {
+// TestTrackerConfirmsMassRemoval removes all CRDs from one list: no type may be removed.
+func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	for _, d := range definitions(10) {
 		server.put(crdPath, crdObjectOf(d))
@@ -257,9 +257,9 @@ func TestTrackerLooksTwice(t *testing.T) {
 	}
 }
 
-// TestTrackerKeepsWhatIsBroken: a CRD that cannot be understood is reported, and neither takes others along
-// nor counts as absent, however it comes.
-func TestTrackerKeepsWhatIsBroken(t *testing.T) {
+// TestTrackerKeepsUnreadableCRDs: a CRD that cannot be decoded is reported, affects no others, and does not
+// count as absent.
+func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	odd := func(name, uid string) map[string]any {
 		return map[string]any{
@@ -359,7 +359,7 @@ func TestTrackerEnds(t *testing.T) {
 	}
 }
 
-// goroutines counts those that run this module's or client-go's code.
+// goroutines counts the goroutines of this module and client-go.
 func goroutines() int {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -381,7 +381,7 @@ func TestTrackerWithServerDown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
 	go func() { waited <- tracker.WaitForSync(ctx) }() // ends with ctx
-	// The first failure is on record before the wait ends.
+	// The first failure is recorded before the wait ends.
 	for tracker.Status().CRDs.LastError == nil || tracker.Status().Discovery.LastError == nil {
 		runtime.Gosched()
 	}

@@ -30,13 +30,13 @@ func (t *Tracker) crdStore() *crdStore {
 		drop: func(gr schema.GroupResource) {
 			t.updateCRDs(func(s *state) []Event { return s.dropCRD(gr, time.Now()) })
 		},
-		broken: func(u unreadable) {
-			t.updateCRDs(func(s *state) []Event { return s.breakCRD(u, time.Now()) })
+		setUnreadable: func(u unreadable) {
+			t.updateCRDs(func(s *state) []Event { return s.setCRDUnreadable(u, time.Now()) })
 		},
 	}
 }
 
-// updateCRDs applies what the CRD watch brought.
+// updateCRDs applies an event of the CRD watch.
 func (t *Tracker) updateCRDs(change func(s *state) []Event) {
 	t.update(func(s *state, status *TrackerStatus) []Event {
 		events := change(s)
@@ -45,7 +45,7 @@ func (t *Tracker) updateCRDs(change func(s *state) []Event) {
 	})
 }
 
-// crdsRead notes that CRDs were read, and what is among them that cannot be understood.
+// crdsRead records a success of the CRD watch, and the unreadable CRDs.
 func (status *TrackerStatus) crdsRead(s *state) {
 	status.CRDs.ok(time.Now())
 	status.CRDs.LastError = s.unreadableError()
@@ -57,19 +57,19 @@ func (t *Tracker) crdReports() watchReports {
 	reports.denied = func(error) {
 		newly := false
 		t.update(func(s *state, status *TrackerStatus) []Event {
-			newly = !s.crdsDenied
+			newly = !s.crdsForbidden
 			status.CRDs.Denied = true
-			return s.denyCRDs(time.Now())
+			return s.setCRDsForbidden(time.Now())
 		})
 		if newly {
-			t.Refresh() // from now on discovery has the last word
+			t.Refresh() // discovery is authoritative now
 		}
 	}
 	return reports
 }
 
-// apiServiceStore requests discovery rounds when an aggregated API changes. Group versions that the
-// server serves itself only matter while CRDs cannot be watched.
+// apiServiceStore requests discovery rounds when an aggregated API changes. Group versions served by the
+// server itself only matter while CRDs cannot be watched.
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
 		synced: func(first bool) {
@@ -81,7 +81,7 @@ func (t *Tracker) apiServiceStore() *apiServiceStore {
 			})
 			t.answered()
 			if late {
-				t.Refresh() // what was registered since the first round is in this list
+				t.Refresh() // this list includes registrations since the first round
 			}
 		},
 		changed: func(remote bool) {
@@ -114,7 +114,7 @@ func (t *Tracker) apiServiceReports() watchReports {
 	return reports
 }
 
-// reports notes successes and failures of requests in one source's status.
+// reports records successes and failures of requests in the status of one source.
 func (t *Tracker) reports(source func(*TrackerStatus) *SourceStatus) watchReports {
 	return watchReports{
 		ok: func() {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Media types of the two forms of discovery. A server that does not know the first answers with the
+// Media types of the two forms of discovery. A server that does not support the first answers with the
 // second. The order of the parameters matters to the server.
 const (
 	acceptLegacy     = "application/json"
@@ -23,9 +23,8 @@ const (
 	acceptBoth       = acceptAggregated + "," + acceptLegacy
 )
 
-// transport gets discovery documents through client-go's REST client, which brings authentication,
-// retries on Retry-After and typed errors. Validators (ETags) are not part of its interface: a
-// RoundTripper reads them on the way, see exchange.
+// transport fetches discovery documents with client-go's REST client, which provides authentication, retries
+// on Retry-After and typed errors. It does not support ETags, which a RoundTripper handles; see exchange.
 type transport struct {
 	rest rest.Interface
 }
@@ -34,8 +33,8 @@ type transport struct {
 func newTransport(config *rest.Config, options Options) (*transport, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = options.Timeout
-	// The sources below limit rounds; client-go's default of 5 requests a second would only make the
-	// legacy form, with one request per group version, crawl.
+	// Sources limit the rounds. client-go's default of 5 requests a second would only slow down the legacy
+	// form, with one request per group version.
 	config.QPS, config.RateLimiter = -1, nil
 	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, ""
 	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion,
@@ -54,7 +53,7 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 	return &transport{rest: client}, nil
 }
 
-// validating returns a copy of an HTTP client that reads validators on the way.
+// validating returns a copy of an HTTP client that handles ETags.
 func validating(httpClient *http.Client, options Options) *http.Client {
 	client := *httpClient
 	client.Timeout = options.Timeout
@@ -65,7 +64,7 @@ func validating(httpClient *http.Client, options Options) *http.Client {
 	return &client
 }
 
-// server is the URL of the API server, which tells its disk cache from others.
+// server returns the URL of the API server, which identifies its disk cache.
 func (t *transport) server() string { return t.rest.Get().AbsPath("/").URL().String() }
 
 // statusCodecs decodes the Status objects of failed requests; documents are read raw.
@@ -78,15 +77,15 @@ var statusCodecs = func() runtime.NegotiatedSerializer {
 // reply is a successful answer.
 type reply struct {
 	body []byte
-	// aggregated tells the aggregated form from the legacy one.
+	// aggregated distinguishes the aggregated form from the legacy one.
 	aggregated bool
 	etag       string
 }
 
-// errNotModified says that the document still has the ETag that was sent.
+// errNotModified is returned if the document still has the given ETag.
 var errNotModified = errors.New("not modified")
 
-// get fetches path. With an etag it returns errNotModified when the document has not changed.
+// get fetches path. With an etag it returns errNotModified if the document has not changed.
 func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, error) {
 	x := &exchange{ifNoneMatch: etag}
 	var contentType string
@@ -97,7 +96,7 @@ func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, 
 	}
 	body, err := result.Raw()
 	if err != nil {
-		err = result.Error() // unlike Raw, it decodes the message of the server
+		err = result.Error() // unlike Raw, it decodes the server's message
 	}
 	if err != nil {
 		return reply{}, fmt.Errorf("get %s: %w", path, err)
@@ -105,15 +104,15 @@ func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, 
 	return reply{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
 }
 
-// isAggregated is lenient about the order of parameters and about ones that a proxy added.
+// isAggregated ignores the order of parameters and additional ones.
 func isAggregated(contentType string) bool {
 	base, params, err := mime.ParseMediaType(contentType)
 	return err == nil && base == "application/json" && params["g"] == "apidiscovery.k8s.io" &&
 		params["v"] == "v2" && params["as"] == "APIGroupDiscoveryList"
 }
 
-// exchange carries validators between get and the RoundTripper, in the request's context. One exchange
-// belongs to one get, whose requests (retries) follow each other, so it needs no lock.
+// exchange passes ETags between get and the RoundTripper, in the request's context. It needs no lock, because
+// one get sends its requests one after the other.
 type exchange struct {
 	ifNoneMatch string
 	etag        string
@@ -142,7 +141,7 @@ func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets client-go see through to the transport below.
+// WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
 func (v validators) WrappedRoundTripper() http.RoundTripper { return v.next }
 
 // isNotFound reports whether the server answered 404.

@@ -10,18 +10,18 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// Source says where knowledge of a type comes from.
+// Source is the source of information about a type.
 type Source string
 
 const (
-	// FromCRD types were learnt from a watch on CustomResourceDefinitions.
+	// FromCRD types come from the watch on CustomResourceDefinitions.
 	FromCRD Source = "CustomResourceDefinition"
-	// FromDiscovery types were learnt from discovery: built-in types, types of aggregated API servers,
-	// and every type while CustomResourceDefinitions may not be read.
+	// FromDiscovery types come from discovery: built-in types, types of aggregated API servers, and every
+	// type while CustomResourceDefinitions may not be read.
 	FromDiscovery Source = "Discovery"
 )
 
-// Type is what a Tracker knows about one type, in all its versions. Treat it as read-only.
+// Type describes one type in all its versions. Treat it as read-only.
 type Type struct {
 	GroupResource schema.GroupResource
 	Kind          string
@@ -31,12 +31,12 @@ type Type struct {
 	Scope         Scope
 	// Versions are the served versions, the most preferred first, and then those that are not served.
 	Versions []TypeVersion
-	// StoredVersions are the versions that objects in etcd may have; only known from a CRD.
+	// StoredVersions are the versions that objects in etcd may have; only set for types from a CRD.
 	StoredVersions []string
-	// UID of the CRD; another one is another type. Empty when it is not known.
+	// UID is the UID of the CRD, empty if unknown. Another UID means another type.
 	UID    types.UID
 	Source Source
-	// Established is false for a CRD that the server does not serve (yet).
+	// Established is false for a CRD that the server does not serve yet.
 	Established bool
 	// Terminating is true for a CRD that is being deleted while its objects still exist.
 	Terminating bool
@@ -49,9 +49,9 @@ type TypeVersion struct {
 	Name string
 	// Served is false for versions that only exist in etcd.
 	Served bool
-	// Storage is true for the version that is written to etcd; only known from a CRD.
+	// Storage is true for the version that is written to etcd; only set for types from a CRD.
 	Storage bool
-	// Kind is the kind of the objects. It is the same in all versions but for odd aggregated APIs.
+	// Kind is the kind of the objects. It is the same in all versions except for unusual aggregated APIs.
 	Kind schema.GroupVersionKind
 	// Verbs are what the server supports.
 	Verbs        []string
@@ -69,7 +69,7 @@ func (t Type) ServedVersions() []string {
 	return out
 }
 
-// Version returns the version of that name.
+// Version returns the version with that name.
 func (t Type) Version(name string) (TypeVersion, bool) {
 	i := slices.IndexFunc(t.Versions, func(v TypeVersion) bool { return v.Name == name })
 	if i < 0 {
@@ -78,15 +78,15 @@ func (t Type) Version(name string) (TypeVersion, bool) {
 	return t.Versions[i], true
 }
 
-// The verbs that every API server supports for custom resources. They are part of the server, not of
-// the CRD, and a terminating type takes no new objects.
+// The verbs that every API server supports for custom resources. They do not depend on the CRD. Objects of a
+// terminating type cannot be created.
 var (
 	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create",
 		"update", "watch"}
 	terminatingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"}
 )
 
-// typeOfCRD is what a definition says about its type; no discovery is needed for it.
+// typeOfCRD returns the type of a definition.
 func typeOfCRD(d *crd.Definition) Type {
 	t := Type{
 		GroupResource: d.GroupResource(), Kind: d.Names.Kind, Singular: d.Names.Singular,

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// Types returns the tracker in the form that a dynamicinformer.Factory follows: see
-// dynamicinformer.Options.Types. The tracker must run for as long as the factory does.
+// Types returns the tracker as a source for dynamicinformer.Options.Types. The tracker must run as long as
+// the factory.
 func (t *Tracker) Types() typesource.Source { return typeSource{t} }
 
 type typeSource struct{ tracker *Tracker }
@@ -50,7 +50,7 @@ func (s typeSource) Err() error {
 	return err
 }
 
-// informerType keeps of a type what informers need.
+// informerType returns the fields of a type that informers need.
 func informerType(t Type) typesource.Type {
 	out := typesource.Type{
 		GroupResource: t.GroupResource,

@@ -38,7 +38,7 @@ func TestInformerType(t *testing.T) {
 }
 
 // TestTypeSourceReportsUnknownGroups: an informer of a type whose group is stale from the start waits for it,
-// and WaitForSync with it. Names and patterns resolve the members that were known before.
+// as does WaitForSync. Names and patterns resolve to earlier members.
 func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	server := newTypeServer(t,
 		append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
@@ -104,7 +104,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	}
 }
 
-// TestTypeSourceErr: a factory can say why it does not know yet which types there are.
+// TestTypeSourceErr: the error explains why the types are not known yet.
 func TestTypeSourceErr(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})

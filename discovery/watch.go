@@ -19,19 +19,18 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// watchReports is told how the requests of a reflector went.
+// watchReports receives the outcomes of a reflector's requests.
 type watchReports struct {
 	ok func()
-	// failed gets every failed request. A failed watch-list is followed by a list, a failed list by a
-	// pause.
+	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by
+	// a pause.
 	failed func(err error, list bool)
-	// denied gets failed lists that say that the resource may not be read or does not exist. A failed
-	// watch is no such proof.
+	// denied is called for failed lists if the resource may not be read or does not exist. A failed watch
+	// does not prove that.
 	denied func(error)
 }
 
-// runReflector keeps store up to date with a resource until ctx ends. It is for resources of the
-// kube-apiserver.
+// runReflector updates store from a resource of the kube-apiserver until ctx ends.
 func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.Restores,
 	gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
 	resource := client.Resource(gvr)
@@ -66,8 +65,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 			return w, nil
 		},
 	}
-	// No logger: what goes wrong is in the status, and a missing right is no error worth a line every
-	// few seconds.
+	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
 	logger := klog.Logger{}
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client),
 		nil, store,
@@ -91,9 +89,9 @@ func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity
 	return continuity.Follow(ctx, w, initialEvents(options)), nil
 }
 
-// watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a
-// minute, and begin anew only after two minutes without any: for that long, nobody would learn that a type
-// has come or gone. These are a few requests of each program, so that shorter pauses burden no server.
+// watchBackoff returns the backoff of a reflector. client-go's grows up to a minute and is only reset after
+// two minutes without failures, which would delay changes of types. The few requests of each program do not
+// burden a server.
 func watchBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10,
 		Cap: 4 * time.Second}
@@ -110,9 +108,9 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 	}
 }
 
-// interruptible hides from the reflector why an initial watch-list could not be opened. When it knows
-// that the server refuses connections or is busy, it sleeps up to a minute without looking at its
-// context; otherwise it falls back to a list, whose backoff ends with the context.
+// interruptible hides from the reflector why an initial watch-list could not be opened. If the server refuses
+// connections or is busy, the reflector would sleep up to a minute without checking its context. Otherwise it
+// lists, with a backoff that ends with the context.
 func interruptible(options metav1.ListOptions, err error) error {
 	if initialEvents(options) && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
 		return fmt.Errorf("open watch-list: %v", err)
@@ -120,7 +118,7 @@ func interruptible(options metav1.ListOptions, err error) error {
 	return err
 }
 
-// initialEvents reports whether a watch begins with what exists.
+// initialEvents reports whether a watch requests initial events.
 func initialEvents(options metav1.ListOptions) bool {
 	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }

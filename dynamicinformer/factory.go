@@ -89,7 +89,7 @@ func New(options Options) (*Factory, error) {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.board = follow.NewTypeRegistry(f.hub.LearntTypes)
+		f.board = follow.NewTypeRegistry(f.hub.SetTypesKnown)
 		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.board))
 	}
 	return f, nil

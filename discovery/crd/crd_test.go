@@ -112,7 +112,7 @@ func TestFromUnstructured(t *testing.T) {
 	if diff := cmp.Diff([]string{".spec.color"}, v.SelectableFields); diff != "" {
 		t.Errorf("selectable fields (-want +got):\n%s", diff)
 	}
-	// Without what Summary leaves out, both agree.
+	// Summary and Decode agree, except for the fields that Summary omits.
 	for i := range got.Versions {
 		got.Versions[i].Schema, got.Versions[i].Columns, got.Versions[i].SelectableFields = nil, nil, nil
 	}
@@ -127,7 +127,8 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, _ := d.Version("v1")
-	tests := map[string]string{ // path → type, "open" for anything goes, "" for absent
+	// path → type, "open" for any value, "" for absent
+	tests := map[string]string{
 		"":                   "object",
 		"spec":               "object",
 		"spec color":         "string",
@@ -243,8 +244,7 @@ func TestNotACRD(t *testing.T) {
 	}
 }
 
-// FuzzDecode feeds the three ways in with the same text: none may panic, and Summary must agree with
-// Decode about what both know.
+// FuzzDecode compares the three decoders: none may panic, and Summary must agree with Decode.
 func FuzzDecode(f *testing.F) {
 	data, err := yaml.YAMLToJSON([]byte(widget))
 	if err != nil {

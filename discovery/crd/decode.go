@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// wire is the JSON form of a CustomResourceDefinition. V is how much of a version is wanted.
+// wire is the JSON form of a CustomResourceDefinition. V is the form of its versions.
 type wire[V any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -40,7 +40,7 @@ type wire[V any] struct {
 	} `json:"status,omitempty"`
 }
 
-// wireVersion is what a live view of the types needs of a version.
+// wireVersion contains the fields of a version that a Tracker needs.
 type wireVersion struct {
 	Name               string         `json:"name"`
 	Served             bool           `json:"served"`
@@ -50,7 +50,7 @@ type wireVersion struct {
 	Subresources       map[string]any `json:"subresources,omitempty"`
 }
 
-// wireFullVersion adds what describes the objects.
+// wireFullVersion adds the description of the objects.
 type wireFullVersion struct {
 	wireVersion `json:",inline"`
 	Schema      struct {
@@ -65,7 +65,7 @@ type wireFullVersion struct {
 // ErrNotCRD is the error for an object of another kind or version.
 var ErrNotCRD = errors.New("not a CustomResourceDefinition of apiextensions.k8s.io/v1")
 
-// Decode reads one definition, with schemas, from JSON.
+// Decode decodes one definition, with schemas, from JSON.
 func Decode(data []byte) (*Definition, error) {
 	var w wire[wireFullVersion]
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -74,8 +74,8 @@ func Decode(data []byte) (*Definition, error) {
 	return define(&w, wireFullVersion.version)
 }
 
-// FromUnstructured reads a definition, with schemas, from a decoded object such as
-// unstructured.Unstructured.Object. It does not change or keep the object.
+// FromUnstructured converts a decoded object, such as unstructured.Unstructured.Object, with schemas. It
+// neither changes nor retains the object.
 func FromUnstructured(object map[string]any) (*Definition, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -84,9 +84,8 @@ func FromUnstructured(object map[string]any) (*Definition, error) {
 	return Decode(data)
 }
 
-// Summary is FromUnstructured without schemas, columns and selectable fields: by far the largest parts
-// of a CRD, and of no use for knowing what a server serves. The result shares no memory with the object
-// but strings.
+// Summary is FromUnstructured without schemas, columns and selectable fields, which are the largest parts of
+// a CRD. The result shares only strings with the object.
 func Summary(object map[string]any) (*Definition, error) {
 	var w wire[wireVersion]
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
@@ -95,7 +94,7 @@ func Summary(object map[string]any) (*Definition, error) {
 	return define(&w, wireVersion.version)
 }
 
-// define checks and converts the wire form.
+// define validates and converts the wire form.
 func define[V any](w *wire[V], convert func(V) Version) (*Definition, error) {
 	if w.APIVersion != GVR.GroupVersion().String() || w.Kind != "CustomResourceDefinition" {
 		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, w.Kind, w.APIVersion)
@@ -129,8 +128,8 @@ func define[V any](w *wire[V], convert func(V) Version) (*Definition, error) {
 	return d, nil
 }
 
-// check refuses definitions that cannot be named or served. An API server never stores such ones; files
-// may hold them.
+// check returns an error for definitions that have no name or cannot be served. API servers never store them,
+// but files may contain them.
 func (d *Definition) check(scope string) error {
 	var problems []error
 	missing := func(field string) {

@@ -8,32 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// GVR is where an API server serves CustomResourceDefinitions.
+// GVR is the resource of CustomResourceDefinitions.
 var GVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// Definition is a CustomResourceDefinition, without what crdcache has no use for.
+// Definition contains the fields of a CustomResourceDefinition that crdcache uses.
 type Definition struct {
-	// Name is the object's name, "certificates.cert-manager.io".
+	// Name is the object's name, such as "certificates.cert-manager.io".
 	Name            string
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	// Deleting is true once deletion was asked for. Objects of the type are still served until the last
-	// finalizer is done.
+	// Deleting is true after deletion was requested. Objects of the type are still served until the last
+	// finalizer is removed.
 	Deleting bool
 
 	Group string
-	// Names are what is in force: the accepted ones of the status, or the wanted ones of the spec while
-	// the server has accepted none.
-	Names Names
-	// Namespaced tells the two scopes apart.
+	// Names are the names in effect: the accepted ones of the status, or the desired ones of the spec if none
+	// are accepted.
+	Names      Names
 	Namespaced bool
 	// Versions are in the order of the spec.
 	Versions []Version
 	// StoredVersions are the versions that objects in etcd may have.
 	StoredVersions []string
-	// ConversionWebhook is true when versions are converted by a webhook, which can fail.
+	// ConversionWebhook is true if a webhook, which can fail, converts between versions.
 	ConversionWebhook bool
 
 	// Established is true when the server serves the type.
@@ -59,15 +58,15 @@ type Version struct {
 	Name string
 	// Served versions can be read and written; others are only kept for conversion.
 	Served bool
-	// Storage is true for the version that objects are written to etcd in.
+	// Storage is true for the version in which objects are written to etcd.
 	Storage bool
-	// Deprecated versions make the server add a warning to each answer.
+	// Deprecated versions make the server add a warning to each response.
 	Deprecated         bool
 	DeprecationWarning string
-	// Subresources are "status" and "scale", when there are such.
+	// Subresources are "status" and "scale", if they exist.
 	Subresources []string
 
-	// Schema is nil when the version has none, and in definitions read without schemas.
+	// Schema is nil if the version has none, and in definitions read without schemas.
 	Schema *Schema
 	// Columns are the additional printer columns.
 	Columns []Column
@@ -87,12 +86,12 @@ type Column struct {
 	JSONPath string `json:"jsonPath"`
 }
 
-// GroupResource names the type without a version.
+// GroupResource returns the type without a version.
 func (d *Definition) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: d.Group, Resource: d.Names.Plural}
 }
 
-// Version returns the version of that name.
+// Version returns the version with that name.
 func (d *Definition) Version(name string) (Version, bool) {
 	i := slices.IndexFunc(d.Versions, func(v Version) bool { return v.Name == name })
 	if i < 0 {

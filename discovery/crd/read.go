@@ -15,14 +15,14 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// DocumentError says where in a file a definition could not be read.
+// DocumentError is an error of one definition in a file.
 type DocumentError struct {
-	// File is the name that was given, a path for ReadFile.
+	// File is the name of the source, a path for ReadFile.
 	File string
-	// Line is where the document begins, or where it is wrong, from 1.
+	// Line is the line of the document's start or of the error, from 1.
 	Line int
-	// Document counts the documents of the file from 1. Item counts the items of a List from 1, and is 0
-	// for a document that is no List.
+	// Document is the number of the document in the file from 1. Item is the number of the item in a List
+	// from 1, and 0 for other documents.
 	Document, Item int
 	Err            error
 }
@@ -34,7 +34,7 @@ func (e *DocumentError) Error() string {
 	return fmt.Sprintf("%s: document %d: %v", e.File, e.Document, e.Err)
 }
 
-// Unwrap returns what is wrong with the document.
+// Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
 
 // ErrNone is the error for a file without any definition.
@@ -59,11 +59,10 @@ func ReadFile(path string) ([]*Definition, error) {
 	return Read(f, path)
 }
 
-// Read returns the definitions in YAML or JSON, compressed by gzip or zstd or not: any number of documents,
-// each an object or a List of objects. Objects that are not CustomResourceDefinitions are passed over, for
-// files often hold the rest of a program too; a definition of the removed v1beta1 is an error. All that can
-// be read is returned together with the joined errors, each a *DocumentError that names the source as file.
-// Without any definition and error, the error is ErrNone.
+// Read returns the definitions in YAML or JSON, which may be compressed with gzip or zstd: any number of
+// documents, each an object or a List of objects. It ignores other objects; a definition of the removed
+// v1beta1 is an error. It returns all readable definitions together with the joined errors, each a
+// *DocumentError that names the source as file. Without any definition or error, the error is ErrNone.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error
@@ -87,7 +86,7 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 	return out, errors.Join(problems...)
 }
 
-// readEntry returns the definition of an entry, or nil when it is something else.
+// readEntry returns the definition of an entry, or nil for another object.
 func readEntry(e manifest.Entry) (*Definition, error) {
 	if errors.Is(e.Err, manifest.ErrNoKind) {
 		return nil, nil
@@ -98,7 +97,7 @@ func readEntry(e manifest.Entry) (*Definition, error) {
 	return readObject(e)
 }
 
-// readObject returns the definition that an entry is, or nil when it is something else.
+// readObject returns the definition of an object, or nil for another kind.
 func readObject(e manifest.Entry) (*Definition, error) {
 	if e.Kind != "CustomResourceDefinition" {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Schema is the structural OpenAPI schema of one field. Validation rules are left out: they concern
-// writers, and crdcache only reads.
+// Schema is the structural OpenAPI schema of one field. Validation rules are omitted, because crdcache only
+// reads.
 type Schema struct {
 	// Type is object, array, string, integer, number or boolean; empty with IntOrString and with
 	// PreserveUnknown.
@@ -27,11 +27,11 @@ type Schema struct {
 	Default  any      `json:"default,omitempty"`
 	Pattern  string   `json:"pattern,omitempty"`
 
-	// PreserveUnknown fields may hold anything that the schema does not describe.
+	// PreserveUnknown fields may contain anything that the schema does not describe.
 	PreserveUnknown bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
-	// IntOrString fields hold either an integer or a string.
+	// IntOrString fields contain either an integer or a string.
 	IntOrString bool `json:"x-kubernetes-int-or-string,omitempty"`
-	// EmbeddedResource fields hold a whole Kubernetes object.
+	// EmbeddedResource fields contain a complete Kubernetes object.
 	EmbeddedResource bool `json:"x-kubernetes-embedded-resource,omitempty"`
 	// ListType is atomic, set or map; empty means atomic.
 	ListType string `json:"x-kubernetes-list-type,omitempty"`
@@ -39,8 +39,8 @@ type Schema struct {
 	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
 }
 
-// UnmarshalJSON also accepts true and false, which additionalProperties may be: true leaves the values
-// open, as PreserveUnknown does.
+// UnmarshalJSON also accepts true and false, which are valid for additionalProperties: true allows any
+// values, like PreserveUnknown.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	switch trimmed := bytes.TrimSpace(data); {
 	case bytes.Equal(trimmed, []byte("true")):
@@ -54,12 +54,12 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(s))
 }
 
-// Element is the path segment that stands for the elements of an array.
+// Element is the path segment of the elements of an array.
 const Element = "[]"
 
 // Lookup returns the schema of the field at path. A segment is a field name, a key of a map, or Element.
-// Below a field that preserves unknown fields the answer is an open schema. A field that the schema does
-// not have is reported as false; Lookup of nil and of an empty path are safe.
+// Below a field that preserves unknown fields it returns an open schema. It returns false if the schema has
+// no such field. A nil Schema and an empty path are valid.
 func (s *Schema) Lookup(path ...string) (*Schema, bool) {
 	for _, segment := range path {
 		if s == nil {

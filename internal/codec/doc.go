@@ -1,21 +1,20 @@
 // Package codec packs the objects of lists and watches from the bytes of a server's responses.
 //
-// =# Usage
+// # Usage
 //
-// =       list, err := codec.ReadList(body, packer)
+//	list, err := codec.ReadList(body, packer)
 //
-// =       events := codec.NewEvents(body, dynamic.ConfigFor(config).NegotiatedSerializer, packer)
-//
+//	events := codec.NewEvents(body, dynamic.ConfigFor(config).NegotiatedSerializer, packer)
 //	event, waited, err := events.Next()
 //
-// =# Performance
+// # Performance
 //
 // The serializer of the dynamic client reads an object several times: to find its kind, to check the syntax
 // before each pass, and to build the object; for a watch event also to find its end. In this package an event
 // is a line, and one pass over it checks the syntax and packs the object. ReadList needs a buffer of the size
 // of the largest item.
 //
-// =# Fallback
+// # Fallback
 //
 // Only typical JSON is packed: objects with a kind and a version, lists of objects, and events in lines. The
 // serializer of the dynamic client decodes everything else from the first byte: syntax errors, kinds with Go

@@ -1,15 +1,15 @@
 // Package jsontext parses JSON. It offers functions for parts of a document, for callers that process JSON
 // without decoding it, and a Decoder that decodes objects into the maps of unstructured objects.
 //
-// =# Usage
+// # Usage
 //
 // Functions take the data and the offset of a value, and return the offset after it. For invalid data they
 // return the complement (^) of the offset of the error. If the data is truncated, that offset is at least the
 // length of the data.
 //
-//	=       if end = jsontext.Text(data, start); end < 0 {
-//			return errorAt(^end)
-//		}
+//	if end = jsontext.Text(data, start); end < 0 {
+//		return errorAt(^end)
+//	}
 //
 // First, Next and Key iterate over objects and arrays in this way; Members is an iterator over an object.
 // AppendIndented formats JSON like encoding/json formats the decoded value, without decoding it.
@@ -17,7 +17,7 @@
 // The accepted language is that of sigs.k8s.io/json, including numbers and escapes. Strings may contain
 // invalid UTF-8, which AppendText replaces.
 //
-// =# Decoding
+// # Decoding
 //
 // The result is the same as of sigs.k8s.io/json's case-sensitive decoding that preserves integers, which
 // apimachinery uses for unstructured objects: a number is an int64 if it has no decimal point and fits,
@@ -25,7 +25,7 @@
 // Nesting is limited to 10,000. Input that sigs.k8s.io/json rejects is rejected, with other error texts. Fuzz
 // tests compare the two.
 //
-// =# Memory
+// # Memory
 //
 // Results do not refer to the input, whose buffer can be reused. Each string is a separate allocation. One
 // allocation for all strings of an object would be faster, but any retained string would retain the keys, the
@@ -38,7 +38,7 @@
 // changed; only the two results of DecodePair share them. Slices are allocated with their final size, maps
 // with the size of the last similar one, and reallocated if that was much too large.
 //
-// =# Concurrency
+// # Concurrency
 //
 // Functions have no state. A Decoder is safe for concurrent use, and callers own its results.
 package jsontext

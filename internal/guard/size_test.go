@@ -26,7 +26,7 @@ var rooms = []room{
 	{"indexers/query", 5366},
 	{"indexers/references", 1478},
 	{"internal/codec", 762},
-	{"internal/requests", 3165},
+	{"internal/requests", 3169},
 	{"internal/packed", 2693},
 	{"internal/store", 4260},
 	{"internal/informer", 6448},

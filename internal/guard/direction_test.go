@@ -17,7 +17,7 @@ var ascents = []struct{ from, to, reason string }{
 	{"internal", "dynamicinformer/typesource", "plain values and interfaces without dependencies"},
 }
 
-// order is the command from the bottom up: a package imports only what comes before it.
+// order is the layering of the command: a package imports only earlier ones.
 var order = []string{
 	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/local", "cmd/crdcache/internal/recorded",
 	"cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
@@ -26,8 +26,8 @@ var order = []string{
 	"cmd/crdcache", "cmd/crdcache/internal/reference",
 }
 
-// upward lists the imports that go the wrong way: from the engine to what users import, which is built on it
-// and could then not use it any more; and within the command from what prints to what decides.
+// upward lists imports in the wrong direction: from the engine to the public packages that are built on it,
+// and within the command from printing to deciding.
 func upward(packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {
@@ -58,7 +58,7 @@ func upward(packages []dependency) []string {
 	return violations
 }
 
-// ascends reports whether an import of a public package is a known one.
+// ascends reports whether an import of a public package is allowed.
 func ascends(folder, target string) bool {
 	for _, a := range ascents {
 		if within(folder, a.from) && (a.to == "" || within(target, a.to)) {

@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// budget limits what importing one of our packages may cost a program.
+// budget limits the cost of importing one of our packages.
 type budget struct {
 	pkg    string
-	most   int // non-standard packages in the whole import graph, our own and the package itself included
+	most   int // non-standard packages in the import graph, including the package itself
 	banned []ban
 }
 
-// ban names packages that must not be reached, and why. It covers the path and everything below it.
+// ban forbids packages, with the reason. It covers the path and everything below it.
 type ban struct {
 	path   string
 	reason string
 }
 
-// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache are
-// 119 packages; the library adds 17 packages of this module and no other package.
+// libraryBudget limits the main package of the library. client-go's dynamic client and tools/cache are 119
+// packages; the library adds 17 packages of this module and no other package.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
 	most: 136,
@@ -50,7 +50,7 @@ var libraryBudget = budget{
 	},
 }
 
-// commandBudget keeps the program small, and quick to build: the first thing that a new user waits for.
+// commandBudget keeps the program small and its build fast.
 var commandBudget = budget{
 	pkg:  modulePath + "/cmd/crdcache",
 	most: 220,
@@ -69,7 +69,7 @@ type dependency struct {
 	imports []string
 }
 
-// overBudget lists what is wrong with the import graph of b.pkg, from which the standard library is left out.
+// overBudget lists violations in the import graph of b.pkg, without the standard library.
 func overBudget(b budget, graph []dependency) []string {
 	var violations []string
 	if len(graph) > b.most {
@@ -88,7 +88,7 @@ func overBudget(b budget, graph []dependency) []string {
 	return violations
 }
 
-// chain is a shortest way from one package to another along imports, for the person who has to cut it.
+// chain returns a shortest chain of imports between two packages.
 func chain(graph []dependency, from, to string) []string {
 	imports := map[string][]string{}
 	for _, d := range graph {
@@ -114,7 +114,7 @@ func chain(graph []dependency, from, to string) []string {
 	return way
 }
 
-// importGraph asks the go command for all non-standard packages that pkg reaches, itself included.
+// importGraph returns all non-standard packages that pkg imports, including itself, from the go command.
 func importGraph(t *testing.T, pkg string) []dependency {
 	t.Helper()
 	out := goCommand(t, ".", "list", "-deps", "-f",
@@ -165,8 +165,8 @@ func TestOverBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetCatchesTheStockInformer holds the bans against a package that is known to break them, so that a
-// slip in a path or in how the go command is asked cannot make them void.
+// TestBudgetCatchesTheStockInformer applies the bans to a package that violates them, so that an error in a
+// path or in the go command is noticed.
 func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// layer says which of our folders may import an expensive package directly. Tests may import anything.
+// layer lists the folders that may directly import an expensive package. Tests may import anything.
 type layer struct {
 	path   string   // the package, with everything below it
 	only   []string // folders, with everything below them
 	reason string
 }
 
-// engine is what may know how objects are kept.
+// engine are the folders that depend on how objects are stored.
 var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
 	"internal/codec", "internal/requests", "internal/persist"}
 
@@ -37,7 +37,7 @@ var layers = []layer{
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 
-// misplaced lists the direct imports that a layer does not allow.
+// misplaced lists direct imports that a layer forbids.
 func misplaced(layers []layer, packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// goMod is what go mod edit -json prints, as far as the guards need it.
+// goMod is the part of the output of go mod edit -json that the guards need.
 type goMod struct {
 	Module  struct{ Path string }
 	Go      string
@@ -23,7 +23,7 @@ type goMod struct {
 	Tool    []struct{ Path string }
 }
 
-// modulePolicy is what the root go.mod has to say.
+// modulePolicy is the required content of the root go.mod.
 type modulePolicy struct {
 	path   string
 	goVer  string
@@ -83,10 +83,9 @@ func (p modulePolicy) offences(m goMod) []string {
 	return violations
 }
 
-// leaks lists the modules of a workspace whose replace lines would apply to the whole of it. The sandbox
-// replaces k8s.io/* and so is not in the workspace: else the library's tests would run on another client-go
-// than the one in the root go.mod. Replacing a module of ours by its folder does no harm, a workspace does
-// the same.
+// leaks lists the modules of a workspace whose replace lines would apply to the whole workspace. The sandbox
+// replaces k8s.io/*, and is therefore not in the workspace: the library's tests would otherwise use another
+// client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
 func leaks(workspace map[string]goMod) []string {
 	var violations []string
 	for dir, m := range workspace {
@@ -132,7 +131,7 @@ func TestWorkspace(t *testing.T) {
 	report(t, leaks(modules))
 }
 
-// TestNestedModules checks that the path of each nested module is the one that its folder gives it.
+// TestNestedModules checks that the path of each nested module matches its folder.
 func TestNestedModules(t *testing.T) {
 	for _, name := range files(t) {
 		if dir := path.Dir(name); path.Base(name) == "go.mod" && dir != "." {
@@ -190,8 +189,7 @@ func TestLeaks(t *testing.T) {
 	expectViolations(t, leaks(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
 }
 
-// TestSandboxWouldLeak holds the workspace guard against the real sandbox module, which is the reason that it
-// exists.
+// TestSandboxWouldLeak applies the workspace guard to the real sandbox module.
 func TestSandboxWouldLeak(t *testing.T) {
 	if violations := leaks(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
 		t.Error("the sandbox module replaces nothing, so it could be in the workspace")

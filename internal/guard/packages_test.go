@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// maxLines is where a file stops being something that a person reads in one go. Files here are mostly below
-// 300 lines; the limit is for the one that grew without anybody noticing that it holds three things.
+// maxLines limits the length of a file. Most files have fewer than 300 lines; the limit finds files that have
+// grown unnoticed.
 const maxLines = 800
 
 // sourcePackage is the Go source of one folder: file names without the folder, and their content.
@@ -24,8 +24,8 @@ type sourcePackage struct {
 	files map[string][]byte
 }
 
-// public reports whether other modules can import the package: it is in the root module, in no internal
-// folder and no command.
+// public reports whether other modules can import the package: it is in the root module, not internal and not
+// a command.
 func (p sourcePackage) public(nested []string) bool {
 	for _, module := range nested {
 		if within(p.dir, module) {
@@ -36,7 +36,7 @@ func (p sourcePackage) public(nested []string) bool {
 	return !slices.Contains(parts, "internal") && !slices.Contains(parts, "testdata") && parts[0] != "cmd"
 }
 
-// shortcomings lists what the package lacks.
+// shortcomings lists violations of the package.
 func (p sourcePackage) shortcomings(public bool) []string {
 	var violations, documented []string
 	var tests []*ast.File
@@ -79,7 +79,7 @@ func (p sourcePackage) shortcomings(public bool) []string {
 	return violations
 }
 
-// runnable reports whether go test runs the example and compares what it prints.
+// runnable reports whether go test runs the example and compares its output.
 func runnable(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }
 
 // sources collects the Go source of the repository by folder.
@@ -103,7 +103,7 @@ func sources(t *testing.T) []sourcePackage {
 	return all
 }
 
-// nestedModules returns the folders of all modules but the root's.
+// nestedModules returns the folders of all modules except the root.
 func nestedModules(t *testing.T) []string {
 	t.Helper()
 	var nested []string

@@ -17,9 +17,8 @@ const modulePath = "github.com/crdcache/crdcache"
 // root is the repository's root, seen from this package, where its tests run.
 const root = "../.."
 
-// goCommand runs the go command in dir below the root and returns what it printed. The workspace is off,
-// because the promises are about what a user of the module gets, and the platform is fixed, because imports
-// depend on it.
+// goCommand runs the go command in dir below the root and returns its output. The workspace is off, because
+// the guards concern users of the module, and the platform is fixed, because imports depend on it.
 func goCommand(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -36,8 +35,8 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// files lists the repository's files, slash-separated and relative to the root: those that git tracks, or, in
-// a copy without git's data, all of them except build output.
+// files lists the repository's files, slash-separated and relative to the root: the tracked ones, or without
+// git's data all except build output.
 func files(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
@@ -45,7 +44,7 @@ func files(t *testing.T) []string {
 	if out, err := cmd.Output(); err == nil {
 		tracked := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		if slices.Contains(tracked, "go.mod") {
-			// A file that was just deleted, but not committed as such, is still listed.
+			// A deleted file is listed until its deletion is committed.
 			return slices.DeleteFunc(tracked, func(name string) bool {
 				_, err := os.Lstat(filepath.Join(root, name))
 				return err != nil
@@ -86,7 +85,7 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// report fails the test with every violation.
+// report fails the test for every violation.
 func report(t *testing.T, violations []string) {
 	t.Helper()
 	for _, v := range violations {
@@ -99,7 +98,8 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
-// expectViolations is for the tests of the guards: want holds, in order, a part of each violation.
+// expectViolations checks the violations in tests of the guards: want has, in order, a part of each
+// violation.
 func expectViolations(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {

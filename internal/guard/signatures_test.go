@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// internalTypes lists where exported declarations of a package refer to types of internal packages, which
-// nobody outside can read about or name. An alias of a string is none: its constants are declared where the
-// alias is, and it has nothing else to read about.
+// internalTypes lists exported declarations that refer to types of internal packages, which users can neither
+// read about nor name. An alias of a string is allowed, because its constants are declared with it.
 func (p sourcePackage) internalTypes(names map[string]bool) []string {
 	var violations []string
 	for name, source := range p.files {
@@ -22,7 +21,7 @@ func (p sourcePackage) internalTypes(names map[string]bool) []string {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
 		if err != nil || !ast.FileExports(file) {
-			continue // the compiler reports the one, and the other has nothing to export
+			continue // the compiler reports one, the other exports nothing
 		}
 		hidden := map[string]bool{}
 		for _, spec := range file.Imports {
@@ -75,8 +74,8 @@ func stringTypes(all []sourcePackage) map[string]bool {
 	return names
 }
 
-// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor
-// values, nor the methods of types that are not exported.
+// declarations returns the exported parts of a declaration by name, without function bodies, values, and
+// methods of unexported types.
 func declarations(decl ast.Decl) map[string]ast.Node {
 	seen := map[string]ast.Node{}
 	switch decl := decl.(type) {
@@ -99,7 +98,7 @@ func declarations(decl ast.Decl) map[string]ast.Node {
 	return seen
 }
 
-// receiver returns the name of the type that a method belongs to.
+// receiver returns the name of the type of a method.
 func receiver(method *ast.FuncDecl) string {
 	name := ""
 	ast.Inspect(method.Recv.List[0].Type, func(node ast.Node) bool {

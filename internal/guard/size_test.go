@@ -17,7 +17,7 @@ type room struct {
 	lines int
 }
 
-// rooms are the limits of today. A commit that raises one states the reason. A commit that makes a room
+// rooms are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var rooms = []room{
 	{"dynamicinformer", 5360},

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// entries are the top-level files and folders that documentation, scripts and users count on.
+// entries are the top-level files and folders that documentation, scripts and users rely on.
 var entries = []string{"go.mod", "dynamicinformer", "discovery", "indexers", "cmd", "testdata", "README.md"}
 
-// missing lists the entries that no file is, or is in.
+// missing lists the entries that do not exist.
 func missing(entries, files []string) []string {
 	var violations []string
 	for _, entry := range entries {
@@ -23,12 +23,12 @@ func missing(entries, files []string) []string {
 	return violations
 }
 
-// machinePath matches an absolute path into somebody's home or checkout. What precedes it must not be part of
-// a longer path or of a web address. The expression is put together from pieces so that it does not match
-// itself.
+// machinePath matches an absolute path into a home directory or checkout. It must not follow a longer path or
+// a web address. The expression is concatenated so that it does not match itself.
 var machinePath = regexp.MustCompile(`(^|[^A-Za-z0-9_.+~}*)/-])/(` + `root|work|home|Users` + `)/`)
 
-// machinePaths lists the lines of a text that hold one. Binary files, those with a zero byte, have none.
+// machinePaths lists the lines of a text with such a path. It ignores binary files, which contain a zero
+// byte.
 func machinePaths(name string, content []byte) []string {
 	if bytes.IndexByte(content, 0) >= 0 {
 		return nil
@@ -70,7 +70,7 @@ func TestMissing(t *testing.T) {
 
 func TestNoMachinePaths(t *testing.T) {
 	for _, name := range files(t) {
-		if path.Base(name) != "go.sum" { // checksums are base64, which may hold anything
+		if path.Base(name) != "go.sum" { // checksums are base64 and may contain anything
 			report(t, machinePaths(name, read(t, name)))
 		}
 	}

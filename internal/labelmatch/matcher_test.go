@@ -56,8 +56,7 @@ func TestMatcherIsTheSelector(t *testing.T) {
 	}
 }
 
-// TestLookUps: the number of look-ups is that of the keys, whatever number of values and requirements there
-// is.
+// TestLookUps: the number of look-ups is the number of keys, for any number of values and requirements.
 func TestLookUps(t *testing.T) {
 	selector := labels.NewSelector()
 	for i := range 1000 {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxExpansion is how many times larger a document may become by its aliases, beyond freeExpansion.
+	// maxExpansion is the factor by which aliases may enlarge a document, beyond freeExpansion.
 	maxExpansion  = 10
 	freeExpansion = 64 << 10
 )
 
-// mayHave reports whether a text may have an anchor or an alias, which begins with sign.
+// mayHave reports whether a text may contain an anchor or an alias, which begins with sign.
 func mayHave(text []byte, sign byte) bool {
 	for i, c := range text {
 		if c != sign || i+1 == len(text) || !isNameChar(text[i+1]) {
@@ -31,15 +31,15 @@ func isNameChar(c byte) bool {
 		c == '-' || c >= 0x80
 }
 
-// checkAliases returns an error if aliases make a text much larger. The YAML library counts nodes, but few
-// nodes can hold much text.
+// checkAliases returns an error if aliases enlarge a text too much. The YAML library limits the number of
+// nodes, but few nodes can contain much text.
 func checkAliases(text []byte) error {
 	if !mayHave(text, '*') {
 		return nil
 	}
 	var node yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &node); err != nil {
-		return err // it has the same grammar as the one that decodes
+		return err // the grammar is the same as the decoder's
 	}
 	limit := maxExpansion*len(text) + freeExpansion
 	sizes := expansion{limit: limit, of: map[*yamlv3.Node]int{}}
@@ -50,7 +50,7 @@ func checkAliases(text []byte) error {
 	return err
 }
 
-// expansion measures what nodes become without aliases.
+// expansion computes the size of nodes with their aliases expanded.
 type expansion struct {
 	limit int
 	of    map[*yamlv3.Node]int // nodes with an anchor; -1 while they are measured
@@ -70,7 +70,7 @@ func (e expansion) measure(node *yamlv3.Node) (int, error) {
 	if node.Anchor != "" {
 		e.of[node] = -1
 	}
-	size := len(node.Value) + 4 // with what is around it
+	size := len(node.Value) + 4 // with its punctuation
 	for _, child := range node.Content {
 		more, err := e.measure(child)
 		if err != nil {

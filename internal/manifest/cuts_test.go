@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCuts: documents that are valid YAML are read as the library reads them, wherever their lines could be
-// cut.
+// TestCuts: valid YAML documents are read like the library reads them, wherever their lines could be split.
 func TestCuts(t *testing.T) {
 	const tail = "kind: List\n"
 	for name, tt := range map[string]struct {
@@ -101,7 +100,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestAliases: aliases may make a document larger, within bounds.
+// TestAliases: aliases may enlarge a document, within limits.
 func TestAliases(t *testing.T) {
 	bomb := "a: &a \"" + strings.Repeat("x", 90_000) + "\"\nb:\n" + strings.Repeat("- *a\n", 4_000) +
 		"apiVersion: v1\nkind: A\n"
@@ -189,7 +188,7 @@ func TestAllocationIsLinear(t *testing.T) {
 	}
 }
 
-// TestEndsWithContext: whatever is read, reading ends with the context.
+// TestEndsWithContext: reading ends with the context, whatever the input.
 func TestEndsWithContext(t *testing.T) {
 	for name, text := range map[string]string{"blank lines": "\n", "json": aJSON, "items": item(aYAML),
 		"comments": "# c\n"} {
@@ -204,7 +203,7 @@ func TestEndsWithContext(t *testing.T) {
 	}
 }
 
-// endlessUntil repeats a text for ever, and calls then after so many bytes.
+// endlessUntil repeats a text forever, and calls then after a number of bytes.
 type endlessUntil struct {
 	text     string
 	at, read int

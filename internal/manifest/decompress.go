@@ -9,11 +9,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is the greatest window of zstd in bytes, which its highest levels use.
+// maxWindow is the largest accepted window of zstd in bytes, used by its highest levels.
 const maxWindow = 128 << 20
 
-// decompress returns the plain text of data that gzip or zstd has compressed, by its first bytes, and any
-// other text unchanged.
+// decompress returns the plain text of data compressed with gzip or zstd, detected by its first bytes, and
+// any other data unchanged.
 func decompress(r io.Reader) (plain io.ReadCloser, compressed bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	magic, _ := in.Peek(4) // a failed read fails again

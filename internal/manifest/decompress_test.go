@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressed returns a text as gzip and zstd write it.
+// compressed returns a text compressed with gzip and zstd.
 func compressed(t *testing.T, text string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -42,7 +42,7 @@ func TestCompressed(t *testing.T) {
 		if diff := cmp.Diff(want, described(t, bytes.NewReader(data))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		// Two members are one text, and one that is cut is an error.
+		// Two members are one text; a truncated one is an error.
 		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 ||
 			!strings.Contains(got[2], "v1 B b") {
 			t.Errorf("%s twice: %q", name, got)
@@ -54,7 +54,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestDamaged: what is read of compressed data that is cut off or damaged does not pass for all of it.
+// TestDamaged: truncated or damaged compressed data is an error.
 func TestDamaged(t *testing.T) {
 	object := func(i int) string {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
@@ -84,7 +84,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestWindowBound: a text that asks for gigabytes to be decompressed is refused.
+// TestWindowBound: data that needs gigabytes for decompression is rejected.
 func TestWindowBound(t *testing.T) {
 	// The header of a frame with a window of 2 GiB.
 	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||

@@ -167,7 +167,7 @@ func TestEntries(t *testing.T) {
 			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			// It must not matter in what pieces the text arrives.
+			// The result does not depend on how the text is split.
 			if diff := cmp.Diff(tt.want,
 				described(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
@@ -176,7 +176,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestEntriesStop ends reading when nobody wants more.
+// TestEntriesStop: reading ends when the callback returns false.
 func TestEntriesStop(t *testing.T) {
 	for name, text := range map[string]string{
 		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" +
@@ -203,7 +203,7 @@ func TestEntriesReadError(t *testing.T) {
 	}
 }
 
-// countingReader is a list without an end in sight, and how much of it was read.
+// countingReader is a list of many items that counts the bytes read.
 type countingReader struct {
 	head, item string
 	items      int
@@ -228,7 +228,7 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEntriesStream checks that items are told as they come, not at the end of a list.
+// TestEntriesStream: items are yielded as they arrive, not at the end of the list.
 func TestEntriesStream(t *testing.T) {
 	const items = 5000
 	grouped := strings.NewReplacer("v1", "g/v1")
@@ -240,30 +240,30 @@ func TestEntriesStream(t *testing.T) {
 			item: "," + grouped.Replace(aJSON), items: items},
 	} {
 		t.Run(name, func(t *testing.T) {
-			size, told, ahead := len(r.item), 0, 0
+			size, yielded, ahead := len(r.item), 0, 0
 			if err := Read(t.Context(), r, func(e Entry) bool {
 				if e.Err == nil {
-					told++
-					ahead = max(ahead, r.read-told*size)
+					yielded++
+					ahead = max(ahead, r.read-yielded*size)
 				}
 				return true
-			}); err != nil || told < items-1 {
-				t.Fatalf("%d items, %v", told, err)
+			}); err != nil || yielded < items-1 {
+				t.Fatalf("%d items, %v", yielded, err)
 			}
 			if ahead > 1<<17 {
-				t.Errorf("%d bytes were read before their items were told", ahead)
+				t.Errorf("%d bytes were read before their items were yielded", ahead)
 			}
 		})
 	}
 }
 
-// breaks returns the number of line breaks, as the YAML library counts them.
+// breaks returns the number of line breaks according to the YAML library.
 func breaks(data []byte) int {
 	return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
 }
 
-// FuzzEntries reads any text: it must not panic, lines must not go back, and objects must be JSON with a kind
-// or an apiVersion, of whatever type.
+// FuzzEntries reads arbitrary text: it must not panic, lines must not decrease, and objects must be JSON with
+// a kind or an apiVersion.
 func FuzzEntries(f *testing.F) {
 	for _, text := range []string{
 		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n",

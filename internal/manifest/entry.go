@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// MaxDocument is the greatest size in bytes of a document, or of an item of a list. API servers accept a
-// tenth of it.
+// MaxDocument is the maximum size in bytes of a document, or of an item of a list. API servers accept a tenth
+// of it.
 const MaxDocument = 32 << 20
 
 var (
@@ -56,9 +56,9 @@ func (e Entry) Decode() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Read calls yield for every object of a text, for each item of a List, and for everything that cannot be
-// read. It stops when yield returns false. It returns the error of reading or decompressing, the context's
-// error, or ErrTooLarge.
+// Read calls yield for every object of a text, for each item of a List, and for every error of a document. It
+// stops when yield returns false. It returns the error of reading or decompressing, the context's error, or
+// ErrTooLarge.
 func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	plain, compressed, err := decompress(contextReader{ctx, r})
 	if err != nil {
@@ -83,11 +83,11 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// errTruncated replaces io.ErrUnexpectedEOF of a source, which means broken syntax in the readers of this
-// package.
+// errTruncated replaces io.ErrUnexpectedEOF of a source, which the readers of this package use for syntax
+// errors.
 var errTruncated = errors.New("the data ends too early: is it complete?")
 
-// source separates the errors of reading from the errors of the text.
+// source separates errors of reading from errors of the text.
 type source struct{ r io.Reader }
 
 // Read implements io.Reader.

@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// Stdin is the path that stands for standard input.
+// Stdin is the path of standard input.
 const Stdin = "-"
 
-// File is one that is read. It is known by its path.
+// File is a file to read, identified by its path.
 type File struct {
 	Path string
-	// Argument is which of the given paths led here; Named is true when it is that path.
+	// Argument is the index of the given path that led to the file; Named is true if it is that path.
 	Argument int
 	Named    bool
 	Stamp    Stamp
-	// Times counts how often it was read; Broken is whether something was wrong then.
+	// Times is the number of times that it was read; Broken is set if the last time had errors.
 	Times  int
 	Broken bool
 
-	files fs.FS // that it is in; nil: that of the machine
+	files fs.FS // nil means the operating system's
 }
 
-// Stamp tells whether a file may have changed.
+// Stamp shows whether a file may have changed.
 type Stamp struct {
 	Size    int64
 	Changed time.Time
 }
 
-// Name is what the file is called in problems.
+// Name returns the name of the file in problems.
 func (f *File) Name() string {
 	if f.Path == Stdin {
 		return "stdin"
@@ -45,8 +45,8 @@ func (f *File) Name() string {
 	return f.Path
 }
 
-// Open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a
-// pipe that nobody writes to; it ends with ctx.
+// Open opens a file, or returns standard input. Reading a special file, such as a named pipe without a
+// writer, may block; it ends with ctx.
 func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error) {
 	if f.files != nil {
 		return f.files.Open(f.Path)
@@ -61,7 +61,7 @@ func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error)
 		return os.Open(f.Path)
 	}
 	out, in := io.Pipe()
-	// It ends with what it reads, or when out is closed and something comes; else with the process.
+	// Ends at the end of the input, when out is closed and data arrives, or with the process.
 	go func() {
 		r, err := open()
 		if err == nil {
@@ -88,19 +88,18 @@ func (s stoppable) Close() error {
 	return s.PipeReader.Close()
 }
 
-// Compare orders files as they are read: by argument, then by path.
+// Compare orders files by argument, then by path.
 func (f *File) Compare(other *File) int {
 	return cmp.Or(cmp.Compare(f.Argument, other.Argument), cmp.Compare(f.Path, other.Path))
 }
 
-// Listing is what there is to read.
+// Listing is the result of List.
 type Listing struct {
-	// Files are in the order that they are read in. A path that is given twice, or lies below another one,
-	// counts once.
+	// Files are in reading order, without duplicates.
 	Files []*File
-	// Dirs are the directories that have them.
+	// Dirs are the directories that contain them.
 	Dirs []string
-	// Empty are the paths of directories that have none.
+	// Empty are the given directories without files.
 	Empty []string
 }
 
@@ -110,8 +109,8 @@ var (
 		"; also with .gz or .zst)")
 )
 
-// endings are those of the files of a directory that are read, by themselves or with that of a compressed
-// file.
+// endings are the extensions of files that are read in directories, optionally followed by that of a
+// compressed file.
 var endings = []string{".yaml", ".yml", ".json", ".jsonl"}
 
 func isManifest(path string) bool {
@@ -122,18 +121,18 @@ func isManifest(path string) bool {
 	return slices.Contains(endings, ending)
 }
 
-// ReportEmpty warns of directories that have no files: those that are named are meant to.
+// ReportEmpty warns of given directories without files.
 func (l Listing) ReportEmpty(report func(*Problem)) {
 	for _, dir := range l.Empty {
 		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
 	}
 }
 
-// ListOptions say how files are found.
+// ListOptions configure List.
 type ListOptions struct {
-	// MayBeGone: a path that does not exist is no error.
+	// MayBeGone accepts paths that do not exist.
 	MayBeGone bool
-	// Flat leaves out directories in directories.
+	// Flat ignores subdirectories.
 	Flat bool
 }
 
@@ -176,18 +175,18 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 	return l, errors.Join(problems...)
 }
 
-// walk calls add for the files at or below path and returns the directories that it looked into.
+// walk calls add for the files at or below path, and returns the directories that it visited.
 func walk(ctx context.Context, path string, flat bool,
 	add func(string, fs.FileInfo)) (dirs []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return []string{filepath.Dir(path)}, err // where it may come back
+		return []string{filepath.Dir(path)}, err // it may be created there later
 	}
 	if !info.IsDir() {
 		add(path, info)
 		return []string{filepath.Dir(path)}, nil
 	}
-	root := path + string(filepath.Separator) // a link to a directory is one
+	root := path + string(filepath.Separator) // follows a link to a directory
 	err = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
 		if at == root {
 			at = path
@@ -196,7 +195,7 @@ func walk(ctx context.Context, path string, flat bool,
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) && at != path:
-			return nil // it went while we looked
+			return nil // removed in the meantime
 		case err != nil:
 			return err
 		case at != path && strings.HasPrefix(entry.Name(), "."):
@@ -222,7 +221,7 @@ func walk(ctx context.Context, path string, flat bool,
 		return nil
 	})
 	if err != nil {
-		return dirs, fmt.Errorf("looking for files below %s: %w", path, err)
+		return dirs, fmt.Errorf("list files below %s: %w", path, err)
 	}
 	return dirs, nil
 }

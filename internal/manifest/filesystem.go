@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// ListFS is List for another file system than that of the machine, with its paths. All of them have to be
-// there.
+// ListFS is List for a file system other than the operating system's. All paths must exist.
 func ListFS(ctx context.Context, files fs.FS, paths []string) (l Listing, err error) {
 	seen := map[string]bool{}
 	var problems []error
@@ -41,7 +40,7 @@ func ListFS(ctx context.Context, files fs.FS, paths []string) (l Listing, err er
 		})
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("looking for files below %s: %w", name, err))
+			problems = append(problems, fmt.Errorf("list files below %s: %w", name, err))
 		case empty:
 			l.Empty = append(l.Empty, name)
 		}

@@ -47,7 +47,7 @@ func (t *text) readJSON() (more bool, err error) {
 	}
 }
 
-// bound allows MaxDocument bytes from here on.
+// bound sets the limit to MaxDocument bytes from the current offset.
 func (j *jsonReader) bound() { j.in.limit = j.InputOffset() + MaxDocument }
 
 // errStopped is returned if yield returned false.
@@ -60,7 +60,7 @@ func stoppedUnless(more bool) error {
 	return errStopped
 }
 
-// one reads one document. After a syntax error the rest of the text cannot be read.
+// one reads one document. After a syntax error the rest of the text is unreadable.
 func (j *jsonReader) one() (more bool, err error) {
 	j.document++
 	place := Place{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
@@ -83,7 +83,7 @@ func (j *jsonReader) one() (more bool, err error) {
 	default:
 		return false, err
 	}
-	if j.compressed { // damaged data can be broken JSON: find the error of its checksum
+	if j.compressed { // damaged data can be invalid JSON: find the checksum error
 		if _, err := io.Copy(io.Discard, j.in.r); err != nil {
 			return false, err
 		}
@@ -92,7 +92,7 @@ func (j *jsonReader) one() (more bool, err error) {
 	return false, nil
 }
 
-// syntaxOffset returns where in the unread text the syntax error is. The offset of the error itself does
+// syntaxOffset returns the offset of the syntax error in the unread text. The offset of the error itself does
 // not count tokens.
 func (j *jsonReader) syntaxOffset() int64 {
 	rest, _ := io.ReadAll(j.Buffered()) // of bytes in memory
@@ -146,7 +146,7 @@ func (j *jsonReader) value(l *list, field string) (value json.RawMessage, err er
 	}
 	line := j.in.lineAt(j.InputOffset() - int64(len(value)))
 	if path, at, found := jsontext.Duplicate(value); found {
-		l.repeated(field+"."+path, line+bytes.Count(value[:at], newline))
+		l.noteDuplicate(field+"."+path, line+bytes.Count(value[:at], newline))
 	}
 	return value, nil
 }
@@ -188,7 +188,7 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 	return nil, err
 }
 
-// members reads the rest of the object that the field "items" is.
+// members reads the rest of an object that is the value of "items".
 func (j *jsonReader) members(l *list) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for j.More() {
@@ -198,7 +198,7 @@ func (j *jsonReader) members(l *list) (json.RawMessage, error) {
 		}
 		name := fmt.Sprint(token)
 		if all[name] != nil {
-			l.repeated("items."+name, j.in.lineAt(j.InputOffset()))
+			l.noteDuplicate("items."+name, j.in.lineAt(j.InputOffset()))
 		}
 		if all[name], err = j.value(l, "items."+name); err != nil {
 			return nil, err
@@ -210,13 +210,13 @@ func (j *jsonReader) members(l *list) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// lineCounter counts the lines of what a decoder reads ahead.
+// lineCounter counts the lines that a decoder reads ahead.
 type lineCounter struct {
 	r     io.Reader
 	read  int64
-	limit int64 // the decoder must not need bytes from here on
+	limit int64 // offset up to which the decoder may read
 	err   error
-	// breaks are the offsets of newlines behind the byte whose line is line.
+	// breaks are the offsets of newlines after the byte whose line is line.
 	breaks      []int64
 	line        int
 	lastContent int64 // offset of the last byte that is not white space

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// list collects the fields of a document and yields its items as soon as they are known to be objects:
+// list collects the fields of a document, and yields its items as soon as they are known to be objects.
 // kubectl prints the kind of a List after its items.
 type list struct {
 	Place
@@ -19,11 +19,11 @@ type list struct {
 	hasItems  bool     // an array of items was read
 	duplicate *Entry   // the error of the first key that occurs twice
 	failed    bool     // an item could not be read
-	held      []Entry  // items that wait for the kind
+	pending   []Entry  // items that wait for the kind
 	items     int
 	yielded   int
 	depth     int // of enclosing lists
-	// data is the JSON of the document, if it was decoded at once.
+	// data is the JSON of a document that was decoded as one.
 	data json.RawMessage
 }
 
@@ -32,10 +32,10 @@ type member struct {
 	value json.RawMessage
 }
 
-// field adds a field of the document that is not an array of items. The line is that of its key.
+// field adds a field other than an array of items. line is the line of its key.
 func (l *list) field(name string, value json.RawMessage, line int) {
 	if l.get(name) != nil || name == "items" && l.hasItems {
-		l.repeated(name, line)
+		l.noteDuplicate(name, line)
 	}
 	l.members = append(l.members, member{name, value})
 }
@@ -43,13 +43,13 @@ func (l *list) field(name string, value json.RawMessage, line int) {
 // begin starts the array of items.
 func (l *list) begin() {
 	if l.hasItems || l.get("items") != nil {
-		l.repeated("items", l.Line)
+		l.noteDuplicate("items", l.Line)
 	}
 	l.hasItems = true
 }
 
-// repeated notes that an object has a key twice.
-func (l *list) repeated(path string, line int) {
+// noteDuplicate records a duplicate key.
+func (l *list) noteDuplicate(path string, line int) {
 	if l.duplicate == nil {
 		l.duplicate = &Entry{Place: l.Place, Err: duplicateError(path)}
 		l.duplicate.Line = line
@@ -83,17 +83,17 @@ func (l *list) item(line int, data json.RawMessage, err error) bool {
 	switch {
 	case isList(l.kind()) && l.apiVersion() != "":
 		l.yielded++
-		return l.release() && l.giveTyped(e)
-	case len(l.held) > 0 || !l.certain(e): // entries keep their order
+		return l.emitPending() && l.emitTyped(e)
+	case len(l.pending) > 0 || !l.certain(e): // entries keep their order
 		e.Data = bytes.Clone(data)
-		l.held = append(l.held, e)
+		l.pending = append(l.pending, e)
 		return true
 	}
 	l.yielded++
-	return l.give(e)
+	return l.emit(e)
 }
 
-// certain reports whether an item is an object, whatever fields follow the items.
+// certain reports whether an item is an object, independent of the fields after the items.
 func (l *list) certain(e Entry) bool {
 	if e.APIVersion == "" || e.Kind == "" {
 		return false
@@ -106,11 +106,11 @@ func (l *list) certain(e Entry) bool {
 	return version == "v1" || version != "" && version == e.APIVersion
 }
 
-// maxLists is the greatest depth of nested lists. Every level reads its items again.
+// maxLists limits the depth of nested lists, each of which is decoded separately.
 const maxLists = 8
 
-// give yields an item, or the items of an item that is a list.
-func (l *list) give(e Entry) bool {
+// emit yields an item, or the items of an item that is a list.
+func (l *list) emit(e Entry) bool {
 	if e.Err != nil || !isList(e.Kind) {
 		return l.yield(e)
 	}
@@ -152,7 +152,7 @@ func (l *list) end() bool {
 		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
 	case isList(kind) && l.hasItems:
-		if !l.release() {
+		if !l.emitPending() {
 			return false
 		}
 	case l.hasItems && l.yielded > 0:
@@ -162,35 +162,35 @@ func (l *list) end() bool {
 	case isList(kind) && l.get("items") != nil:
 		return fail(errors.New("items is not an array"))
 	case l.duplicate == nil && !l.failed:
-		return l.whole()
+		return l.emitDocument()
 	}
 	return l.duplicate == nil || l.yield(*l.duplicate)
 }
 
-// release yields the items that waited for the kind of the list.
-func (l *list) release() bool {
-	held := l.held
-	l.held = nil
-	for _, e := range held {
-		if !l.giveTyped(e) {
+// emitPending yields the items that waited for the kind of the list.
+func (l *list) emitPending() bool {
+	pending := l.pending
+	l.pending = nil
+	for _, e := range pending {
+		if !l.emitTyped(e) {
 			return false
 		}
 	}
 	return true
 }
 
-// giveTyped yields an item with the kind and the version of the list, if it omits them.
-func (l *list) giveTyped(e Entry) bool {
+// emitTyped yields an item with the list's kind and version as defaults.
+func (l *list) emitTyped(e Entry) bool {
 	data, err := l.typed(e.Data)
 	e.Data, e.Err = data, err
 	if err == nil {
 		e.APIVersion = cmp.Or(e.APIVersion, l.apiVersion())
 		e.Kind = cmp.Or(e.Kind, strings.TrimSuffix(l.kind(), "List"))
 	}
-	return l.give(e)
+	return l.emit(e)
 }
 
-// typed adds the kind and the version of a typed list to an item that omits them.
+// typed adds the kind and version of a typed list to an item without them.
 func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
 	fields, err := fieldsOf(data)
 	if err != nil {
@@ -211,8 +211,8 @@ func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// whole yields a document that is not a list.
-func (l *list) whole() bool {
+// emitDocument yields a document that is not a list.
+func (l *list) emitDocument() bool {
 	e := Entry{Place: l.Place}
 	if l.data != nil {
 		e.identify(l.data)
@@ -232,8 +232,8 @@ func (l *list) whole() bool {
 		add(m.name, m.value)
 	}
 	if l.hasItems {
-		items := make([]json.RawMessage, 0, len(l.held))
-		for _, e := range l.held {
+		items := make([]json.RawMessage, 0, len(l.pending))
+		for _, e := range l.pending {
 			items = append(items, e.Data)
 		}
 		value, err := json.Marshal(items)
@@ -252,7 +252,7 @@ func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
 // identify sets the data of an entry and the fields that identify its object.
 func (e *Entry) identify(data json.RawMessage) {
 	e.Data = data
-	fields, _ := fieldsOf(data) // fields of anything else are empty
+	fields, _ := fieldsOf(data) // empty for other values
 	e.APIVersion, e.Kind = stringOf(fields["apiVersion"]), stringOf(fields["kind"])
 	metadata, _ := fieldsOf(fields["metadata"])
 	e.Namespace, e.Name = stringOf(metadata["namespace"]), stringOf(metadata["name"])
@@ -279,7 +279,7 @@ func stringOf(value json.RawMessage) string {
 	return s
 }
 
-// isSet reports whether a field is neither missing nor null nor an empty string.
+// isSet reports whether a field is not missing, null or an empty string.
 func isSet(value json.RawMessage) bool {
 	return value != nil && string(value) != `""` && string(value) != "null"
 }

@@ -2,17 +2,17 @@ package manifest
 
 import "fmt"
 
-// Problem is something in the files that is not as it should be.
+// Problem is an error or a warning about a file.
 type Problem struct {
 	// File is the path, or "stdin".
 	File string
 	Place
-	// Warning is true when nothing is lost but a guess was made or something was passed over.
+	// Warning is true if a guess was made or something was ignored, but nothing is lost.
 	Warning bool
 	Err     error
 }
 
-// Error says where, then what.
+// Error returns the position and the error.
 func (p *Problem) Error() string {
 	where := p.File
 	if p.Line > 0 {
@@ -27,5 +27,5 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s: %v", where, p.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ReadOptions say what to read.
+// ReadOptions configure ReadFiles.
 type ReadOptions struct {
 	// Paths are files, directories, and Stdin.
 	Paths []string
-	// Flat leaves out the directories in directories.
+	// Flat ignores subdirectories.
 	Flat bool
 	// In is read for Stdin.
 	In io.Reader
@@ -24,9 +24,9 @@ type ReadOptions struct {
 // them.
 type Take func(object *unstructured.Unstructured, wrong func(error)) error
 
-// ReadFiles passes the objects of files to take, in their order. It stops at an error of take, and at the end
-// of ctx, and returns that error. Otherwise it reads everything that it can, and returns the joined errors of
-// the rest: a *Problem for each document.
+// ReadFiles passes the objects of files to take, in order. It stops at the first error of take and when ctx
+// ends, and returns that error. Otherwise it reads as much as possible, and returns the joined errors: a
+// *Problem for each document.
 func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 	var failed []error
 	r := NewReader(func(p *Problem) {

@@ -11,30 +11,30 @@ import (
 	"slices"
 )
 
-// Reader reads files and reports what is wrong with them. It is for one goroutine.
+// Reader reads files and reports problems. It must not be used concurrently.
 type Reader struct {
 	report func(*Problem)
-	// tallies are those since the last summary.
+	// tallies are the counts since the last summary.
 	tallies map[*File]*tally
 }
 
 // tally counts the problems of a file.
-type tally struct{ all, untoldErrors, untoldWarnings int }
+type tally struct{ all, moreErrors, moreWarnings int }
 
-// NewReader returns a Reader that reports to a function.
+// NewReader returns a Reader that calls report for each problem.
 func NewReader(report func(*Problem)) *Reader {
 	return &Reader{report: report, tallies: map[*File]*tally{}}
 }
 
 var (
-	// errNothing is the warning for an empty file that was named by the caller.
-	errNothing = errors.New("there is nothing in it")
+	// errNothing is the warning for a given file without documents.
+	errNothing = errors.New("the file is empty")
 	errLink    = errors.New("the symbolic link is broken: its target does not exist")
-	errGone    = errors.New("it was removed before it could be read")
+	errGone    = errors.New("the file was removed before it could be read")
 )
 
-// Read reads a file and passes each object on. What cannot be read is reported, as is a file of a directory
-// that has gone in the meantime. The error is that of opening or reading.
+// Read reads a file and passes each object to take. It reports unreadable documents, and files of a directory
+// that were removed in the meantime. It returns errors of opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.Named {
@@ -55,10 +55,10 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	err = Read(ctx, in, func(e Entry) bool {
 		empty = false
 		if e.Err != nil {
-			// In a folder there may be files of all sorts; a file that is named is meant.
+			// A directory may contain other files; a given file should not.
 			foreign := errors.Is(e.Err, ErrNotObject) && !f.Named
 			if foreign {
-				e.Err = fmt.Errorf("passed over: %w", e.Err)
+				e.Err = fmt.Errorf("ignored: %w", e.Err)
 			}
 			r.Problem(f, e.Place, foreign, e.Err)
 		} else {
@@ -68,23 +68,22 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	})
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("reading %s: %w", f.Name(), ctx.Err())
+		return fmt.Errorf("read %s: %w", f.Name(), ctx.Err())
 	case errors.Is(err, ErrTooLarge):
 		r.Problem(f, Place{}, false, err)
 		return nil
 	case err != nil:
-		return fmt.Errorf("reading %s: %w", f.Name(), err)
+		return fmt.Errorf("read %s: %w", f.Name(), err)
 	case empty && f.Named:
 		r.Problem(f, Place{}, true, errNothing)
 	}
 	return nil
 }
 
-// maxProblems is how many problems of a file are told one by one: a file of something else can have one on
-// every line.
+// maxProblems is the number of problems of a file that are reported individually.
 const maxProblems = 20
 
-// Problem reports what is wrong at a place of a file.
+// Problem reports a problem at a place of a file.
 func (r *Reader) Problem(f *File, p Place, warning bool, err error) {
 	f.Broken = f.Broken || !warning
 	count := r.tallies[f]
@@ -96,23 +95,23 @@ func (r *Reader) Problem(f *File, p Place, warning bool, err error) {
 	case count.all <= maxProblems:
 		r.report(&Problem{File: f.Name(), Place: p, Warning: warning, Err: err})
 	case warning:
-		count.untoldWarnings++
+		count.moreWarnings++
 	default:
-		count.untoldErrors++
+		count.moreErrors++
 	}
 }
 
-// Summarize reports how many problems there were since the last time beside those that were reported.
+// Summarize reports the number of further problems since the last call.
 func (r *Reader) Summarize() {
 	for _, f := range slices.SortedFunc(maps.Keys(r.tallies), (*File).Compare) {
 		count := r.tallies[f]
-		if count.untoldErrors > 0 {
-			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("there are %d errors more",
-				count.untoldErrors)})
+		if count.moreErrors > 0 {
+			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("%d more errors",
+				count.moreErrors)})
 		}
-		if count.untoldWarnings > 0 {
-			r.report(&Problem{File: f.Name(), Warning: true, Err: fmt.Errorf("there are %d warnings more",
-				count.untoldWarnings)})
+		if count.moreWarnings > 0 {
+			r.report(&Problem{File: f.Name(), Warning: true, Err: fmt.Errorf("%d more warnings",
+				count.moreWarnings)})
 		}
 	}
 	clear(r.tallies)

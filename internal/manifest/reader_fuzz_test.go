@@ -19,7 +19,7 @@ import (
 // errElse is returned by the plain readers for texts that Read may treat differently.
 var errElse = errors.New("the libraries and Read may differ")
 
-// plainYAML reads a stream document by document with the libraries, without looking into it before.
+// plainYAML reads a stream document by document with the libraries.
 func plainYAML(text []byte) ([]any, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	var all []any
@@ -41,7 +41,7 @@ func plainYAML(text []byte) ([]any, error) {
 	}
 }
 
-// plainJSON is that of JSON objects.
+// plainJSON is plainYAML for JSON.
 func plainJSON(text []byte) ([]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	var all []any
@@ -104,7 +104,7 @@ func plainObject(all []any, data []byte) ([]any, error) {
 	return all, nil
 }
 
-// FuzzPlainReaders reads what the libraries understand as objects: they must be the same ones.
+// FuzzPlainReaders compares Read with the libraries.
 func FuzzPlainReaders(f *testing.F) {
 	for _, text := range []string{
 		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) +
@@ -122,7 +122,7 @@ func FuzzPlainReaders(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		data = append(bytes.Clone(data), '\n') // as the libraries do with the last line
+		data = append(bytes.Clone(data), '\n') // like the libraries do with the last line
 		plain := plainYAML
 		if isJSON(data) {
 			plain = plainJSON
@@ -146,7 +146,7 @@ func FuzzPlainReaders(f *testing.F) {
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			for range 100 {
-				// Of keys that are only equal in JSON, such as 0 and "0", the library takes any.
+				// If keys are equal only in JSON, such as 0 and "0", the library takes any.
 				if again, err := plain(data); err != nil || !reflect.DeepEqual(again, want) {
 					return
 				}
@@ -156,7 +156,7 @@ func FuzzPlainReaders(f *testing.F) {
 	})
 }
 
-// isJSON reports whether Read takes a text for JSON.
+// isJSON reports whether Read treats a text as JSON.
 func isJSON(data []byte) bool {
 	json, err := (&text{in: bufio.NewReaderSize(bytes.NewReader(data), peekSize)}).begin()
 	return json && err == nil

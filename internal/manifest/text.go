@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// peekSize is the size of the buffer in which text looks for the beginning of a document.
+// peekSize is the size of the buffer that is searched for the start of a document.
 const peekSize = 64 << 10
 
-// text reads documents one after the other. Each may be JSON or YAML.
+// text reads documents one by one. Each can be JSON or YAML.
 type text struct {
 	in         *bufio.Reader
 	compressed bool // in is decompressed data
-	line       int  // of the next byte
+	line       int  // line of the next byte
 	document   int
 	pending    []byte // an unread line
 	yield      func(Entry) bool
@@ -72,7 +72,7 @@ func (t *text) looksLikeJSON() bool {
 	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
 }
 
-// peek returns the buffered text once it is enough, or as much as there is.
+// peek returns the buffered text as soon as enough accepts it, or all available text.
 func (t *text) peek(enough func([]byte) bool) ([]byte, error) {
 	for n := max(1, t.in.Buffered()); ; n = max(n+1, t.in.Buffered()) {
 		start, err := t.in.Peek(min(n, peekSize))
@@ -82,7 +82,7 @@ func (t *text) peek(enough func([]byte) bool) ([]byte, error) {
 	}
 }
 
-// unread makes a line the next line.
+// unread pushes back a line.
 func (t *text) unread(line []byte) {
 	t.pending = bytes.Clone(line)
 	t.line--

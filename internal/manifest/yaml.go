@@ -13,25 +13,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// smallDocument is the size up to which a YAML list is decoded at once if its items cannot be decoded one
-// by one.
+// smallDocument is the size up to which a YAML list is decoded as one document if its items cannot be decoded
+// separately.
 const smallDocument = 64 << 10
 
-// yamlDocument reads one YAML document. The items of a List that kubectl prints are decoded one by one: a
-// text that is a sequence of one element leaves no quote, bracket or block open, so the next item begins
-// where it ends.
+// yamlDocument reads one YAML document. It decodes the items of a List in kubectl's format one by one: if a
+// text is a sequence of one element, no quote, bracket or block is open at its end, so the next item begins
+// there.
 type yamlDocument struct {
 	text  *text
 	list  *list
 	first int // line
 	small *bytes.Buffer
-	// head has the text before the items, and tail the text after them. tailLine is the line at which tail
-	// begins.
+	// head is the text before the items, and tail the text after them, which begins at tailLine.
 	head, tail bytes.Buffer
 	tailLine   int
 	entries    []Entry // of a small document
-	failed     bool    // an item of a small document cannot be decoded by itself
-	unsplit    bool    // the items of the document cannot be decoded by themselves
+	// an item of a small document cannot be decoded separately
+	failed  bool
+	unsplit bool // the items cannot be decoded separately
 }
 
 // readYAML reads one document. It returns false at the end of the text, or if yield returned false.
@@ -48,14 +48,14 @@ func (t *text) readYAML() (more bool, err error) {
 			d.entries = nil
 			d.list = &list{Place: Place{Line: contentLine(d.small.Bytes(), d.first), Document: t.document},
 				yield: d.yield}
-			d.whole(all)
+			d.decoded(all)
 		}
 	}
 	d.small = nil
 	return d.flush() && more, nil
 }
 
-// yield passes entries on, or keeps them while the document is small.
+// yield yields an entry, or stores it while the document is small.
 func (d *yamlDocument) yield(e Entry) bool {
 	if d.small == nil {
 		return d.flush() && d.text.yield(e)
@@ -65,7 +65,7 @@ func (d *yamlDocument) yield(e Entry) bool {
 	return true
 }
 
-// flush yields the kept entries.
+// flush yields the stored entries.
 func (d *yamlDocument) flush() bool {
 	entries := d.entries
 	d.entries = nil
@@ -162,7 +162,8 @@ func (d *yamlDocument) read() (more bool, err error) {
 	}
 }
 
-// line returns the next line. A document that becomes too large to be decoded at once yields its entries.
+// line returns the next line. When the document becomes too large to be decoded as one, the stored entries
+// are final.
 func (d *yamlDocument) line() ([]byte, error) {
 	line, err := d.text.readLine()
 	if d.small != nil {
@@ -173,8 +174,7 @@ func (d *yamlDocument) line() ([]byte, error) {
 	return line, err
 }
 
-// streamable reports whether the text before the items is a mapping that the items do not refer to, and
-// adds its fields.
+// streamable reports whether the text before the items is a mapping without anchors, and adds its fields.
 func (d *yamlDocument) streamable() bool {
 	if d.unsplit {
 		return false
@@ -210,7 +210,8 @@ func (d *yamlDocument) item(text []byte, line int) bool {
 	return d.list.item(line, one[0], nil)
 }
 
-// end decodes the document, except the items that were decoded one by one. It returns false to stop.
+// end decodes the rest of the document, without the items that were decoded separately. It returns false to
+// stop.
 func (d *yamlDocument) end() bool {
 	d.list.Line = contentLine(d.head.Bytes(), d.first)
 	if !d.list.hasItems {
@@ -219,7 +220,7 @@ func (d *yamlDocument) end() bool {
 			return d.yield(Entry{Place: Place{Line: lineOf(err, d.list.Line), Document: d.list.Document},
 				Err: err})
 		}
-		return d.whole(data)
+		return d.decoded(data)
 	}
 	if d.tail.Len() > 0 {
 		data, err := decodeYAML(d.tail.Bytes(), d.tailLine)
@@ -238,8 +239,8 @@ func (d *yamlDocument) end() bool {
 	return d.list.end()
 }
 
-// whole yields a document, or its items. It returns false to stop.
-func (d *yamlDocument) whole(data []byte) bool {
+// decoded yields a document that was decoded as one, or its items. It returns false to stop.
+func (d *yamlDocument) decoded(data []byte) bool {
 	if string(data) == "null" {
 		return true
 	}
@@ -263,12 +264,12 @@ func (d *yamlDocument) whole(data []byte) bool {
 	return d.list.end()
 }
 
-// isBareSeparator reports whether no document begins on the line of a separator.
+// isBareSeparator reports whether a separator has no document on its line.
 func isBareSeparator(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("...")) || isBlank(line[len("---"):])
 }
 
-// isSeparator reports whether a line ends a document. YAML forbids such a line in any scalar.
+// isSeparator reports whether a line ends a document. YAML forbids such lines in scalars.
 func isSeparator(line []byte) bool {
 	if after, ok := bytes.CutPrefix(line, []byte("---")); ok {
 		return len(after) == 0 || strings.IndexByte(" \t\r\n#", after[0]) >= 0 // kubectl accepts "---#"
@@ -277,18 +278,18 @@ func isSeparator(line []byte) bool {
 	return ok && (len(after) == 0 || strings.IndexByte(" \t\r\n", after[0]) >= 0) && isBlank(after)
 }
 
-// isBlank reports whether a text has at most a comment.
+// isBlank reports whether a text is empty or a comment.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || text[0] == '#'
 }
 
-// isItem reports whether a line, without its indentation, begins an element of a sequence.
+// isItem reports whether a line, without its indentation, starts an element of a sequence.
 func isItem(trimmed []byte) bool {
 	return bytes.HasPrefix(trimmed, []byte("- ")) || bytes.Equal(bytes.TrimRight(trimmed, "\n"), []byte("-"))
 }
 
-// contentLine returns the first line that has more than a comment.
+// contentLine returns the first line that is neither blank nor a comment.
 func contentLine(text []byte, first int) int {
 	n := first
 	for line := range bytes.Lines(text) {
@@ -319,8 +320,8 @@ func lineOf(err error, otherwise int) int {
 
 var (
 	yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
-	// otherBreak matches a separator at a line break that YAML knows and readLine does not. The library
-	// would ignore the document that follows.
+	// otherBreak matches a separator after a line break that YAML recognizes and readLine does not. The
+	// library would ignore the document after it.
 	otherBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
 		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
 	errOtherBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")

@@ -360,7 +360,7 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	}
 	bodies, err := b.bytes()
 	if err != nil {
-		return dst, l, fmt.Errorf("reading %s: %w", o.Key(), err)
+		return dst, l, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
 	if l.body > len(bodies) || l.bodyAt > len(bodies)-l.body {
 		return dst, l, errBlock

@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// FuzzKey: a key leads back to the name that it was made of, so that no two names share one.
+// FuzzKey: keys are unique, because a key can be parsed into its name.
 func FuzzKey(f *testing.F) {
 	for _, name := range []string{"", "a", "a/b", "/", "..", " ", "a/", "/a"} {
 		f.Add("", name)

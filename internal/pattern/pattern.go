@@ -1,6 +1,6 @@
-// Package pattern matches names with patterns and makes store keys of names. There are two dialects of
-// patterns. In configs, namespaces and commands "*" matches any run of characters and no other character is
-// special. Selections of subscriptions use the dialect of path.Match.
+// Package pattern matches names with patterns and makes store keys. There are two dialects of patterns. In
+// configs, namespaces and commands "*" matches any sequence of characters and no other character is special.
+// Selections of subscriptions use the dialect of path.Match.
 package pattern
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Match reports whether a name fits a pattern in which "*" stands for any run of characters. Every text is
-// such a pattern.
+// Match reports whether a name matches a pattern, in which "*" matches any sequence of characters. Every text
+// is a valid pattern.
 func Match(pattern, name string) bool {
 	first, rest, stars := strings.Cut(pattern, "*")
 	if !stars {
@@ -27,17 +27,17 @@ func Match(pattern, name string) bool {
 	return false
 }
 
-// IsGlob reports whether a text is more than a name in the dialect of path.Match.
+// IsGlob reports whether a text contains special characters of path.Match.
 func IsGlob(text string) bool { return strings.ContainsAny(text, `*?[\`) }
 
-// CheckGlob returns path.ErrBadPattern for what is not a pattern in the dialect of path.Match.
+// CheckGlob returns path.ErrBadPattern for an invalid pattern of path.Match.
 func CheckGlob(glob string) error {
 	_, err := path.Match(glob, "")
 	return err
 }
 
-// MatchGlob reports whether a whole name, which has no slashes, fits a pattern in the dialect of path.Match.
-// What is not a pattern fits nothing.
+// MatchGlob reports whether a name without slashes matches a pattern of path.Match. An invalid pattern
+// matches nothing.
 func MatchGlob(glob, name string) bool {
 	if !IsGlob(glob) {
 		return glob == name

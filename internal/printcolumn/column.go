@@ -1,4 +1,4 @@
-// Package printcolumn evaluates the printer columns of CustomResourceDefinitions as a kube-apiserver does.
+// Package printcolumn evaluates the printer columns of CustomResourceDefinitions like a kube-apiserver.
 package printcolumn
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Definition is what a CRD declares of a column.
+// Definition is the declaration of a column in a CRD.
 type Definition struct {
 	Name        string
 	Type        string // integer, number, string, boolean or date
@@ -21,8 +21,8 @@ type Definition struct {
 	JSONPath    string
 }
 
-// Column is a printer column and its path. client-go's jsonpath is what a kube-apiserver evaluates them with,
-// so its quirks are wanted here. A Column must not be used concurrently.
+// Column is a printer column. It uses client-go's jsonpath like a kube-apiserver, to reproduce its quirks. A
+// Column must not be used concurrently.
 type Column struct {
 	Definition
 	path *jsonpath.JSONPath
@@ -34,8 +34,8 @@ var ageOnly = []Definition{{
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }}
 
-// New parses the paths. A column whose path cannot be parsed ends the columns, as on a kube-apiserver, which
-// accepts definitions with such columns. Without any declared, the age is the only one.
+// New parses the paths. A column with an invalid path ends the columns, as in a kube-apiserver, which accepts
+// such definitions. Without declared columns, the only column is the age.
 func New(declared []Definition) []Column {
 	if len(declared) == 0 {
 		declared = ageOnly
@@ -51,8 +51,8 @@ func New(declared []Definition) []Column {
 	return columns
 }
 
-// Cell is what a kube-apiserver puts into the column for an object: nil where there is nothing or where the
-// value is not of the column's type. Dates are how long ago they were.
+// Cell returns the cell of an object as a kube-apiserver does: nil if there is no value or its type differs
+// from the column's. A date is returned as its age.
 func (c Column) Cell(object map[string]any) any {
 	value := c.Value(object)
 	if text, ok := value.(string); ok && c.Type == "date" {
@@ -61,7 +61,7 @@ func (c Column) Cell(object map[string]any) any {
 	return value
 }
 
-// Value is Cell, with dates as the object has them.
+// Value returns Cell, but dates unchanged.
 func (c Column) Value(object map[string]any) any {
 	results, err := c.path.FindResults(object)
 	if err != nil || len(results) == 0 || len(results[0]) == 0 {
@@ -106,8 +106,8 @@ func typed(columnType string, value any) any {
 	return nil
 }
 
-// Decoded is a cell as a client has it that reads a table: a number without a fraction is an int64, if it is
-// one in JSON.
+// Decoded returns a cell as a client decodes it: a number without a fraction becomes an int64, if it is one
+// in JSON.
 func Decoded(cell any) any {
 	number, ok := cell.(float64)
 	if !ok {
@@ -120,7 +120,7 @@ func Decoded(cell any) any {
 	return whole
 }
 
-// age turns a timestamp into how long ago it was.
+// age returns the age of a timestamp.
 func age(timestamp string) string {
 	var t metav1.Time
 	if err := t.UnmarshalQueryParameter(timestamp); err != nil {

@@ -69,7 +69,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestDecoded: cells are what a client makes of their JSON.
+// TestDecoded: Decoded agrees with decoding the cell's JSON.
 func TestDecoded(t *testing.T) {
 	for _, cell := range []any{
 		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0,

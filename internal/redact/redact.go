@@ -1,4 +1,4 @@
-// Package redact takes what is confidential out of objects before anything is made of them.
+// Package redact replaces confidential values of objects.
 package redact
 
 import (
@@ -11,23 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// lastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
+// lastApplied is the annotation in which kubectl apply stores a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// open are the fields of a Secret that hold no data. What is not among them is confidential, whatever it is
-// called.
+// open are the fields of a Secret that are not confidential. All others are.
 var open = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true,
 	"immutable": true}
 
-// Redactor replaces confidential values by marks. A mark tells that a value has changed, as long as it is
-// that of one object and one place, and nothing else: it is keyed by a secret of the process. It is safe for
-// concurrent use, and made by New.
+// Redactor replaces confidential values with marks. A mark only shows whether a value has changed at one
+// place of one object, because it is keyed by a secret of the process. It is safe for concurrent use, and
+// created by New.
 type Redactor struct {
 	key  []byte
 	none bool
 }
 
-// New returns a Redactor; one that shows everything leaves objects as they are.
+// New returns a Redactor. With showAll it changes nothing.
 func New(showEverything bool) *Redactor {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -39,7 +38,7 @@ func (r *Redactor) Hides(gr schema.GroupResource) bool {
 	return !r.none && gr == schema.GroupResource{Resource: "secrets"}
 }
 
-// Object returns what may be shown of an object: itself, or a copy with marks. The object is not changed.
+// Object returns the object without confidential values: itself, or a redacted copy.
 func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[string]any {
 	if !r.Hides(gr) {
 		return object
@@ -47,7 +46,7 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	return r.redacted(uidOf(object), object)
 }
 
-// Pair redacts two states of an object. Equal values have equal marks, even if the object was created anew in
+// Pair redacts two states of an object. Equal values have equal marks, even if the object was recreated in
 // between.
 func (r *Redactor) Pair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
 	if !r.Hides(gr) {
@@ -63,7 +62,7 @@ func uidOf(object map[string]any) string {
 	return uid
 }
 
-// redacted returns a copy of an object whose confidential values are marks that are keyed by uid.
+// redacted returns a redacted copy whose marks are keyed by uid.
 func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	shown := make(map[string]any, len(object))
@@ -98,7 +97,7 @@ func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any 
 	return shown
 }
 
-// marks keeps the names of the entries of a map, which managedFields and kubectl describe tell as well.
+// marks keeps the names of map entries, which managedFields and kubectl describe also show.
 func (r *Redactor) marks(uid, place string, value any) any {
 	entries, ok := value.(map[string]any)
 	if !ok {
@@ -113,6 +112,6 @@ func (r *Redactor) marks(uid, place string, value any) any {
 
 func (r *Redactor) mark(uid, place string, value any) string {
 	hash := hmac.New(sha256.New, r.key)
-	_ = json.NewEncoder(hash).Encode([]any{uid, place, value}) // a hash takes everything
+	_ = json.NewEncoder(hash).Encode([]any{uid, place, value}) // writing to a hash never fails
 	return "redacted-" + hex.EncodeToString(hash.Sum(nil)[:4])
 }

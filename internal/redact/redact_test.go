@@ -67,7 +67,7 @@ func TestOthersAreShown(t *testing.T) {
 	}
 }
 
-// TestPair: the marks of two states differ where the values differ, even if the Secret was created anew.
+// TestPair: the marks of two states differ where the values differ, even if the Secret was recreated.
 func TestPair(t *testing.T) {
 	before, after := New(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }

@@ -1,6 +1,6 @@
-// Command platforms type-checks the packages of the module in the working directory, tests included, for the
-// platforms that are named as GOOS/GOARCH. It finds what does not compile there without compiling anything,
-// dependencies above all, which takes many times longer.
+// Command platforms type-checks the packages of the module in the working directory, including tests, for
+// platforms given as GOOS/GOARCH. It finds compile errors without compiling, which would take many times
+// longer because of the dependencies.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// check returns what is wrong with the packages of the module on a platform.
+// check returns the type errors of the module's packages on a platform.
 func check(platform string) ([]string, error) {
 	system, architecture, found := strings.Cut(platform, "/")
 	if !found {
@@ -55,5 +55,5 @@ func check(platform string) ([]string, error) {
 		}
 	}
 	slices.SortFunc(problems, cmp.Compare[string])
-	return slices.Compact(problems), nil // a package is also checked as part of its tests
+	return slices.Compact(problems), nil // packages are also checked as part of their tests
 }

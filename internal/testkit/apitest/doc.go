@@ -1,7 +1,3 @@
-// Package apitest runs a testcluster for unit tests behind a port, spoken to over HTTP by real clients: with
-// nothing but the types it was made with, faults on demand, and a record of all requests.
-//
-//	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
-//	server.Create(t, widgets, widget)
-//	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusForbidden})
+// Package apitest runs a testcluster behind a port for unit tests, which use real clients over HTTP. It
+// serves only the given types, simulates faults, and records all requests.
 package apitest

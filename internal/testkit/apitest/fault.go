@@ -9,19 +9,19 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// Fault is what becomes of some requests.
+// Fault is a fault of some requests.
 type Fault struct {
 	// Path is the path of the requests.
 	Path string
-	// Verb is get, list, watch or watch-list; empty means all of them.
+	// Verb is get, list, watch or watch-list; empty means all.
 	Verb string
-	// Status is what they are answered with; 0 means that no answer comes. After 200 nothing follows.
+	// Status is the status of the response; 0 means no response. A response with 200 is empty.
 	Status int
-	// Message is part of the answer.
+	// Message is part of the response.
 	Message string
 	// RetryAfter is the header of that name.
 	RetryAfter string
-	// Effect is what becomes of the requests, in the place of an answer with Status.
+	// Effect replaces the response with Status.
 	Effect faults.Effect
 }
 
@@ -50,8 +50,8 @@ func (f Fault) effect() faults.Effect {
 	return effect
 }
 
-// Close answers 200 and ends the answer after the first line, which is an event, that has this text, as if
-// all were well: a watch that is closed. Without a text nothing comes before the end.
+// Close answers 200 and ends the response without an error after the first line, an event, that contains the
+// text. Without a text it ends immediately. A watch is thereby closed.
 func Close(after string) faults.Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if after == "" {
@@ -64,12 +64,12 @@ func Close(after string) faults.Effect {
 	}
 }
 
-// closer ends a request after a line of its answer.
+// closer ends a request after a line of its response.
 type closer struct {
 	http.ResponseWriter
 	after []byte
 	end   func()
-	held  []byte // until the line is whole
+	held  []byte // an incomplete line
 	ended bool
 }
 
@@ -96,7 +96,7 @@ func (c *closer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Break adds faults; the last one that fits a request counts.
+// Break adds faults; the last one that matches a request applies.
 func (s *Server) Break(broken ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// NewInMemory returns a server like New's that is reached through memory alone, by HTTPClient: under
-// testing/synctest, time stands still while it is asked.
+// NewInMemory returns a server like New's that is only reachable in memory, by HTTPClient, so that time in
+// testing/synctest does not advance during requests.
 func NewInMemory(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := newServer(t, types)

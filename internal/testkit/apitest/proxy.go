@@ -11,8 +11,7 @@ import (
 )
 
 // Behind returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which
-// passes on at once what it gets. wrap is put around the proxy: it sees each request, and can change what
-// becomes of the answer.
+// forwards data immediately. wrap wraps the proxy: it sees each request, and can change the response.
 func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
 	t.Helper()
 	target, err := url.Parse(s.URL)
@@ -23,7 +22,7 @@ func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *htt
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     s.HTTPClient(t).Transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // watches break off as tests have them
+		ErrorLog:      log.New(io.Discard, "", 0), // watches break off as tests want
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request,
 			_ error) {
 			w.WriteHeader(http.StatusBadGateway)

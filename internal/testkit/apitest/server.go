@@ -26,15 +26,15 @@ import (
 type Server struct {
 	*httptest.Server
 	types []Type
-	// running is replaced by the function that Backup returns.
+	// running is replaced by a restore of Backup.
 	running atomic.Pointer[testcluster.Cluster]
-	// http reaches a server in memory; nil otherwise.
+	// http is the client of a server in memory; otherwise nil.
 	http *http.Client
 
 	mu struct {
 		sync.Mutex
 		requests []string
-		repairs  map[string][]func() // of faults, by path
+		repairs  map[string][]func() // by path of the fault
 	}
 }
 
@@ -47,8 +47,8 @@ func New(t testing.TB, types ...Type) *Server {
 	return s
 }
 
-// newServer returns a server that keeps its history until Compact, and sends bookmarks only where a
-// watch-list or a watch ends, so that nothing happens which no test has caused.
+// newServer returns a server that keeps its history until Compact, and sends bookmarks only at the end of a
+// watch-list or watch, so that tests control all events.
 func newServer(t testing.TB, types []Type) *Server {
 	t.Helper()
 	s := &Server{types: types}
@@ -70,8 +70,8 @@ func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
 
 func (s *Server) cluster() *testcluster.Cluster { return s.running.Load() }
 
-// Backup copies all objects. restore has the server go on from them, as after a restore of etcd: with their
-// resource versions, and without faults. Requests that are under way go on with what was before; see
+// Backup copies all objects. restore makes the server continue from them, as after a restore of etcd: with
+// their resource versions, and without faults. Requests in progress continue with the old state; see
 // CloseClientConnections.
 func (s *Server) Backup(t testing.TB) (restore func()) {
 	t.Helper()
@@ -105,7 +105,7 @@ func (s *Server) end() {
 	s.Close()
 }
 
-// Config returns the config of a client without a limit on its rate.
+// Config returns the config of a client without a rate limit.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
 
 // Client returns a client of the server.
@@ -131,7 +131,7 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 	return client
 }
 
-// Create stores objects as they are, with their status.
+// Create stores objects unchanged, including their status.
 func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, obj := range objects {
@@ -141,7 +141,7 @@ func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...
 	}
 }
 
-// Update puts objects in the place of those with their names, whatever their resource version.
+// Update replaces objects by name, whatever their resource version.
 func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource,
 	objects ...*unstructured.Unstructured) {
 	t.Helper()
@@ -177,7 +177,7 @@ func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource,
 	return client.Namespace(namespace)
 }
 
-// Compact forgets the history of the objects: a watch from before now gets 410.
+// Compact removes the history of the objects: a watch of an earlier version gets 410.
 func (s *Server) Compact() { s.cluster().Storage().Compact() }
 
 // Requests returns the requests so far, each as "verb path?query".
@@ -187,7 +187,7 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.mu.requests)
 }
 
-// AwaitRequest waits until a request for this path has come, with any of the verbs, or whatever verb without.
+// AwaitRequest waits for a request of this path with any of the verbs, or without verbs for any request.
 func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
 	if err := s.cluster().Faults().Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
@@ -195,7 +195,7 @@ func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	}
 }
 
-// serve notes a request before anybody can wait for it.
+// serve records a request before it wakes waiters.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	verb := strings.ToLower(r.Method)
 	if asked, ok := readapi.ParseRequest(r); ok {

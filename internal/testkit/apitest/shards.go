@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// Sharding is an API server that leaves out what is not in the shard that is asked for, as kube-apiserver
-// does with its feature ShardedListAndWatch, in front of one that does not.
+// Sharding is an API server that filters by shard, like kube-apiserver with its feature ShardedListAndWatch,
+// in front of one that does not.
 type Sharding struct {
 	http.Handler
-	// Off has requests passed on as they are, Silent has lists not say that they are of a shard, as those of
-	// custom resources.
+	// Off forwards requests unchanged. Silent omits the shard from lists, like for custom resources.
 	Off, Silent atomic.Bool
-	// Sent counts the objects that have been passed on, Watches the watches that are open.
+	// Sent counts the forwarded objects, Watches the open watches.
 	Sent, Watches atomic.Int64
 }
 
@@ -49,7 +48,7 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a request that is no watch.
+// list answers a list request.
 func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector sharding.Selector) {
 	answer := httptest.NewRecorder()
 	r.Header.Del("Accept-Encoding")
@@ -95,12 +94,12 @@ func (s *Sharding) passes(selector sharding.Selector, object []byte) bool {
 	return false
 }
 
-// shardedWatch leaves events out of the answer to a watch.
+// shardedWatch filters the events of a watch.
 type shardedWatch struct {
 	http.ResponseWriter
 	sharding *Sharding
 	selector sharding.Selector
-	held     []byte // until the line is whole
+	held     []byte // an incomplete line
 }
 
 // Unwrap is for http.ResponseController.
@@ -139,7 +138,7 @@ var (
 	ranges    = regexp.MustCompile(oneRange)
 )
 
-// parseSelector reads a selector in the one form that is sent here.
+// parseSelector parses the only form of selectors that is used here.
 func parseSelector(text string) (sharding.Selector, error) {
 	if text == "" {
 		return sharding.Everything(), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Type is a type that a server serves. Several of one group and resource are its versions: the same objects,
-// with another apiVersion.
+// Type is a type that a server serves. Several with the same group and resource are its versions: the same
+// objects, with another apiVersion.
 type Type struct {
 	GVR                    schema.GroupVersionResource
 	Kind                   string
@@ -19,7 +19,7 @@ type Type struct {
 	ShortNames, Categories []string
 }
 
-// Types of the core group that tests ask for.
+// Types of the core group that tests use.
 var (
 	ConfigMaps = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		Kind: "ConfigMap", Namespaced: true}
@@ -27,8 +27,7 @@ var (
 		Kind: "Namespace"}
 )
 
-// definitions returns the types as a cluster serves them, each with its versions in the order in which they
-// are given.
+// definitions returns the types as a cluster serves them, each with its versions in the given order.
 func definitions(types []Type) []readapi.Type {
 	var all []readapi.Type
 	for _, t := range types {

@@ -7,7 +7,7 @@ func TestUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for after := before; after <= before; { // this loop uses some
+	for after := before; after <= before; { // this loop uses CPU time
 		if after, err = Used(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package cputime measures the processor time of this process, for benchmarks: unlike elapsed time it does
-// not depend on what else runs.
+// Package cputime measures the CPU time of this process for benchmarks, which is independent of other
+// processes.
 package cputime
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Used returns the processor time, user and system, that this process has used so far.
+// Used returns the CPU time, user and system, of this process.
 func Used() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Used returns the processor time, user and system, that this process has used so far.
+// Used returns the CPU time, user and system, of this process.
 func Used() (time.Duration, error) {
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {
@@ -18,7 +18,7 @@ func Used() (time.Duration, error) {
 	return ticks(kernel) + ticks(user), nil
 }
 
-// ticks reads a duration, which unlike a time counts from zero, in units of 100 ns.
+// ticks converts a duration in units of 100 ns.
 func ticks(t syscall.Filetime) time.Duration {
 	return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
 }

@@ -1,3 +1,3 @@
-// Package large makes objects of about 10 KB up, as clusters have them: what they repeat of each other, and
-// what they do not, is what measurements of storage and of packing depend on.
+// Package large generates realistic objects of 10 KB and more. Measurements of storage and packing depend on
+// what objects repeat of each other.
 package large

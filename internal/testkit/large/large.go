@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Family is a type whose objects are large.
+// Family is a type of large objects.
 type Family struct {
-	// Name says what the objects are.
+	// Name describes the objects.
 	Name string
 	// Make returns the JSON of object n, with managedFields, as API servers send it.
 	Make func(n int) []byte
 }
 
-// Families are all that there are.
+// Families are all families.
 func Families() []Family {
 	return []Family{
 		{"deployments", deployment},
@@ -35,7 +35,7 @@ func (f Family) Objects(count int) [][]byte {
 	return all
 }
 
-// source makes up what differs between objects; the same numbers always make up the same.
+// source generates the differences between objects; equal seeds generate equal values.
 type source struct{ *rand.Rand }
 
 func sourceOf(family uint64, n int) source { return source{rand.New(rand.NewPCG(family, uint64(n)))} }
@@ -63,7 +63,7 @@ func (s source) word() string { return words[s.IntN(len(words))] }
 var words = strings.Fields(`checkout payments catalog search identity billing gateway inventory orders shipping pricing
 	recommendations sessions notifications audit ledger media thumbnails exports imports scheduler metrics traces events`)
 
-// joined makes a list of what one makes.
+// joined returns a list of generated elements.
 func joined(count int, one func(n int) string) string {
 	all := make([]string, count)
 	for n := range all {
@@ -80,7 +80,7 @@ func managed(manager, apiVersion, subresource, at, fields string) string {
 	return fmt.Sprintf(`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
 }
 
-// keys is the part of managedFields for these keys.
+// keys returns the part of managedFields for these keys.
 func keys(names ...string) string {
 	return `{".":{},` + joined(len(names),
 		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`

@@ -2,8 +2,7 @@ package large
 
 import "fmt"
 
-// policyReport is a report of Kyverno about one resource: each of its results tells of a policy that many
-// reports tell of.
+// policyReport is a Kyverno report about one resource. Many reports contain results of the same policies.
 func policyReport(n int) []byte {
 	s := sourceOf(5, n)
 	target, created := s.uid(), s.time()
@@ -52,7 +51,7 @@ func workflow(n int) []byte {
 			n, s.uid(), nodes, steps, spec)
 }
 
-// certificate has very many names and a long history in its status.
+// certificate has many names and a long history in its status.
 func certificate(n int) []byte {
 	s := sourceOf(8, n)
 	name, created := fmt.Sprintf("%s-%d", s.word(), n), s.time()
@@ -75,7 +74,7 @@ func certificate(n int) []byte {
 		name, created, 1+s.IntN(9), fields, n%40, 700_000_000+n, s.uid(), names, conditions, s.time())
 }
 
-// definition is a CustomResourceDefinition, with a schema that has parts in common with those of other types.
+// definition is a CustomResourceDefinition whose schema shares parts with others.
 func definition(n int) []byte {
 	s := sourceOf(9, n)
 	kind, group := fmt.Sprintf("%s%d", s.word(), n), fmt.Sprintf("%s.example.com", words[n%len(words)])
@@ -100,7 +99,7 @@ func definition(n int) []byte {
 			property), commonSchemas[0])
 }
 
-// commonSchemas are what many definitions have parts of.
+// commonSchemas are the shared parts of definitions.
 var commonSchemas = []string{
 	`{"description":"Condition contains details for one aspect of the current state of this API Resource.","properties":{"lastTransitionTime":{"description":"lastTransitionTime is the last time the condition transitioned from one status to another.\nThis should be when the underlying condition changed.  If that is not known, then using the time when the API field changed is acceptable.","format":"date-time","type":"string"},"message":{"description":"message is a human readable message indicating details about the transition.\nThis may be an empty string.","maxLength":32768,"type":"string"},"observedGeneration":{"description":"observedGeneration represents the .metadata.generation that the condition was set based upon.","format":"int64","minimum":0,"type":"integer"},"reason":{"maxLength":1024,"minLength":1,"pattern":"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$","type":"string"},"status":{"enum":["True","False","Unknown"],"type":"string"},"type":{"maxLength":316,"type":"string"}},"required":["lastTransitionTime","message","reason","status","type"],"type":"object"}`,
 	`{"description":"A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.","properties":{"matchExpressions":{"description":"matchExpressions is a list of label selector requirements. The requirements are ANDed.","items":{"properties":{"key":{"description":"key is the label key that the selector applies to.","type":"string"},"operator":{"description":"operator represents a key's relationship to a set of values.\nValid operators are In, NotIn, Exists and DoesNotExist.","type":"string"},"values":{"items":{"type":"string"},"type":"array","x-kubernetes-list-type":"atomic"}},"required":["key","operator"],"type":"object"},"type":"array","x-kubernetes-list-type":"atomic"},"matchLabels":{"additionalProperties":{"type":"string"},"type":"object"}},"type":"object","x-kubernetes-map-type":"atomic"}`,

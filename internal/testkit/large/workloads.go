@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// containers are those of an application: main, and two sidecars that all applications have. Of one
-// application all objects have the same.
+// containers returns the containers of an application: main, and two sidecars that all applications have. All
+// objects of one application have the same.
 func containers(app int, revision int) string {
 	s := sourceOf(10, app)
 	name := s.word()
@@ -28,7 +28,7 @@ func containers(app int, revision int) string {
 
 const sidecars = `{"args":["proxy","sidecar","--domain","$(POD_NAMESPACE).svc.cluster.local","--proxyLogLevel=warning","--proxyComponentLogLevel=misc:error","--log_output_level=default:info"],"env":[{"name":"PILOT_CERT_PROVIDER","value":"istiod"},{"name":"CA_ADDR","value":"istiod.istio-system.svc:15012"},{"name":"POD_NAME","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"}}},{"name":"POD_NAMESPACE","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}},{"name":"INSTANCE_IP","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"status.podIP"}}},{"name":"SERVICE_ACCOUNT","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"spec.serviceAccountName"}}},{"name":"ISTIO_META_CLUSTER_ID","value":"Kubernetes"},{"name":"TRUST_DOMAIN","value":"cluster.local"}],"image":"docker.io/istio/proxyv2:1.27.1","imagePullPolicy":"IfNotPresent","name":"istio-proxy","ports":[{"containerPort":15090,"name":"http-envoy-prom","protocol":"TCP"}],"readinessProbe":{"failureThreshold":4,"httpGet":{"path":"/healthz/ready","port":15021,"scheme":"HTTP"},"periodSeconds":15,"successThreshold":1,"timeoutSeconds":3},"resources":{"limits":{"cpu":"2","memory":"1Gi"},"requests":{"cpu":"100m","memory":"128Mi"}},"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"privileged":false,"readOnlyRootFilesystem":true,"runAsGroup":1337,"runAsNonRoot":true,"runAsUser":1337},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","volumeMounts":[{"mountPath":"/var/run/secrets/workload-spiffe-uds","name":"workload-socket"},{"mountPath":"/var/run/secrets/istio","name":"istiod-ca-cert"},{"mountPath":"/var/lib/istio/data","name":"istio-data"},{"mountPath":"/etc/istio/proxy","name":"istio-envoy"}]}`
 
-// deployment is one of its own for each application.
+// deployment returns the Deployment of an application.
 func deployment(n int) []byte {
 	s := sourceOf(1, n)
 	namespace, name := fmt.Sprintf("team-%d", n%40), fmt.Sprintf("%s-%d", s.word(), n)
@@ -62,7 +62,7 @@ func deployment(n int) []byte {
 			n, s.uid(), spec, updated, s.hex(10))
 }
 
-// pod is one of twenty of each application.
+// pod returns one of twenty Pods of an application.
 func pod(n int) []byte {
 	app := n / 20
 	a, s := sourceOf(2, app), sourceOf(3, n)
@@ -96,5 +96,6 @@ func pod(n int) []byte {
 		created, owner, fmt.Sprintf("app-%d",
 			app), a.hex(10), fields, name, namespace, ownerUID, 700_000_000+
 			n, s.uid(), containers(app, app%20), node, token,
-		condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition("PodScheduled"), status("main"), status("istio-proxy"), s.IntN(250), address)
+		condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition(
+			"PodScheduled"), status("main"), status("istio-proxy"), s.IntN(250), address)
 }

@@ -1,4 +1,4 @@
-// Package leakcheck is for TestMain: it fails a test run that leaves goroutines behind.
+// Package leakcheck is for TestMain: it fails a test run with leaked goroutines.
 package leakcheck
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Main runs the tests and returns the exit code. It is 1 when they passed and goroutines are left whose
+// Main runs the tests and returns the exit code. It is 1 if the tests pass, but goroutines remain whose
 // stacks contain one of marks.
 func Main(m *testing.M, marks ...string) int {
 	code := m.Run()
@@ -21,7 +21,7 @@ func Main(m *testing.M, marks ...string) int {
 	return code
 }
 
-// leftGoroutines looks until nothing is left, for a few seconds, because what was told to end takes its time.
+// leftGoroutines waits some seconds for goroutines to end.
 func leftGoroutines(marks []string) string {
 	var left string
 	for range 100 {
@@ -35,7 +35,7 @@ func leftGoroutines(marks []string) string {
 	return left
 }
 
-// marked returns the stacks that contain a mark, without that of the check itself.
+// marked returns the stacks that contain a mark, except that of the check itself.
 func marked(stacks string, marks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {

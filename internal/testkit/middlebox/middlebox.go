@@ -1,4 +1,4 @@
-// Package middlebox has what may stand between a client and an API server: handlers around a reverse proxy.
+// Package middlebox simulates proxies between a client and an API server, as handlers around a reverse proxy.
 package middlebox
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// passing is an answer on its way through a proxy.
+// passing is a response on its way through a proxy.
 type passing struct {
 	http.ResponseWriter
 	write func([]byte) (int, error)
@@ -22,8 +22,8 @@ func (p passing) Write(data []byte) (int, error) { return p.write(data) }
 // Flush implements http.Flusher.
 func (p passing) Flush() { p.flush() }
 
-// Buffer is a proxy that passes answers on in pieces of 4 KiB, however long it takes for one to come
-// together. The first is passed on with the head of the answer, or behind it.
+// Buffer is a proxy that forwards responses in chunks of 4 KiB, however long that takes. It forwards the
+// first chunk with the headers of the response, or after them.
 func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,8 +48,7 @@ func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	}
 }
 
-// Compress returns a proxy that compresses answers: those to requests that take that, or, unasked, all of
-// them.
+// Compress returns a proxy that compresses responses: to requests that accept it, or all of them.
 func Compress(unasked bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +57,7 @@ func Compress(unasked bool) func(http.Handler) http.Handler {
 				return
 			}
 			r = r.Clone(r.Context())
-			r.Header.Set("Accept-Encoding", "identity") // what comes is not compressed yet
+			r.Header.Set("Accept-Encoding", "identity") // the response must not be compressed yet
 			compressed := gzip.NewWriter(w)
 			next.ServeHTTP(passing{ResponseWriter: gzipped{w}, write: compressed.Write, flush: func() {
 				_ = compressed.Flush()
@@ -69,7 +68,7 @@ func Compress(unasked bool) func(http.Handler) http.Handler {
 	}
 }
 
-// gzipped says so in the head of an answer.
+// gzipped sets the headers of a compressed response.
 type gzipped struct{ http.ResponseWriter }
 
 func (g gzipped) WriteHeader(status int) {
@@ -78,8 +77,8 @@ func (g gzipped) WriteHeader(status int) {
 	g.ResponseWriter.WriteHeader(status)
 }
 
-// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even the one at the end of
-// a watch-list.
+// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even at the end of a
+// watch-list.
 func DropBookmarks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {
@@ -105,7 +104,7 @@ func DropBookmarks(next http.Handler) http.Handler {
 	})
 }
 
-// CutIdle returns a load balancer that cuts a connection on which nothing has come for some time.
+// CutIdle returns a load balancer that closes idle connections.
 func CutIdle(idle time.Duration) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +120,7 @@ func CutIdle(idle time.Duration) func(http.Handler) http.Handler {
 	}
 }
 
-// HideAggregated is a server that knows the plain documents of discovery alone.
+// HideAggregated is a server without aggregated discovery.
 func HideAggregated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "apidiscovery") {

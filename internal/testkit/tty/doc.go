@@ -1,2 +1,2 @@
-// Package tty makes terminals for tests of what a person sees. It works on Unix systems alone.
+// Package tty provides terminals for tests of interactive output. It only works on Unix systems.
 package tty

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Screen gives the lines that a terminal of so many columns shows after output, without spaces at their ends.
-// Of control sequences it knows those that begin a line anew, empty the rest of it, and change colours, which
-// it drops; any other one is an error.
+// Screen returns the lines that a terminal with this number of columns shows after output, without trailing
+// spaces. It supports control sequences that return to the start of a line, erase the rest of it, and change
+// colors, which it drops; any other is an error.
 func Screen(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
 	at := 0
@@ -48,7 +48,7 @@ func Screen(output string, columns int) ([]string, error) {
 	return shown, nil
 }
 
-// sequence reads "ESC [ numbers letter".
+// sequence parses "ESC [ numbers letter".
 func sequence(runes []rune) (length int, known bool) {
 	if len(runes) < 3 || runes[1] != '[' {
 		return 0, false

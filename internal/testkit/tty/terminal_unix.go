@@ -13,13 +13,13 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a terminal on which nobody types. What is written to it arrives as it is, line breaks included.
+// Terminal is a terminal without input. It records output unchanged, including line breaks.
 type Terminal struct {
-	// File is the side of the program.
+	// File is the program's side.
 	File *os.File
 
 	master *os.File
-	ended  chan struct{} // closed when all that was written has been read
+	ended  chan struct{} // closed when all output has been read
 
 	mu struct {
 		sync.Mutex
@@ -28,7 +28,7 @@ type Terminal struct {
 	}
 }
 
-// Open makes a terminal of so many columns. It has to be closed.
+// Open opens a terminal with this number of columns. The caller must close it.
 func Open(columns int) (*Terminal, error) {
 	master, file, err := pty.Open()
 	if err != nil {
@@ -36,8 +36,8 @@ func Open(columns int) (*Terminal, error) {
 	}
 	t := &Terminal{File: file, master: master, ended: make(chan struct{})}
 	t.mu.arrived = make(chan struct{})
-	go t.read()                                             // ended by Close, which leaves nobody to write
-	if _, err := term.MakeRaw(int(file.Fd())); err != nil { // or line breaks arrive as two characters
+	go t.read()                                             // ended by Close, when there is no writer
+	if _, err := term.MakeRaw(int(file.Fd())); err != nil { // otherwise line breaks arrive as two characters
 		t.Close()
 		return nil, fmt.Errorf("making a terminal: %w", err)
 	}
@@ -56,14 +56,14 @@ func (t *Terminal) Resize(columns int) error {
 	return nil
 }
 
-// Output is what has been written so far.
+// Output returns the output so far.
 func (t *Terminal) Output() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.output.String()
 }
 
-// Await waits until what has been written is enough, or returns the error of ctx.
+// Await waits until enough accepts the output, or returns the error of ctx.
 func (t *Terminal) Await(ctx context.Context, enough func(output string) bool) error {
 	for {
 		t.mu.Lock()
@@ -80,7 +80,7 @@ func (t *Terminal) Await(ctx context.Context, enough func(output string) bool) e
 	}
 }
 
-// Close ends the terminal and returns all that was written. The programs that write to it must have ended.
+// Close closes the terminal and returns all output. Programs that write to it must have ended.
 func (t *Terminal) Close() string {
 	_ = t.File.Close()
 	<-t.ended
@@ -98,7 +98,7 @@ func (t *Terminal) read() {
 		close(t.mu.arrived)
 		t.mu.arrived = make(chan struct{})
 		t.mu.Unlock()
-		if err != nil { // EIO, once nobody has the other side open
+		if err != nil { // EIO after the other side was closed
 			return
 		}
 	}

@@ -26,7 +26,7 @@ func TestFileThatVanishes(t *testing.T) {
 		t.Errorf("%v, %q", s.Err(), got)
 	}
 	if got := problemsOf(s, dir); len(got) != 2 ||
-		got[1] != "warning: b.yaml: it was removed before it could be read" {
+		got[1] != "warning: b.yaml: the file was removed before it could be read" {
 		t.Errorf("the problems are %q", got)
 	}
 	var names []string

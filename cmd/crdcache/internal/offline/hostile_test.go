@@ -51,7 +51,7 @@ func TestManyProblems(t *testing.T) {
 	if len(problems) != 20+2 { // with the error of the second file
 		t.Fatalf("%d problems", len(problems))
 	}
-	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: there are 980 errors more"; got != want {
+	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: 980 more errors"; got != want {
 		t.Errorf("the last problem is %q, want %q", got, want)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {

@@ -109,7 +109,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	gvk, err := identify(u)
 	if err != nil {
 		if !f.Named {
-			err = fmt.Errorf("passed over: %w", err)
+			err = fmt.Errorf("ignored: %w", err)
 		}
 		l.reader.Problem(f, e.Place, !f.Named, err)
 		return

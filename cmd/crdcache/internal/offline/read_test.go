@@ -40,16 +40,16 @@ func TestRead(t *testing.T) {
 		names, warnings, errs []string
 	}{
 		"all": {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"},
-			[]string{"values.yaml:1: document 1: passed over"},
+			[]string{"values.yaml:1: document 1: ignored"},
 			[]string{"a.yaml:6: document 2: it is wrong"}},
 		"flat": {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"},
 			[]string{"values.yaml"}, []string{"a.yaml"}},
 		"empty": {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"},
-			[]string{"zero.yaml: there is nothing in it"}, nil},
+			[]string{"zero.yaml: the file is empty"}, nil},
 		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}},
 			[]string{"b"}, nil, []string{"none: no such file"}},
 		"nothing": {manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil,
-			[]string{"stdin: there is nothing in it"}, nil},
+			[]string{"stdin: the file is empty"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names, warnings, err := named(t, tt.options)
@@ -89,7 +89,7 @@ func TestNamedEmptyFile(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
 	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
-		"/a.yaml: there is nothing in it" {
+		"/a.yaml: the file is empty" {
 		t.Errorf("the problems are %q", problems)
 	}
 	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {

@@ -42,9 +42,9 @@ func TestOpen(t *testing.T) {
 			".git/x.yaml": "x: ["}, []string{}, nil},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
 			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
-			"warning: k.yaml:1: document 1: passed over: Kustomization.kustomize.config.k8s.io has no metadata.name",
-			"warning: list.json:1: document 1: passed over: not a Kubernetes object",
-			"warning: values.yaml:1: document 1: passed over: not a Kubernetes object: it has no apiVersion or no kind",
+			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name",
+			"warning: list.json:1: document 1: ignored: not a Kubernetes object",
+			"warning: values.yaml:1: document 1: ignored: not a Kubernetes object: it has no apiVersion or no kind",
 		}},
 		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
 			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{

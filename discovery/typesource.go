@@ -17,7 +17,6 @@ type typeSource struct{ tracker *Tracker }
 
 var _ typesource.SourceError = typeSource{}
 
-// Subscribe implements typesource.Source.
 func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 	return s.tracker.Subscribe(func(e Event) {
 		switch e.Kind {
@@ -37,7 +36,6 @@ func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 	}).Stop
 }
 
-// Err implements typesource.SourceError.
 func (s typeSource) Err() error {
 	status := s.tracker.Status()
 	if status.Synced {

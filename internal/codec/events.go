@@ -147,14 +147,12 @@ type oneFrame struct {
 	frame      []byte
 }
 
-// Decode implements streaming.Decoder.
 func (f oneFrame) Decode(
 	defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	return f.serializer.Decode(f.frame, defaults, into)
 }
 
-// Close implements streaming.Decoder.
 func (oneFrame) Close() error { return nil }
 
 // decode decodes the next event of a stream and packs its object.

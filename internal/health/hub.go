@@ -145,7 +145,6 @@ func (b *Hub) SetTypesKnown() {
 // unknown returns the status before the first notification.
 func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
 
-// changed implements observer.
 func (m *member) changed(before, after *Status) {
 	b := m.hub
 	b.mu.Lock()
@@ -160,7 +159,6 @@ func (m *member) changed(before, after *Status) {
 	b.updateConditionsLocked()
 }
 
-// impactChanged implements observer.
 func (m *member) impactChanged(i impact) {
 	b := m.hub
 	b.mu.Lock()
@@ -169,7 +167,6 @@ func (m *member) impactChanged(i impact) {
 	b.updateConditionsLocked()
 }
 
-// answered implements observer.
 func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
 	b := m.hub
 	b.mu.Lock()
@@ -185,7 +182,6 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 	}
 }
 
-// relisted implements observer.
 func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b := m.hub
 	b.mu.Lock()
@@ -193,7 +189,6 @@ func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b.notifyLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
 }
 
-// requiredChanged implements observer.
 func (m *member) requiredChanged(required bool) {
 	b := m.hub
 	b.mu.Lock()

@@ -78,7 +78,6 @@ type counted struct {
 	lookups int
 }
 
-// Lookup implements labels.Labels.
 func (c *counted) Lookup(key string) (string, bool) {
 	c.lookups++
 	return c.Set.Lookup(key)

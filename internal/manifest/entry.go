@@ -90,7 +90,6 @@ var errTruncated = errors.New("the data ends too early: is it complete?")
 // source separates errors of reading from errors of the text.
 type source struct{ r io.Reader }
 
-// Read implements io.Reader.
 func (s source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -105,7 +104,6 @@ type contextReader struct {
 	r   io.Reader
 }
 
-// Read implements io.Reader.
 func (c contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

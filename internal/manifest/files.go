@@ -82,7 +82,6 @@ type stoppable struct {
 	stop func() bool
 }
 
-// Close implements io.Closer.
 func (s stoppable) Close() error {
 	s.stop()
 	return s.PipeReader.Close()

@@ -222,7 +222,6 @@ type lineCounter struct {
 	lastContent int64 // offset of the last byte that is not white space
 }
 
-// Read implements io.Reader.
 func (c *lineCounter) Read(p []byte) (int, error) {
 	if c.read > c.limit+peekSize {
 		c.err = ErrTooLarge

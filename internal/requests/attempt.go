@@ -159,7 +159,6 @@ type watchedBody struct {
 	attempt *attempt
 }
 
-// Read implements io.Reader.
 func (b watchedBody) Read(data []byte) (int, error) {
 	b.attempt.await()
 	n, err := b.ReadCloser.Read(data)

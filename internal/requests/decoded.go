@@ -25,7 +25,6 @@ type allNamespaces struct {
 	of dynamic.NamespaceableResourceInterface
 }
 
-// Namespace implements dynamic.NamespaceableResourceInterface.
 func (a allNamespaces) Namespace(namespace string) dynamic.ResourceInterface {
 	return decodingResource{a.of.Namespace(namespace), a.client, a.gvr, namespace}
 }
@@ -38,7 +37,6 @@ type decodingResource struct {
 	namespace string
 }
 
-// List implements dynamic.ResourceInterface.
 func (d decodingResource) List(
 	ctx context.Context, options metav1.ListOptions,
 ) (*unstructured.UnstructuredList, error) {

@@ -23,7 +23,6 @@ type clientEvents struct {
 	attempt *attempt
 }
 
-// Next implements events.
 func (c *clientEvents) Next() (event watch.Event, waited bool, err error) {
 	c.attempt.await()
 	defer c.attempt.received()
@@ -38,7 +37,6 @@ func (c *clientEvents) Next() (event watch.Event, waited bool, err error) {
 	}
 }
 
-// Close implements events.
 func (c *clientEvents) Close() error {
 	c.Stop()
 	return nil
@@ -72,8 +70,5 @@ func newPipe(a *attempt, read func(take func(watch.Event) bool)) *pipe {
 	return p
 }
 
-// ResultChan implements watch.Interface.
 func (p *pipe) ResultChan() <-chan watch.Event { return p.events }
-
-// Stop implements watch.Interface.
-func (p *pipe) Stop() { p.stop() }
+func (p *pipe) Stop()                          { p.stop() }

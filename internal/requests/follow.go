@@ -34,23 +34,10 @@ func (l *listWatch) followed(ctx context.Context, w watch.Interface, initial boo
 // noReporter is a Reporter without effect.
 type noReporter struct{}
 
-// RequestStarted implements Reporter.
-func (noReporter) RequestStarted(Verb) {}
-
-// Answer implements Reporter.
-func (noReporter) Answer(Verb, error) {}
-
-// NoContact implements Reporter.
-func (noReporter) NoContact() {}
-
-// WatchOpened implements Reporter.
-func (noReporter) WatchOpened() {}
-
-// Listed implements Reporter.
+func (noReporter) RequestStarted(Verb)  {}
+func (noReporter) Answer(Verb, error)   {}
+func (noReporter) NoContact()           {}
+func (noReporter) WatchOpened()         {}
 func (noReporter) Listed(time.Duration) {}
-
-// Throttled implements Reporter.
-func (noReporter) Throttled(Verb) {}
-
-// Contact implements Reporter.
-func (noReporter) Contact(bool) {}
+func (noReporter) Throttled(Verb)       {}
+func (noReporter) Contact(bool)         {}

@@ -32,7 +32,6 @@ type gzipBody struct {
 	plain *gzip.Reader
 }
 
-// Read implements io.Reader.
 func (b *gzipBody) Read(data []byte) (int, error) {
 	if b.plain == nil {
 		plain, err := gzip.NewReader(b.ReadCloser)

@@ -69,7 +69,6 @@ func newResource(
 // decodedResource makes the requests with a dynamic client.
 type decodedResource struct{ dynamic.ResourceInterface }
 
-// List implements resource.
 func (d decodedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := d.ResourceInterface.List(ctx, options)
 	if err != nil {
@@ -85,7 +84,6 @@ func (d decodedResource) ListUnthrottled(
 	return d.List(ctx, options)
 }
 
-// Events implements resource.
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	a.foreign = true
@@ -101,17 +99,14 @@ func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions)
 // failedResource fails each request.
 type failedResource struct{ err error }
 
-// List implements resource.
 func (f failedResource) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, f.err
 }
 
-// ListUnthrottled implements resource.
 func (f failedResource) ListUnthrottled(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, f.err
 }
 
-// Events implements resource.
 func (f failedResource) Events(context.Context, metav1.ListOptions) (events, error) {
 	return nil, f.err
 }
@@ -130,19 +125,16 @@ type metadataResource struct {
 	refused         atomic.Bool
 }
 
-// List implements resource.
 func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options) })
 }
 
-// ListUnthrottled implements resource.
 func (m *metadataResource) ListUnthrottled(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
 	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.ListUnthrottled(ctx, options) })
 }
 
-// Events implements resource.
 func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	return ask(m, func(r *packedResource) (events, error) { return r.Events(ctx, options) })
 }
@@ -204,7 +196,6 @@ func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (
 	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options) })
 }
 
-// ListUnthrottled implements resource.
 func (r *packedResource) ListUnthrottled(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {

@@ -293,7 +293,6 @@ func (c *Continuity) restored() bool {
 // restoredError is the error of a watch after a restore.
 type restoredError struct{ reached, current string }
 
-// Error implements error.
 func (e *restoredError) Error() string {
 	current := ""
 	if e.current != "" {

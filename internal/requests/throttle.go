@@ -30,7 +30,6 @@ func watchThrottling(client *http.Client) *http.Client {
 	return &observed
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, _ := r.Context().Value(attemptKey{}).(*attempt)
 	if a != nil {

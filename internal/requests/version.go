@@ -19,7 +19,6 @@ type reflected struct {
 	client   dynamic.Interface
 }
 
-// Panicked implements informer.PanicReporter.
 func (r reflected) Panicked(value any) { r.requests.panicked(value) }
 
 // IsWatchListSemanticsUnSupported tells client-go whether the client lacks watch-lists, like fake clients.
@@ -27,7 +26,6 @@ func (r reflected) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)
 }
 
-// CurrentVersion implements informer.VersionAsker.
 func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
 	return r.requests.currentVersion(ctx)
 }
@@ -35,7 +33,6 @@ func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
 // inlined is a ListerWatcher whose watches can be read on the caller's goroutine.
 type inlined struct{ reflected }
 
-// WatchInline implements informer.InlineWatcher.
 func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
 	return i.requests.watchInline(ctx, options, take)

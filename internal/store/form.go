@@ -35,20 +35,16 @@ func Objects(pruner *packed.Pruner) Form { return &objects{packer: packed.NewPac
 type objects struct{ packer *packed.Packer }
 
 func (f *objects) Packer() *packed.Packer { return f.packer }
-
-func (f *objects) Open(object any) any { return open(object, f.packer.Pruner()) }
+func (f *objects) Open(object any) any    { return open(object, f.packer.Pruner()) }
 
 func (f *objects) Item(object any) Item {
 	return open(object, f.packer.Pruner())
 }
 
-func (f *objects) ListForm(item Item) Item { return item }
-
-func (f *objects) Object(item Item) any { return item }
-
+func (f *objects) ListForm(item Item) Item  { return item }
+func (f *objects) Object(item Item) any     { return item }
 func (f *objects) PeekObject(item Item) any { return item }
-
-func (f *objects) Same(Item, Item) bool { return false }
+func (f *objects) Same(Item, Item) bool     { return false }
 
 // decodedOnce returns an item decoded for one pass of index functions over all objects. It does not publish
 // the decoded copy, because the weak pointer would outlive it.

@@ -10,8 +10,7 @@ import (
 // fixedIndexes is an Extractor whose indexes have fixed values.
 type fixedIndexes struct{ names []string }
 
-func (f *fixedIndexes) Names() []string { return f.names }
-
+func (f *fixedIndexes) Names() []string  { return f.names }
 func (f *fixedIndexes) Ordered(int) bool { return false }
 
 func (f *fixedIndexes) Indexers() cache.Indexers {

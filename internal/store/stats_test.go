@@ -33,10 +33,8 @@ func withIndexes(more cache.Indexers) cache.Indexers {
 // sortedByUID is an Extractor of one index.
 type sortedByUID struct{}
 
-func (sortedByUID) Names() []string { return []string{"sorted"} }
-
-func (sortedByUID) Ordered(int) bool { return true }
-
+func (sortedByUID) Names() []string          { return []string{"sorted"} }
+func (sortedByUID) Ordered(int) bool         { return true }
 func (sortedByUID) Indexers() cache.Indexers { return cache.Indexers{"sorted": byUID} }
 
 func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {

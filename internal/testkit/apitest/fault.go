@@ -76,7 +76,6 @@ type closer struct {
 // Unwrap is for http.ResponseController.
 func (c *closer) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (c *closer) Write(data []byte) (int, error) {
 	c.held = append(c.held, data...)
 	for !c.ended {

@@ -52,7 +52,6 @@ func newMemory() *memory {
 	return &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Accept implements net.Listener.
 func (m *memory) Accept() (net.Conn, error) {
 	select {
 	case conn := <-m.conns:
@@ -62,13 +61,11 @@ func (m *memory) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (m *memory) Close() error {
 	m.close.Do(func() { close(m.closed) })
 	return nil
 }
 
-// Addr implements net.Listener.
 func (m *memory) Addr() net.Addr { return address{} }
 
 type address struct{}

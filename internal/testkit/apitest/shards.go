@@ -104,11 +104,8 @@ type shardedWatch struct {
 
 // Unwrap is for http.ResponseController.
 func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *shardedWatch) Flush()                      { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// Flush implements http.Flusher.
-func (w *shardedWatch) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
-
-// Write implements http.ResponseWriter.
 func (w *shardedWatch) Write(data []byte) (int, error) {
 	w.held = append(w.held, data...)
 	scanner := bufio.NewReader(bytes.NewReader(w.held))

@@ -18,9 +18,7 @@ type passing struct {
 }
 
 func (p passing) Write(data []byte) (int, error) { return p.write(data) }
-
-// Flush implements http.Flusher.
-func (p passing) Flush() { p.flush() }
+func (p passing) Flush()                         { p.flush() }
 
 // Buffer is a proxy that forwards responses in chunks of 4 KiB, however long that takes. It forwards the
 // first chunk with the headers of the response, or after them.

@@ -19,14 +19,14 @@ type ListenerHandle struct {
 	queue    *queue.Calls
 }
 
-// Remove removes the listener and drops its pending events. It does not wait for a call in progress (see
+// Close removes the listener and drops its pending events. It does not wait for a call in progress (see
 // Done), so that listeners can call it. It is idempotent.
-func (l *ListenerHandle) Remove() {
+func (l *ListenerHandle) Close() {
 	l.hub.Remove(l)
 	l.queue.Close()
 }
 
-// Done returns a channel that is closed after Remove or Shutdown, when the listener is no longer called.
+// Done returns a channel that is closed after Close or Shutdown, when the listener is no longer called.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 
 // Depth returns the number of pending events, including the one being handled.

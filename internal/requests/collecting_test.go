@@ -73,7 +73,7 @@ func (f *fixedEvents) Close() error { return nil }
 func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: &reports, onFailure: func(error) {},
+		continuity: NewRestores().Continuity("", nil), reports: &reports,
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}

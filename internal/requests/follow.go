@@ -12,7 +12,7 @@ import (
 // early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
-		continuity: c, reports: noReporter{}, onFailure: func(error) {},
+		continuity: c, reports: noReporter{},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(ctx, w, initial)

@@ -36,8 +36,7 @@ func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	t.Helper()
 	l := &listWatch{
 		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep,
-		onFailure: func(error) {},
-		pacer:     NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followed(t.Context(), w, initial)
 }

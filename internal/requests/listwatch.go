@@ -32,8 +32,6 @@ type listWatch struct {
 	pacer       *Pacer
 	// continuity decides whether a watch can continue after an outage.
 	continuity *Continuity
-	// onFailure is called with failures that the reflector does not report to its watch error handler.
-	onFailure func(error)
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
@@ -65,16 +63,11 @@ func (l *listWatch) record(o outcome) {
 	if e.opens {
 		l.reports.WatchOpened()
 	}
-	if e.notifies {
-		l.onFailure(e.err)
-	}
 }
 
 // panicked records that a panic occurred while handling a list or watch.
 func (l *listWatch) panicked(value any) {
-	err := fmt.Errorf("%w: %v", errPanicked, value)
-	l.reports.Answer(VerbWatch, err)
-	l.onFailure(err)
+	l.reports.Answer(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
 }
 
 // attempt returns the next request and its context.

@@ -21,9 +21,6 @@ type Server struct {
 	Limiter *Limiter
 	// Restores detects that a server was restored from a backup.
 	Restores *Restores
-	// OnFailure is called with failures that a reflector does not report to its watch error handler.
-	// Optional.
-	OnFailure func(schema.GroupVersionResource, error)
 
 	outage outage
 }
@@ -81,12 +78,11 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
 	l := &listWatch{
-		tweak:     target.Tweak,
-		keep:      target.keep(),
-		reports:   reports,
-		limiter:   s.Limiter,
-		pacer:     p,
-		onFailure: func(error) {},
+		tweak:   target.Tweak,
+		keep:    target.keep(),
+		reports: reports,
+		limiter: s.Limiter,
+		pacer:   p,
 
 		selection:   target.Selection,
 		noBookmarks: target.NoBookmarks,
@@ -98,9 +94,6 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
-	if s.OnFailure != nil {
-		l.onFailure = func(err error) { s.OnFailure(target.GVR, err) }
-	}
 	lw := reflected{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 	if _, ok := s.Client.(*Client); ok {
 		return inlined{lw}

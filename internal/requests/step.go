@@ -68,8 +68,6 @@ type effect struct {
 	reports bool
 	verb    Verb
 	err     error
-	// notifies: call onFailure, because the reflector does not report the failure.
-	notifies bool
 	// opens: a watch is open and its initial events, if any, are complete.
 	opens bool
 	// delegates: end the requests and call forbidden.
@@ -164,7 +162,6 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		e.throttles, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
 		e.reports = o.retryAfter == 0 // already reported by Throttled, and not a failure
 	}
-	e.notifies = o.verb.Watches() && (o.phase == broken || repeats)
 	return p.failed(s, o, reason, e.wait), e
 }
 
@@ -190,7 +187,7 @@ func (p policy) closed(s state, o outcome) (state, effect) {
 	if o.brought || s.failures < closesUntilFailure {
 		return s, effect{}
 	}
-	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed, notifies: true}
+	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed}
 }
 
 // repeated reports whether the reflector itself retries a watch or watch-list that failed with err.

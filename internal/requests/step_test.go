@@ -39,12 +39,8 @@ func TestStep(t *testing.T) {
 		return s
 	}
 	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
-	told := func(verb Verb, err error) effect {
-		return effect{reports: true, verb: verb,
-			err: err, notifies: true}
-	}
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
-		return effect{reports: wait == 0, verb: verb, err: err, notifies: verb.Watches(),
+		return effect{reports: wait == 0, verb: verb, err: err,
 			throttles: true, wait: wait}
 	}
 	tests := map[string]struct {
@@ -159,16 +155,16 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
 			}
 			s = next
-			return e.reports && e.notifies && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
+			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
 		}
-		var told []bool
+		var reported []bool
 		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {
-			told = append(told, closes(lasted, false))
+			reported = append(reported, closes(lasted, false))
 		}
-		told = append(told, closes(0, true), closes(0, false), closes(0, false), closes(0, false))
+		reported = append(reported, closes(0, true), closes(0, false), closes(0, false), closes(0, false))
 		if want := []bool{false, false, true, true, false, false, false, true, false, false, true,
-			true}; !slices.Equal(told, want) {
-			t.Errorf("%s: told %v, want %v", verb, told, want)
+			true}; !slices.Equal(reported, want) {
+			t.Errorf("%s: reported %v, want %v", verb, reported, want)
 		}
 	}
 }

@@ -104,7 +104,10 @@ type shardedWatch struct {
 
 // Unwrap is for http.ResponseController.
 func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-func (w *shardedWatch) Flush()                      { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+func (w *shardedWatch) Flush() {
+	_ = http.NewResponseController(w.ResponseWriter).
+		Flush()
+}
 
 func (w *shardedWatch) Write(data []byte) (int, error) {
 	w.held = append(w.held, data...)

@@ -8,7 +8,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// benchmarkIndexes are what a config for one type has, more or less.
+// benchmarkIndexes are typical indexes of one type.
 var benchmarkIndexes = []string{
 	"{name: ns, path: .metadata.namespace}",
 	"{name: issuer, path: .spec.issuerRef.name}",

@@ -8,32 +8,26 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Check compares all resources with the definitions of custom resources, from a cluster or from
-// files: that they exist, and that their schemas have the fields that paths and conditions name. The
-// error is a [*ConfigError] with everything that is wrong. What the schema leaves open, and what no
-// CRD defines because it is optional or built into Kubernetes, is a warning.
+// Check compares all resources with CustomResourceDefinitions from a cluster or from files: they must exist,
+// and their schemas must have the fields of all paths and conditions. The error is a [*ConfigError] with all
+// findings. Fields that a schema leaves open, and missing types that are optional or built into Kubernetes,
+// are warnings.
 func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
-	return divide(check.Config(c.declared(), definitions, false))
+	return splitFindings(check.Config(c.declared(), definitions, false))
 }
 
-// CheckCluster is [Config.Check] with all definitions that a cluster has: it says what the cluster lacks.
-func (c *Config) CheckCluster(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
-	return divide(check.Config(c.declared(), definitions, true))
-}
-
-// CheckOptions say what a config is compared with.
+// CheckOptions control [CheckSources].
 type CheckOptions struct {
-	// Definitions are called with the groups of the resources that could be read, which may be patterns, and
-	// of what these refer to. They give the CustomResourceDefinitions to compare with.
+	// Definitions returns the CustomResourceDefinitions to compare with. It is called with the groups of all
+	// resources that could be parsed, and of their reference targets; a group can be a pattern.
 	Definitions func(groups []string) ([]*crd.Definition, error)
-	// Cluster says that those are all that a cluster has: what is not among them is not there.
+	// Cluster means that Definitions returns all definitions of a cluster.
 	Cluster bool
 }
 
-// CheckSources is [Parse] and [Config.Check] in one: it gives everything that is wrong at once, also what the
-// schemas say about the rest of a config that has errors. Without errors there is a config, with the warnings
-// of both. The error is a [*ConfigError], with that of Definitions if there was one: nothing has been
-// compared then.
+// CheckSources combines [Parse] and [Config.Check] and reports all findings together, including findings of
+// Check about the valid resources of an invalid config. The returned config has the warnings of both. The
+// error is a [*ConfigError], joined with the error of Definitions, in which case nothing was compared.
 func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	resources, findings := load(sources)
 	var groups []string
@@ -45,12 +39,12 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	}
 	definitions, err := options.Definitions(groups)
 	if err != nil {
-		if _, wrong := divide(findings); wrong != nil {
+		if _, wrong := splitFindings(findings); wrong != nil {
 			return nil, errors.Join(wrong, err)
 		}
 		return nil, err
 	}
-	said := map[config.Finding]bool{} // by file and place: one cause may have two consequences
+	said := map[config.Finding]bool{} // by position: report only one finding for one cause
 	at := func(f config.Finding) config.Finding {
 		return config.Finding{File: f.File, Line: f.Line, Column: f.Column}
 	}
@@ -74,25 +68,22 @@ func (c *Config) declared() []*config.Resource {
 	return all
 }
 
-// CheckCondition compares a condition or a path of a query with the schema that a version of a type has, as
-// [Config.Check] does for those of a config: fields that do not exist, and comparisons that no value fulfils.
-// A query may be meant for objects that are older than the schema, so that all of it is advice, whatever the
-// codes. Columns are those of the text. A text that is neither a condition nor a path, and what has no
-// schema, gives nothing.
+// CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check]:
+// unknown fields, and comparisons that no value satisfies. All findings are advice, because objects can be
+// older than the schema. Columns refer to text. The result is empty without a schema, and for a text that is
+// neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
 	return diagnostics(check.Condition(text, d, version))
 }
 
-// CheckColumn compares a path of a query whose values are sorted by, grouped or computed with, as
-// CheckCondition does a condition: fields that do not exist, and paths that lead to a list or a map, which
-// are no values.
+// CheckColumn compares the path of a column, which is sorted by, grouped or computed with, with the schema of
+// a version: unknown fields, and paths to lists or maps. See [CheckCondition].
 func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 	return diagnostics(check.Column(path, d, version))
 }
 
-// ColumnType returns the type that the schema of a version gives the values at a path: "quantity",
-// "duration", or "" if it gives neither. A field that takes integers and text (x-kubernetes-int-or-string)
-// holds quantities.
+// ColumnType returns the type that the schema of a version gives to the values at a path: "quantity",
+// "duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
 func ColumnType(path string, d *crd.Definition, version string) string {
 	return check.ColumnType(path, d, version)
 }

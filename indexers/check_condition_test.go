@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// findingsOf gives what an error of a config is about.
+// findingsOf returns the errors about a config.
 func findingsOf(err error) []indexers.Diagnostic {
 	var wrong *indexers.ConfigError
 	if errors.As(err, &wrong) {
@@ -90,7 +90,7 @@ func TestCheckCondition(t *testing.T) {
 	}
 }
 
-// Where there is no schema, nothing is known to be wrong.
+// Without a schema there are no findings.
 func TestCheckConditionWithoutSchema(t *testing.T) {
 	d := openWidget()
 	d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true})

@@ -36,7 +36,7 @@ func checkSources(text string, definitions []*crd.Definition, err error) (*index
 	}}, source)
 }
 
-// One run says everything, in the order of the file, and each cause once.
+// CheckSources reports all errors in the order of the file, one for each cause.
 func TestErrorsOfBothKindsAtOnce(t *testing.T) {
 	config, err := checkSources(brokenTwice, definitions(t), nil)
 	var wrong *indexers.ConfigError
@@ -76,7 +76,7 @@ func TestCheckSources(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if config, err = indexers.Load("nowhere.yaml"); !errors.As(err, &wrong) || config != nil ||
-		wrong.Diagnostics[0].Code != indexers.CodeFile {
+		wrong.Diagnostics[0].Code != "E017" {
 		t.Errorf("got %+v, %v", config, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// openWidget is a type whose schema says little: CRDs may leave out what every object has.
+// openWidget is a type with a minimal schema.
 func openWidget() *crd.Definition {
 	schema := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{
 		"spec": {Type: "object", Properties: map[string]*crd.Schema{
@@ -78,7 +78,7 @@ func TestCheckPaths(t *testing.T) {
 	}
 }
 
-// Findings come in the order of the files, and then of the lines.
+// Findings are in the order of files and lines.
 func TestFindingsAreInOrder(t *testing.T) {
 	bad := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
 	_, err := indexers.Parse(
@@ -102,7 +102,7 @@ func TestFindingsAreInOrder(t *testing.T) {
 	}
 }
 
-// Only the first ten objects without a value are named.
+// Reported has at most ten keys.
 func TestReportedIsBounded(t *testing.T) {
 	f := compile(t, "{name: i, path: .spec.a, missing: report}")
 	for i := range 25 {

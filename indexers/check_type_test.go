@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// What the check says about each declared type and each kind of schema is what an index does with values of
-// that kind: an error where it takes none, a warning where it leaves some out.
+// The findings about a type and a schema agree with the index: an error if it takes no value of that kind, a
+// warning if it leaves some out.
 func TestTypesAgainstSchemas(t *testing.T) {
 	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
 		"2026-01-31", "10.0.0.0/8"}
@@ -79,7 +79,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 	}
 }
 
-// checkOf gives the codes that an index has on a type whose .spec.v has the schema.
+// checkOf returns the codes for an index on a type with the given schema of .spec.v.
 func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	t.Helper()
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
@@ -100,7 +100,7 @@ func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	return strings.Join(codes, " ")
 }
 
-// What controller-gen makes of a quantity is not text.
+// The schema that controller-gen generates for a quantity is not text.
 func TestQuantityAsText(t *testing.T) {
 	quantity := &crd.Schema{IntOrString: true,
 		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}

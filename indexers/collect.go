@@ -6,49 +6,49 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers/internal/config"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// element is the value in which the parts of an index are looked up: an object, or a value that "each"
-// selects. collecting.document decides which field is used.
+// element is the value in which the parts of an index are looked up: an object, or a value selected by
+// "each". The collector's document field decides which field is used.
 type element struct {
 	decoded any
-	found   [][]jsonpath.Value // the values of each path of Index.inner in the document
+	found   [][]jsonpath.Value // in a document: the values of each path of Index.inner
 }
 
-// collecting gathers the keys of one object for one index. It can be used for one index after the other.
-type collecting struct {
+// collector collects the keys of one object for one index at a time.
+type collector struct {
 	*function
-	object   map[string]any // the decoded object; nil if document is set
+	object   map[string]any // decoded object; nil if document is set
 	document []byte         // the object's JSON; nil if object is set
-	// of a document: what the paths lead to that begin at the object in spite of each
+	// in a document: the values of the paths that begin at the object although the index has "each"
 	root     [][]jsonpath.Value
-	found    []string        // what was there before, and then the keys of the object
-	before   int             // where the latter begin
-	seen     map[string]bool // of the latter, once a search through the list takes too long
-	repeated bool            // a key is kept as often as it is found
+	found    []string        // initial content, then the keys of the object
+	before   int             // length of the initial content
+	seen     map[string]bool // set of the object's keys; nil while the list is short
+	repeated bool            // do not remove duplicate keys
 
-	// What follows is room for one element.
+	// Buffers for one element.
 	scalars []scalar
 	keys    []partKey // of one part
 	tuple   []string
 }
 
-// begin readies the collecting for an index.
-func (c *collecting) begin(f *function, found []string) {
+// begin resets the collector for an index.
+func (c *collector) begin(f *function, found []string) {
 	c.function, c.found, c.before, c.seen, c.root = f, found, len(found), nil, nil
 }
 
-// objectKey is the key of the object in caches.
-func (c *collecting) objectKey() string {
+// objectKey returns namespace/name.
+func (c *collector) objectKey() string {
 	if c.document != nil {
 		return documentKey(c.document)
 	}
 	return objectKey(c.object)
 }
 
-// decoded gathers the keys of a decoded object.
-func (c *collecting) decoded() {
+// decoded collects the keys of a decoded object.
+func (c *collector) decoded() {
 	c.function.seen.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.object) {
 		c.when.Add(1)
@@ -70,17 +70,16 @@ func (c *collecting) decoded() {
 	c.count()
 }
 
-// count notes what was found.
-func (c *collecting) count() {
+func (c *collector) count() {
 	if n := len(c.found) - c.before; n > 0 {
 		c.matched.Add(1)
 		c.counters.values.Add(uint64(n))
 	}
 }
 
-// tuples adds the keys of one element. At most one part has several values, so there is no cross
+// tuples adds the keys of one element. At most one part has several values, so that there is no cross
 // product.
-func (c *collecting) tuples(e element) {
+func (c *collector) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
 		for _, k := range c.partKeys(e, 0) {
@@ -88,7 +87,7 @@ func (c *collecting) tuples(e element) {
 		}
 		return
 	}
-	size := 0 // of the parts that have one value
+	size := 0 // of the single-valued parts
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
 	many := c.index.many
 	for i := range parts {
@@ -112,8 +111,9 @@ func (c *collecting) tuples(e element) {
 	}
 }
 
-// partKeys gives the keys of one part, with whatever stands for missing ones, until it is called again.
-func (c *collecting) partKeys(e element, n int) []partKey {
+// partKeys returns the keys of one part, including the replacement of missing values. The result is valid
+// until the next call.
+func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
 	for _, from := range c.index.sources[n] {
@@ -121,16 +121,16 @@ func (c *collecting) partKeys(e element, n int) []partKey {
 		there := false
 		for _, s := range c.scalars {
 			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
-			case keyed:
+			case keyMade:
 				c.keys = append(c.keys, key)
 				there = true
-			case unfit:
+			case keyMistyped:
 				c.kind.Add(1)
 				there = true
-			case tooLong:
+			case keyTooLong:
 				c.limit.Add(1)
 				there = true
-			case absent: // a null is as if it were not there
+			case keyMissing: // null counts as missing
 			}
 		}
 		if there {
@@ -141,10 +141,9 @@ func (c *collecting) partKeys(e element, n int) []partKey {
 	return c.keys
 }
 
-// read reads the values of one source.
-func (c *collecting) read(e element, from source) {
+func (c *collector) read(e element, from location) {
 	c.scalars = c.scalars[:0]
-	if c.document != nil { // found may be nil: an index can have root paths only
+	if c.document != nil { // found may be nil: an index can have only root paths
 		found := e.found
 		if from.root {
 			found = c.root
@@ -158,7 +157,7 @@ func (c *collecting) read(e element, from source) {
 	if from.root {
 		in = c.object
 	}
-	if from.path.Singular() { // saves the closure
+	if from.path.Singular() { // avoids a closure
 		if v, ok := from.path.First(in); ok {
 			c.scalars = append(c.scalars, scalarOf(v))
 		}
@@ -170,8 +169,8 @@ func (c *collecting) read(e element, from source) {
 	})
 }
 
-// absent deals with a missing value.
-func (c *collecting) absent(p *config.Part) {
+// absent handles a missing value.
+func (c *collector) absent(p *config.Part) {
 	switch p.Missing.Kind {
 	case config.MissingNull:
 		c.keys = append(c.keys, partKey{key: Null})
@@ -187,12 +186,11 @@ func (c *collecting) absent(p *config.Part) {
 	c.missing.Add(1)
 }
 
-// manyValues is the number from which a map is faster than a list.
+// manyValues is the number of keys from which a map is faster than a list.
 const manyValues = 16
 
-// add keeps a key unless it is there already or beyond a limit. size is the length of the value, that of the
-// parts taken together.
-func (c *collecting) add(key string, size int) {
+// add adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
+func (c *collector) add(key string, size int) {
 	own := c.found[c.before:]
 	switch {
 	case size > c.index.maxValueBytes:
@@ -223,7 +221,7 @@ var (
 	namePath      = jsonpath.FromSegments("metadata", "name")
 )
 
-// objectKey is the key that informers use: namespace/name, or name.
+// objectKey returns the key in caches: namespace/name, or name.
 func objectKey(object map[string]any) string {
 	text := func(p *jsonpath.Path) string {
 		v, _ := p.First(object)

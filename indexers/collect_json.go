@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// extraction finds what all indexes of a resource need in one pass over a document.
+// extraction reads the values for all indexes of a resource in one pass over a document.
 type extraction struct {
 	set *jsonpath.Set
-	// slots says where the results of each expression of the set begin and how many expressions an
-	// index has: first "when", if it has one, and then its paths, or "each" and the paths from the object on.
+	// first is the number of the first expression of each index in the set. An index has "when", if set, and
+	// then its paths, or "each" and the root paths.
 	first []int
 }
 
@@ -35,51 +35,50 @@ func newExtraction(functions []*function) extraction {
 	return x
 }
 
-// findings are what a set found: the values of each expression, and room to collect keys from them.
+// findings are the values of each expression of a set, with a collector for their keys.
 type findings struct {
-	collecting
+	collector
 	values [][]jsonpath.Value
-	// elements is for the parts within one element, while values is in use.
+	// elements are the values within one element, while values is in use.
 	elements [][]jsonpath.Value
 }
 
 var findingsPool = sync.Pool{New: func() any { return new(findings) }}
 
-// room empties lists and makes n of them.
-func room(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
+// resetLists empties lists and extends them to n.
+func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 	for len(lists) < n {
 		lists = append(lists, nil)
 	}
 	for i := range lists {
-		clear(lists[i]) // the pool must not keep documents alive
+		clear(lists[i]) // pooled lists must not pin documents
 		lists[i] = lists[i][:0]
 	}
 	return lists
 }
 
-// release gives the space back.
 func (f *findings) release() {
-	f.values, f.elements = room(f.values, 0), room(f.elements, 0)
+	f.values, f.elements = resetLists(f.values, 0), resetLists(f.elements, 0)
 	clear(f.scalars[:cap(f.scalars)])
-	clear(f.collecting.keys[:cap(f.collecting.keys)])
+	clear(f.collector.keys[:cap(f.collector.keys)])
 	clear(f.tuple[:cap(f.tuple)])
-	f.collecting = collecting{scalars: f.scalars, keys: f.collecting.keys, tuple: f.tuple}
+	f.collector = collector{scalars: f.scalars, keys: f.collector.keys, tuple: f.tuple}
 	findingsPool.Put(f)
 }
 
-// note notes a result of the set.
+// note is the callback for results of the set.
 func (f *findings) note(i int, v jsonpath.Value) bool {
 	f.values[i] = append(f.values[i], v)
 	return true
 }
 
-// noteElement notes a result of the set of an element.
+// noteElement is the callback for results within an element.
 func (f *findings) noteElement(i int, v jsonpath.Value) bool {
 	f.elements[i] = append(f.elements[i], v)
 	return true
 }
 
-// collect gathers the keys of the document for one index, whose first expression has this number.
+// collect collects the keys of one index. first is the number of its first expression.
 func (f *findings) collect(first int) {
 	f.function.seen.Add(1)
 	if f.index.when != nil {
@@ -98,11 +97,11 @@ func (f *findings) collect(first int) {
 	f.count()
 }
 
-// each gathers the keys of elements.
+// each collects the keys of all elements.
 func (f *findings) each(elements []jsonpath.Value) {
 	for _, e := range elements {
-		f.elements = room(f.elements, len(f.index.inner))
-		// A part of a document that was found valid is valid.
+		f.elements = resetLists(f.elements, len(f.index.inner))
+		// part of a document that was valid
 		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
 		f.tuples(element{found: f.elements})
 	}
@@ -111,7 +110,7 @@ func (f *findings) each(elements []jsonpath.Value) {
 	}
 }
 
-// documentKey is objectKey of a document.
+// documentKey is objectKey for JSON.
 func documentKey(json []byte) string {
 	text := func(p *jsonpath.Path) string {
 		v, _, _ := p.FirstJSON(json)
@@ -121,19 +120,18 @@ func documentKey(json []byte) string {
 	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
 }
 
-// storedObject is an object whose JSON is kept, such as a dynamicinformer.PackedObject.
+// storedObject is an object stored as JSON, such as a dynamicinformer.PackedObject.
 type storedObject interface {
 	View(read func(json []byte) error) error
 	Decoded() *unstructured.Unstructured
 	Unstructured() *unstructured.Unstructured
 }
 
-// StoredKeys returns the keys of an object as a cache holds it: those of [Functions.KeysJSON] for JSON, which
-// is not decoded for it, and else those of [Functions.Keys].
+// StoredKeys returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
+// decoded, otherwise [Functions.Keys].
 func (f *Functions) StoredKeys(object any) [][]string { return f.stored(object, false) }
 
-// StoredValues is StoredKeys with each key as often as the object has its value. The limit maxValues does not
-// apply.
+// StoredValues is StoredKeys with repeated keys for repeated values. maxValues does not apply.
 func (f *Functions) StoredValues(object any) [][]string { return f.stored(object, true) }
 
 func (f *Functions) stored(object any, repeated bool) [][]string {
@@ -149,7 +147,7 @@ func (f *Functions) stored(object any, repeated bool) [][]string {
 		keys = f.keysJSON(json, nil, repeated)
 		return nil
 	})
-	if err != nil { // the JSON is damaged: use the part that can be read
+	if err != nil { // invalid JSON: use the readable part
 		return f.decodedKeys(o.Unstructured(), repeated)
 	}
 	return keys

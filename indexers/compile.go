@@ -7,23 +7,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Functions are the compiled indexes of one resource. They may be used from any number of
-// goroutines, and by several informers, whose statistics then add up.
+// Functions are the compiled indexes of one resource. They are safe for concurrent use and can be shared by
+// informers; their statistics are added up.
 type Functions struct {
 	functions  []*function
 	extraction extraction
 }
 
-// function is one index and what it counted.
+// function is an index with its counters.
 type function struct {
 	index *Index
 	counters
 }
 
-// Compile makes index functions of a resource of a parsed config.
+// Compile compiles the index functions of a resource.
 func Compile(r *Resource) *Functions { return CompileIndexes(r.Indexes...) }
 
-// CompileIndexes is Compile for some indexes of a resource, such as those that are new.
+// CompileIndexes is Compile for some indexes.
 func CompileIndexes(indexes ...*Index) *Functions {
 	f := &Functions{}
 	for _, index := range indexes {
@@ -33,7 +33,7 @@ func CompileIndexes(indexes ...*Index) *Functions {
 	return f
 }
 
-// Indexes gives the indexes, in the order of the config.
+// Indexes returns the indexes in the order of the config.
 func (f *Functions) Indexes() []*Index {
 	out := make([]*Index, len(f.functions))
 	for i, fn := range f.functions {
@@ -42,7 +42,7 @@ func (f *Functions) Indexes() []*Index {
 	return out
 }
 
-// Names gives the names of the indexes, in the order of the config.
+// Names returns the names of the indexes in the order of the config.
 func (f *Functions) Names() []string {
 	out := make([]string, len(f.functions))
 	for i, fn := range f.functions {
@@ -51,21 +51,20 @@ func (f *Functions) Names() []string {
 	return out
 }
 
-// Ordered reports whether a cache should keep index number i in the order of its keys: sorted indexes, and
-// composite ones, whose first parts can be asked for.
+// Ordered reports whether a cache should sort the keys of index i: sorted indexes, and composite ones, which
+// can be queried by their first parts.
 func (f *Functions) Ordered(i int) bool {
 	index := f.functions[i].index
 	return index.Sorted || index.Composite()
 }
 
-// Indexers gives the functions by the names of their indexes, for the AddIndexers of any informer
-// and for cache.NewIndexer. Each call gives a new map. The values that the functions give are what
-// [Index.Key] gives.
+// Indexers returns a new map of index functions by name, for AddIndexers of any informer and for
+// cache.NewIndexer. The functions return the keys that [Index.Key] returns, each once, in the order of the
+// path.
 //
-// The functions take unstructured objects, and maps as decoding JSON gives them. Typed objects are
-// converted on each call, which is slow. They never return an error and never panic, because a store
-// of client-go panics on an error: an object that cannot be used is in no index, and counted. They
-// only read the object. Each value is given once, in the order of the path.
+// They accept unstructured objects and decoded JSON maps, and typed objects, which are converted on each call
+// and therefore slow. They never return an error or panic, because client-go's store panics on an error: an
+// unusable object is in no index and is counted. They do not change objects.
 func (f *Functions) Indexers() cache.Indexers {
 	out := make(cache.Indexers, len(f.functions))
 	for _, fn := range f.functions {
@@ -74,8 +73,7 @@ func (f *Functions) Indexers() cache.Indexers {
 	return out
 }
 
-// Keys gives the keys of an object for each index, in the order of Indexes, as the functions of
-// [Functions.Indexers] give them.
+// Keys returns the keys of an object for each index, in the order of [Functions.Indexes].
 func (f *Functions) Keys(obj any) [][]string { return f.decodedKeys(obj, false) }
 
 func (f *Functions) decodedKeys(obj any, repeated bool) [][]string {
@@ -86,10 +84,9 @@ func (f *Functions) decodedKeys(obj any, repeated bool) [][]string {
 	return out
 }
 
-// KeysJSON appends to keys[i] what index number i of [Functions.Indexes] has for the object that the
-// document holds, all in one pass over it: the same as its function gives for the decoded object.
-// keys is made longer where it is too short for the indexes. A document that is not valid JSON is in
-// no index, and counted. The keys do not refer to the document.
+// KeysJSON appends the keys of a document for index i to keys[i], in one pass for all indexes. They equal the
+// keys of the decoded object. keys is extended to the number of indexes. An invalid document is in no index
+// and is counted. The keys do not reference the document.
 func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	return f.keysJSON(json, keys, false)
 }
@@ -100,7 +97,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	}
 	found := findingsPool.Get().(*findings)
 	defer found.release()
-	found.values = room(found.values, f.extraction.set.Len())
+	found.values = resetLists(found.values, f.extraction.set.Len())
 	found.document, found.repeated = json, repeated
 	err := f.extraction.set.FindJSON(json, found.note)
 	for i, fn := range f.functions {
@@ -116,8 +113,8 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	return keys
 }
 
-// Stats gives what each index met so far, in the order of the config. The counters of one index are
-// read one after the other, so they may differ by calls that are under way.
+// Stats returns the statistics of each index in the order of the config. Counters are read one by one, so
+// that they can differ by concurrent calls.
 func (f *Functions) Stats() []Stats {
 	out := make([]Stats, len(f.functions))
 	for i, fn := range f.functions {
@@ -126,8 +123,8 @@ func (f *Functions) Stats() []Stats {
 	return out
 }
 
-// Dropped counts the values that the index of a name has left out because of maxValues or maxValueBytes; 0
-// where there is no such index.
+// Dropped returns the number of values that the named index has left out because of maxValues or
+// maxValueBytes; 0 if there is no such index.
 func (f *Functions) Dropped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {
@@ -140,10 +137,10 @@ func (f *Functions) Dropped(name string) uint64 {
 // keys is the cache.IndexFunc.
 func (f *function) keys(obj any) ([]string, error) { return f.collect(obj, false) }
 
-// collect returns the keys of an object, each once or as often as it is found.
+// collect returns the keys of an object, without duplicates unless repeated is set.
 func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 	defer func() {
-		// A typed object with methods of its own can do anything when it is converted.
+		// converting a typed object calls its own methods, which can panic
 		if recover() != nil {
 			f.seen.Add(1)
 			f.failed.Add(1)
@@ -156,13 +153,13 @@ func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 		f.failed.Add(1)
 		return nil, nil
 	}
-	c := collecting{object: content, repeated: repeated}
+	c := collector{object: content, repeated: repeated}
 	c.begin(f, nil)
 	c.decoded()
 	return slices.Clip(c.found), nil
 }
 
-// contentOf gives an object as decoded JSON.
+// contentOf returns an object as decoded JSON.
 func contentOf(obj any) (map[string]any, bool) {
 	switch o := obj.(type) {
 	case nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// compile makes the functions of one index, which is given as in a config.
+// compile compiles one index of a config.
 func compile(t testing.TB, index string) *indexers.Functions {
 	t.Helper()
 	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
@@ -26,7 +26,7 @@ func compile(t testing.TB, index string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
-// call runs the only function.
+// call calls the only function.
 func call(t testing.TB, f *indexers.Functions, object any) []string {
 	t.Helper()
 	for _, fn := range f.Indexers() {
@@ -172,7 +172,7 @@ type panicking struct{}
 
 func (panicking) UnstructuredContent() map[string]any { panic("no") }
 
-// The length of a value is that of its text, whatever the index makes of it.
+// maxValueBytes measures the text of a value, not its key.
 func TestMaxValueBytesMeasuresValues(t *testing.T) {
 	for index, want := range map[string]int{
 		"{name: i, path: .spec.n, type: int, order: sorted, maxValueBytes: 2}":                                                  1,
@@ -200,7 +200,7 @@ func TestMaxValueBytesMeasuresValues(t *testing.T) {
 	}
 }
 
-// Beyond the number at which duplicates are found by a map, nothing changes.
+// Removing duplicates with a map gives the same result.
 func TestManyValues(t *testing.T) {
 	var list []any
 	for i := range 300 {
@@ -246,7 +246,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// FuzzValue proves that different parts give different values.
+// FuzzValue checks that different parts give different values.
 func FuzzValue(f *testing.F) {
 	f.Add("a/b", "c", "a", "b/c")
 	f.Add(`a\`, `/b`, `a`, `\/b`)

@@ -3,25 +3,21 @@ package indexers
 import (
 	"fmt"
 	"strings"
-
-	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Same reports whether two indexes have the same name and hold the same of every object.
+// Same reports whether two indexes have the same name and the same definition.
 func (i *Index) Same(other *Index) bool {
 	return i.Name == other.Name && i.definition() == other.definition()
 }
 
-// Renamed gives the same index under another name, for caches that several share and where names of one may
-// be taken.
+// Renamed returns a copy of the index under another name, for caches with indexes of several configs.
 func (i *Index) Renamed(name string) *Index {
 	renamed := *i
 	renamed.Name = name
 	return &renamed
 }
 
-// definition writes out all that decides what the index holds, so that two indexes with the same definition
-// hold the same. It is not for people.
+// definition returns a text that is equal for indexes with the same content. It is not for display.
 func (i *Index) definition() string {
 	var b strings.Builder
 	add := func(name string, value any) { fmt.Fprintf(&b, "%s=%q;", name, fmt.Sprint(value)) }
@@ -51,13 +47,13 @@ func (i *Index) definition() string {
 	return b.String()
 }
 
-// keeping writes out how the objects of a resource are kept, by the names of the fields.
-func (r *Resource) keeping() [][2]string {
+// storageFields returns the fields that control how objects are stored, by name.
+func (r *Resource) storageFields() [][2]string {
 	return [][2]string{
 		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions,
 			r.Match.Resource, r.Match.Kind})},
 		{"storage", r.Storage.Mode},
-		{"prune", fmt.Sprintf("%q", config.Prune(r.EffectivePrune()).Paths())},
+		{"prune", fmt.Sprintf("%q", r.declared.Prune.Without(r.declared.AllIndexes()).Paths())},
 		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},
 		{"selectors", fmt.Sprintf("%q %q", r.Selectors.Labels, r.Selectors.Fields)},
 	}

@@ -7,20 +7,24 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Diagnostic is one finding about a config: what is wrong or doubtful, where, and the way out.
+// Code identifies a kind of finding; docs/config.md lists them. Codes with E are errors, codes with W are
+// warnings. The meaning of a code never changes. E1xx and W1xx belong to the path language.
+type Code string
+
+// Diagnostic is one finding about a config: its cause, its position and a remedy.
 type Diagnostic struct {
-	// File is the name of the source, as it was given.
+	// File is the name of the source as given.
 	File string
-	// Line and Column count from 1; the column counts characters, not bytes.
+	// Line and Column count from 1; columns are characters, not bytes.
 	Line, Column int
-	// Length is the number of characters concerned, at least 1.
+	// Length is the number of affected characters, at least 1.
 	Length int
 	Code   Code
-	// Message says what is wrong, in one clause.
+	// Message describes the problem in one clause.
 	Message string
-	// Hint is the way out.
+	// Hint is the remedy.
 	Hint string
-	// Source is the line of the file, without its end. It is empty when the file cannot be read.
+	// Source is the line of the file without its end; empty if the file cannot be read.
 	Source string
 }
 
@@ -40,9 +44,9 @@ func (d Diagnostic) String() string {
 	return text
 }
 
-// Text is String followed by the line of the file and a caret below the place, without a final
-// newline. Of a long line only what is near the place is shown, and characters that a terminal would act
-// on are replaced. A finding without a line is String alone.
+// Text returns String, the line of the file, and a caret below the position, without a final newline. A long
+// line is cut around the position, and control characters are replaced. A finding without a line is String
+// alone.
 func (d Diagnostic) Text() string {
 	if strings.TrimSpace(d.Source) == "" {
 		return d.String()
@@ -52,16 +56,16 @@ func (d Diagnostic) Text() string {
 		strings.Repeat("~", e.length-1)
 }
 
-// ConfigError is what [Load], [Parse] and [Config.Check] return: everything that is wrong, in the
-// order of the files and of the places in them. Use errors.As to get at it.
+// ConfigError is the error of [Load], [Parse] and [Config.Check], with all errors in the order of files and
+// positions. Get it with errors.As.
 type ConfigError struct {
 	// Diagnostics holds at least one finding, and no warnings.
 	Diagnostics []Diagnostic
-	// Warnings are what is doubtful besides.
+	// Warnings are the findings that are not errors.
 	Warnings []Diagnostic
 }
 
-// Error gives each finding as [Diagnostic.Text] does, one after the other.
+// Error returns the [Diagnostic.Text] of each finding, a newline between them.
 func (e *ConfigError) Error() string {
 	texts := make([]string, len(e.Diagnostics))
 	for i, d := range e.Diagnostics {

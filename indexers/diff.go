@@ -2,29 +2,26 @@ package indexers
 
 import "slices"
 
-// Change is what differs about one resource between two configs.
+// Change is the difference of one resource between two configs.
 type Change struct {
-	// Name is the name of the resource.
 	Name string
-	// Old and New are the resource before and after; one of them is nil when it was added or removed.
+	// Old and New are the resource before and after; Old is nil if it was added, New if it was removed.
 	Old, New *Resource
-	// Added and Removed are the indexes that only one of the two has. An index that was changed is in both.
+	// Added and Removed are the indexes that only New or Old has. A changed index is in both.
 	Added, Removed []*Index
-	// Fields are the fields other than indexes that differ, such as "storage": objects that are in a cache
-	// already do not show what they ask for.
+	// Fields are the other fields that differ, such as "storage". Objects that are already cached do not
+	// reflect them.
 	Fields []string
-	// References says that what objects refer to differs, which no cache needs to know.
+	// References reports whether the references differ, which does not affect caches.
 	References bool
 }
 
-// InPlace reports whether a cache that follows the resource can take the change over while it runs: nothing
-// but indexes differs. An index over something that was pruned so far changes what is pruned, and so needs
-// objects to be read anew.
+// InPlace reports whether a running cache can apply the change: only indexes and references differ. An index
+// over a pruned field changes Prune, so that the objects must be listed again.
 func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fields) == 0 }
 
-// Diff gives what differs between two configs: first what was removed or changed, in the order of the old
-// one, and then what was added, in the order of the new one. Where something is written, and in which file,
-// is no difference. nil stands for an empty config.
+// Diff compares two configs. It returns removed and changed resources in the order of old, then added ones in
+// the order of new. Positions and file names are ignored. nil means an empty config.
 func Diff(old, new *Config) []Change {
 	var changes []Change
 	for _, r := range old.resources() {
@@ -61,7 +58,7 @@ func (c *Config) resource(name string) (*Resource, bool) {
 
 func compareResources(old, new *Resource) Change {
 	c := Change{Name: old.Name, Old: old, New: new}
-	before, after := old.keeping(), new.keeping()
+	before, after := old.storageFields(), new.storageFields()
 	for i := range before {
 		if before[i] != after[i] {
 			c.Fields = append(c.Fields, before[i][0])
@@ -74,7 +71,7 @@ func compareResources(old, new *Resource) Change {
 	return c
 }
 
-// onlyIn gives the indexes of a that b does not have, or has otherwise.
+// onlyIn returns the indexes of a that b does not have with the same definition.
 func onlyIn(a, b *Resource) (only []*Index) {
 	for _, index := range a.Indexes {
 		if other, ok := b.Index(index.Name); !ok || other.definition() != index.definition() {

@@ -19,7 +19,7 @@ func parse(t testing.TB, resources string) *indexers.Config {
 	return c
 }
 
-// widgetsWith gives a config with one resource.
+// widgetsWith returns a config with one resource.
 func widgetsWith(fields string, list ...string) string {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n"
 	if fields != "" {
@@ -140,7 +140,7 @@ func TestDiffOfResources(t *testing.T) {
 	}
 }
 
-// Indexes of one name may be the same or not; under another name they hold the same.
+// Same compares definitions, and Renamed keeps them.
 func TestSameAndRenamed(t *testing.T) {
 	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
 	a := index("{name: i, path: .spec.a}")

@@ -1,15 +1,14 @@
-// Package indexers turns a YAML file into index functions for Kubernetes objects.
+// Package indexers compiles a YAML config to index functions for Kubernetes objects.
 //
-// A config names resources, says how their objects are kept, and, for each, indexes: where their values
-// come from, as paths in the language of the package jsonpath; of what type they are and in which order;
-// how they are changed; what stands for missing ones; and which objects count. docs/config.md describes
-// it with examples.
+// A config selects resources, configures how their objects are stored, and declares indexes for each: the
+// paths of the values in the language of package jsonpath, their type and order, transforms, the handling of
+// missing values, and a condition for the objects. docs/config.md describes it with examples.
 //
 // # Usage
 //
-// [Load] reads files and [Parse] what is in memory; [Config.Check] compares a config with
-// CustomResourceDefinitions; package bind, below this one, gives it to informers of this library, and
-// package query answers from them. [Compile] makes functions that any other informer takes:
+// [Load] reads files and [Parse] reads memory; [Config.Check] compares a config with
+// CustomResourceDefinitions. Subpackage bind applies a config to crdcache's informers, and subpackage query
+// answers queries. [Compile] makes functions for any other informer:
 //
 //	config, err := indexers.Load("indexes.yaml")
 //	resource, ok := config.Resource("certs")
@@ -18,24 +17,21 @@
 //	...
 //	objects, err := informer.GetIndexer().ByIndex("condition", indexers.Value("Ready", "True"))
 //
-// Errors are a [*ConfigError], which holds everything that is wrong at once, each with file, line,
-// column, a code and a way out. [Diff] compares two configs, and package reload follows files as they
-// change.
+// Errors are a [*ConfigError], which lists all errors, each with file, line, column, code and remedy. [Diff]
+// compares two configs, and subpackage reload follows files as they change.
 //
 // # Consistency
 //
-// An index function gives each value of an object once, in the order of the path. It never returns
-// an error and never panics, whatever the object: values that cannot be indexed, or are beyond a
-// limit, are left out and counted in [Functions.Stats]. The same object always gives the same
-// values, whether it is decoded or raw JSON ([Functions.KeysJSON]).
+// An index function returns each value of an object once, in the order of the path. It never returns an error
+// or panics: values that cannot be indexed, or that exceed a limit, are left out and counted in
+// [Functions.Stats]. The same object always has the same values, decoded or as JSON ([Functions.KeysJSON]).
 //
-// The text of a value is the string itself; true or false; or a number in its shortest form, so
-// that 2.50 is found as 2.5. Values with a type have one canonical form. Values of composite indexes
-// are built by [Value]. Sorted indexes hold keys whose order as bytes is that of the values;
-// [Index.Key], [Index.Prefix] and [Index.Parts] translate, for every index.
+// A value is a string itself; true or false; or a number in its shortest form, so that 2.50 is found as 2.5.
+// Values with a type have one canonical form. [Value] builds the values of composite indexes. Sorted indexes
+// have keys that sort like the values as bytes; [Index.Key], [Index.Prefix] and [Index.Parts] convert between
+// values and keys of every index.
 //
 // # Concurrency
 //
-// A Config never changes after it was parsed. Configs, Functions and the functions themselves may be
-// used from any number of goroutines.
+// Configs, Functions and index functions are safe for concurrent use. A Config is immutable.
 package indexers

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 var (
@@ -20,7 +20,7 @@ var (
 	codeSpan        = regexp.MustCompile("`([^`]+)`")
 )
 
-// Every example of the documentation gives what it says.
+// Every example of the documentation has the documented result.
 func TestDocumentedExamples(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestDocumentedExamples(t *testing.T) {
 
 var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
 
-// spans gives what a sentence has between backquotes.
+// spans returns the texts between backquotes.
 func spans(text string) (out []string) {
 	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 		out = append(out, span[1])
@@ -71,7 +71,7 @@ func spans(text string) (out []string) {
 	return out
 }
 
-// Every resource of the documentation means what it says.
+// Every resource of the documentation matches as documented.
 func TestDocumentedResources(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestDocumentedResources(t *testing.T) {
 	}
 }
 
-// takes tells whether a resource takes a type, or a namespace.
+// takes reports whether a resource selects a type or a namespace.
 func takes(r *indexers.Resource, name string) bool {
 	if resource, group, ok := strings.Cut(name, "."); ok {
 		if strings.ToLower(resource) != resource { // a kind
@@ -118,12 +118,10 @@ func takes(r *indexers.Resource, name string) bool {
 	return r.Namespaces.Matches(name)
 }
 
-// removed gives the paths to what is pruned.
+// removed returns the pruned paths.
 func removed(r *indexers.Resource) (out []string) {
 	p := r.EffectivePrune()
-	for _, path := range p.Remove {
-		out = append(out, path.String())
-	}
+	out = append(out, p.Remove...)
 	for _, preset := range p.Presets {
 		if preset == "managedFields" {
 			out = append(out, ".metadata.managedFields")
@@ -180,7 +178,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 	}
 }
 
-// The config that the documentation begins with is accepted.
+// The first config of the documentation is valid.
 func TestDocumentedConfig(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {

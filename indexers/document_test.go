@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// compileAll makes the functions of several indexes, which are given as in a config.
+// compileAll compiles several indexes of a config.
 func compileAll(t testing.TB, list ...string) *indexers.Functions {
 	t.Helper()
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " +
@@ -27,7 +27,7 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
-// manyIndexes are of every form there is.
+// manyIndexes have all forms.
 var manyIndexes = []string{
 	"{name: named, path: .metadata.name, order: sorted}",
 	"{name: label, label: example.com/team, missing: null}",
@@ -47,7 +47,7 @@ var manyIndexes = []string{
 	"{name: filter, path: '.spec.list[?(@.x==1)].y[*]'}",
 }
 
-// randomObject makes an object that the indexes above find something in.
+// randomObject makes an object with values for these indexes.
 func randomObject(random *rand.Rand) map[string]any {
 	scalar := func() any {
 		return []any{nil, "", "a", "A ", "\x00", "10", "1Gi", int64(1), int64(2), 1.5, 2.0, true,
@@ -83,7 +83,7 @@ func randomObject(random *rand.Rand) map[string]any {
 	return m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": sp}
 }
 
-// A document gives the same keys, and the same statistics, as the object that it decodes to.
+// A document gives the same keys and statistics as the decoded object.
 func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	decoded, raw := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
@@ -105,7 +105,7 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	}
 }
 
-// compareKeys compares what two functions give for a document and for the object in it.
+// compareKeys compares the keys of a document and the decoded object.
 func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte) {
 	t.Helper()
 	var object map[string]any
@@ -118,8 +118,7 @@ func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte
 	}
 }
 
-// Keys are appended, so that a caller can keep the room for them, and each list is deduplicated on
-// its own.
+// Keys are appended to reused lists, and each index removes its own duplicates.
 func TestKeysAreAppended(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: '.b[*]'}")
 	keys := f.KeysJSON([]byte(`{"a": "x", "b": ["x", "y", "x"]}`), [][]string{{"x"}})
@@ -128,7 +127,7 @@ func TestKeysAreAppended(t *testing.T) {
 	}
 }
 
-// What is not JSON is counted, and nothing more.
+// Invalid JSON is counted as failed.
 func TestBrokenDocuments(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: null}")
 	for _, text := range []string{"", "{", `{"a": "x"} {}`, `{"a": x}`} {
@@ -145,7 +144,7 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 }
 
-// FuzzDocument proves that documents and decoded objects give the same keys.
+// FuzzDocument checks that documents and decoded objects give the same keys.
 func FuzzDocument(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 20 {

@@ -23,7 +23,7 @@ spec:
       key: [{name: type, path: .type}, {name: status, path: .status}]
 `
 
-// The functions of a config serve any cache.Indexer, and so any informer.
+// The functions of a config work with any cache.Indexer, and so with any informer.
 func Example() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {
@@ -50,7 +50,7 @@ func Example() {
 	// condition [type status]
 }
 
-// Everything that is wrong is found at once.
+// All errors are reported together.
 func ExampleParse_errors() {
 	_, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -73,7 +73,7 @@ spec:
 	//                                                         ^
 }
 
-// Parts of a composite value are joined so that different parts never give the same value.
+// Different parts of a composite value never give the same value.
 func ExampleValue() {
 	fmt.Println(indexers.Value("gold"))
 	fmt.Println(indexers.Value("payments", "gold"))
@@ -84,7 +84,7 @@ func ExampleValue() {
 	// a\/b/c
 }
 
-// Statistics say why an index holds less than expected.
+// Statistics show why an index has fewer values than expected.
 func ExampleFunctions_Stats() {
 	config, _ := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	functions := indexers.Compile(config.Resources[0])
@@ -97,8 +97,7 @@ func ExampleFunctions_Stats() {
 	// seen 2 matched 1 missing 1 type 1
 }
 
-// Keys of sorted and typed indexes are no text as it is written: Key makes them of that, and Parts the other
-// way.
+// Keys of sorted and typed indexes are encoded; Key and Parts convert them.
 func ExampleIndex_Key() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -135,5 +134,5 @@ spec:
 	// true <nil> 1
 	// 0
 	// [8]
-	// index "replicas": "eight" is not of type int; write it as 42
+	// index "replicas": "eight" is not of type int; write it like 42
 }

@@ -7,29 +7,29 @@ import (
 )
 
 const (
-	// widest is how many characters of a line are shown: with the indentation, two lines of a terminal.
-	widest = 158
-	// leading is how many of them are before the place, where there is something behind it, too.
-	leading = 60
-	gap     = "…"
+	// widest is the maximum number of characters shown of a line: with the indentation, two lines of a
+	// terminal.
+	maxShown = 158
+	// leading is the number of them before the position, if the line goes on behind it.
+	shownBefore = 60
+	gap         = "…"
 )
 
-// excerpt is the part of a line that is shown.
+// excerpt is the shown part of a line.
 type excerpt struct {
 	text string
-	// before counts the characters before the place, and length those of the place that are shown, at least
-	// 1.
+	// before and length are the number of shown characters before and at the position. length is at least 1.
 	before, length int
 }
 
-// excerpt cuts the line, so that megabytes of JSON on one line do not come again with each finding.
+// excerpt cuts long lines, so that a finding does not repeat megabytes of JSON.
 func (d Diagnostic) excerpt() excerpt {
 	characters := utf8.RuneCountInString(d.Source)
-	first := 0 // of the characters that are shown
-	if characters > widest {
-		first = min(max(d.Column-1-leading, 0), characters-widest)
+	first := 0 // index of the first shown character
+	if characters > maxShown {
+		first = min(max(d.Column-1-shownBefore, 0), characters-maxShown)
 	}
-	last := min(first+widest, characters)
+	last := min(first+maxShown, characters)
 	var b strings.Builder
 	if first > 0 {
 		b.WriteString(gap)
@@ -40,7 +40,7 @@ func (d Diagnostic) excerpt() excerpt {
 			break
 		}
 		if n >= first {
-			b.WriteRune(shown(r))
+			b.WriteRune(printable(r))
 		}
 		n++
 	}
@@ -55,8 +55,8 @@ func (d Diagnostic) excerpt() excerpt {
 	return e
 }
 
-// shown replaces what would move the caret or steer a terminal.
-func shown(r rune) rune {
+// printable replaces control characters, which would move the caret or change the terminal.
+func printable(r rune) rune {
 	switch {
 	case r == '\t':
 		return ' '

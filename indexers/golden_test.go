@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the code says into the golden files")
 
-// definitions reads the custom resource definitions that the project has for its tests.
+// definitions reads the CRDs in the project's test data.
 func definitions(t testing.TB) []*crd.Definition {
 	t.Helper()
 	files, err := filepath.Glob("../testdata/crds/*.yaml")
@@ -65,7 +65,7 @@ func cases(t *testing.T, folder string, least int, run func(t *testing.T, s inde
 	}
 }
 
-// findings gives what an error says, after checks that hold for all of them.
+// findings formats an error after checking its diagnostics.
 func findings(t *testing.T, err error, s indexers.Source) string {
 	t.Helper()
 	if err == nil {
@@ -114,7 +114,7 @@ func TestSchemaChecks(t *testing.T) {
 	})
 }
 
-// Every code is in the documentation, and some test gives it.
+// Every code is documented and covered by a test.
 func TestCodesAreDocumentedAndTested(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)
@@ -139,8 +139,7 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		if !strings.Contains(docs, "| "+code+" |") {
 			t.Errorf("%s is not in docs/config.md", code)
 		}
-		// E017 needs a file system, W001 a config without errors and W302 a CRD of its own; they have tests
-		// of their own.
+		// E017 needs a file system, W001 a valid config and W302 a CRD of its own; they have separate tests
 		if code != "E017" && code != "W001" && code != "W302" &&
 			!strings.Contains(golden.String(), ": "+code+": ") {
 			t.Errorf("no golden file gives %s", code)

@@ -7,29 +7,28 @@ import (
 
 	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// OperandError says that a value cannot be looked up in an index.
+// OperandError is returned for a value that cannot be looked up in an index.
 type OperandError struct {
 	// Index is the name of the index.
 	Index string
-	// Part is the number of the part that is wrong, from 0; -1 when it is about all of them.
+	// Part is the number of the invalid part, from 0; -1 for all parts.
 	Part int
-	// Message says what is wrong, with a way out.
+	// Message is the cause with a remedy.
 	Message string
 }
 
-// Error gives the name of the index and the message.
+// Error implements error.
 func (e *OperandError) Error() string { return fmt.Sprintf("index %q: %s", e.Index, e.Message) }
 
-// Key gives the key under which the index holds objects with these parts; each may be [Null]. Of an
-// index that is neither sorted nor has types it is [Value]. It is what the ByIndex of an informer
-// takes. The error is an [*OperandError]: the number of parts is wrong, or one is not of its type.
-// Transforms are not applied.
+// Key returns the index key of a value with these parts, for ByIndex of an informer. A part may be [Null].
+// For an index that has no types and is not sorted it equals [Value]. Transforms are not applied. The error
+// is an [*OperandError]: a wrong number of parts, or a part of another type.
 func (i *Index) Key(parts ...string) (string, error) {
 	if len(parts) != len(i.parts) {
-		return "", i.wrongParts(len(parts), countWanted(len(i.parts)))
+		return "", i.wrongParts(len(parts), needs(len(i.parts)))
 	}
 	encoded, err := i.encode(parts)
 	if err != nil {
@@ -38,9 +37,9 @@ func (i *Index) Key(parts ...string) (string, error) {
 	return i.join(encoded), nil
 }
 
-// Prefix gives the beginning of the keys of all objects whose first parts are these. When all parts
-// are given, or the only one, the last is the beginning of a text; it has to be of type string or of
-// none then. The error is an [*OperandError]; see [Index.Key].
+// Prefix returns the common prefix of the keys of all values with these first parts. If all parts are given,
+// the last one is a text prefix; it must have type string or none. The error is an [*OperandError]; see
+// [Index.Key].
 func (i *Index) Prefix(parts ...string) (string, error) {
 	if len(parts) == 0 || len(parts) > len(i.parts) {
 		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d are", len(i.parts)))
@@ -78,8 +77,8 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Parts takes a key of the index apart, and gives each part in its canonical form, or [Null]. What
-// is not a key of the index comes back as one part, unchanged.
+// Parts splits a key of the index into its parts in canonical form, or [Null]. It returns an invalid key
+// unchanged as one part.
 func (i *Index) Parts(key string) []string {
 	encoded := []string{key}
 	switch {
@@ -108,7 +107,6 @@ func (i *Index) Parts(key string) []string {
 	return out
 }
 
-// encode gives the parts of a key.
 func (i *Index) encode(parts []string) ([]string, error) {
 	encoded := make([]string, len(parts))
 	for n, text := range parts {
@@ -125,7 +123,7 @@ func (i *Index) encode(parts []string) ([]string, error) {
 	return encoded, nil
 }
 
-// join makes one key of its parts.
+// join makes one key of encoded parts.
 func (i *Index) join(encoded []string) string {
 	if len(encoded) == 1 {
 		return encoded[0]
@@ -140,7 +138,7 @@ func (i *Index) join(encoded []string) string {
 	return string(key)
 }
 
-func countWanted(n int) string {
+func needs(n int) string {
 	if n == 1 {
 		return "1 is"
 	}
@@ -159,10 +157,9 @@ func (i *Index) wrongParts(got int, want string) error {
 	return &OperandError{i.Name, -1, fmt.Sprintf("%s given and %s wanted: %s", parts, want, what)}
 }
 
-// Operand gives the text of a part as the index has it: with lower, upper and trim applied, so that it is
-// found however it is written. A regex is not applied, because what is looked up is what the regex gave, and
-// neither is a trim before one. What stands for a missing value is left as it is. Of text that is only the
-// beginning of a value (open), blanks at the end stay.
+// Operand applies lower, upper and trim to a part of an operand, so that it matches the indexed values. It
+// does not apply a regex, because operands are compared with its result, nor a trim before one, and it leaves
+// the replacement of a missing value unchanged. If open is set, text is a prefix and keeps trailing blanks.
 //
 // [Index.Key] and [Index.Prefix] do not do this.
 func (i *Index) Operand(part int, text string, open bool) string {
@@ -188,19 +185,18 @@ func (i *Index) Operand(part int, text string, open bool) string {
 	return text
 }
 
-// LabelKey gives a key under which the index holds every object that has the label with this value, so
-// that a search by labels can begin there. Where values are changed before they are indexed, there may
-// be other objects under it. It is false when there is no such key: the index is over something else,
-// or leaves some of these objects out.
+// LabelKey returns a key under which the index has every object with this label value, so that a search by
+// labels can start there. Because of transforms, other objects can have the same key. It returns false if
+// there is no such key.
 func (i *Index) LabelKey(label, value string) (string, bool) {
 	if label == "" || label != i.label {
 		return "", false
 	}
 	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
-	return key.key, outcome == keyed && key.size <= i.maxValueBytes
+	return key.key, outcome == keyMade && key.size <= i.maxValueBytes
 }
 
-// labelOf gives the label that an index is over, if it is over all objects that have it; else "".
+// labelOf returns the label that an index is over if it contains all objects with the label, otherwise "".
 func labelOf(i *Index) string {
 	if i.each != nil || i.when != nil || len(i.inner) != 1 {
 		return ""

@@ -7,19 +7,19 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Source is a file that has been read.
+// Source is the content of a config file.
 type Source struct {
-	// Name is what findings call the file.
+	// Name is the file name in findings.
 	Name string
 	Data []byte
-	// Err says why the file could not be read, which is a finding of [Parse] then.
+	// Err is the error of reading the file; [Parse] reports it as a finding.
 	Err error
 }
 
-// Load reads and parses files as one config; see [Parse]. Files that cannot be read are findings too.
+// Load reads and parses files as one config; see [Parse]. An unreadable file is a finding, too.
 func Load(paths ...string) (*Config, error) { return Parse(ReadSources(paths...)...) }
 
-// ReadSources reads files as [ReadSource] does. Those that cannot be read say so in Err.
+// ReadSources calls [ReadSource] for each path and stores the errors in Err.
 func ReadSources(paths ...string) []Source {
 	sources := make([]Source, len(paths))
 	for i, path := range paths {
@@ -30,8 +30,8 @@ func ReadSources(paths ...string) []Source {
 	return sources
 }
 
-// ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse]
-// refuse it, so that a file without an end does no harm.
+// ReadSource reads a file. It stops shortly after the maximum size of a config, which [Parse] rejects, so
+// that a file without end does no harm.
 func ReadSource(path string) (Source, error) {
 	source := Source{Name: path}
 	f, err := os.Open(path)
@@ -43,15 +43,15 @@ func ReadSource(path string) (Source, error) {
 	return source, err
 }
 
-// Parse reads sources as one config. A source holds YAML or JSON: one IndexConfig or more, as
-// separate documents. Names of resources are unique across all of them. The error is a
-// [*ConfigError] with everything that is wrong; there is no config then.
+// Parse parses sources as one config. A source is YAML or JSON with one or more IndexConfig documents. Names
+// of resources are unique across all of them. The error is a [*ConfigError] with all errors; the config is
+// nil then.
 func Parse(sources ...Source) (*Config, error) {
 	resources, findings := load(sources)
 	return newConfig(resources, findings)
 }
 
-// load gives what sources declare, as far as it can be read, and what was found.
+// load returns the resources that could be parsed and all findings.
 func load(sources []Source) ([]*config.Resource, []config.Finding) {
 	l := config.NewLoader()
 	for _, s := range sources {
@@ -64,9 +64,9 @@ func load(sources []Source) ([]*config.Resource, []config.Finding) {
 	return l.Finish()
 }
 
-// newConfig makes a config of what was loaded, unless there are errors.
+// newConfig converts resources to a config unless there are errors.
 func newConfig(resources []*config.Resource, findings []config.Finding) (*Config, error) {
-	warnings, err := divide(findings)
+	warnings, err := splitFindings(findings)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func newConfig(resources []*config.Resource, findings []config.Finding) (*Config
 func newResource(d *config.Resource) *Resource {
 	r := &Resource{
 		Config: d.Config, Name: d.Name, Match: Match(d.Match), Optional: d.Optional,
-		Storage: Storage(d.Storage), Prune: Prune(d.Prune), Namespaces: Namespaces(d.Namespaces),
+		Storage: Storage(d.Storage), Prune: newPrune(d.Prune), Namespaces: Namespaces(d.Namespaces),
 		Selectors: Selectors(d.Selectors),
 		declared:  d,
 	}
@@ -93,8 +93,8 @@ func newResource(d *config.Resource) *Resource {
 	return r
 }
 
-// divide tells warnings and errors apart.
-func divide(all []config.Finding) (warnings []Diagnostic, err error) {
+// splitFindings splits findings into warnings and errors.
+func splitFindings(all []config.Finding) (warnings []Diagnostic, err error) {
 	var errs []Diagnostic
 	for _, f := range all {
 		if f.IsWarning() {
@@ -109,8 +109,7 @@ func divide(all []config.Finding) (warnings []Diagnostic, err error) {
 	return warnings, nil
 }
 
-// Finding makes a diagnostic about what the resource matches, at its place in the file: for programs that
-// look the resource up and have something to say about that.
+// Finding makes a diagnostic at the position of the resource's match, for programs that look up resources.
 func (r *Resource) Finding(code Code, message, hint string) Diagnostic {
 	return newDiagnostic(r.declared.File.Finding(config.Code(code), r.declared.At.Name, message, hint))
 }

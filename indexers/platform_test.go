@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// objects reads the objects of a kind that the project has for its tests.
+// objects reads the objects of a kind in the project's test data.
 func objects(t testing.TB, kind string) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob("../testdata/objects/*.yaml")
@@ -46,7 +46,7 @@ func objects(t testing.TB, kind string) []*unstructured.Unstructured {
 	return out
 }
 
-// load reads the example configs, which have to fit the CRDs.
+// load reads the example configs, which must match the CRDs.
 func load(t testing.TB) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Load("../testdata/indexes/platform.yaml", "../testdata/indexes/cert-manager.yaml")
@@ -64,12 +64,12 @@ func TestExampleConfigsFitTheCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || warnings[0].Code != indexers.CodeOptionalGone {
+	if len(warnings) != 1 || warnings[0].Code != "W304" {
 		t.Errorf("got %v, want one warning about the certificates, which are optional", warnings)
 	}
 }
 
-// The indexes answer from a store of client-go, over the objects of the project.
+// The indexes of the example configs work in a client-go store with the test data.
 func TestExampleConfigsInAStore(t *testing.T) {
 	tests := []struct {
 		resource, kind, index, value string
@@ -114,7 +114,7 @@ func TestExampleConfigsInAStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The objects may become more; those that are named here stay as they are.
+			// there may be more objects; these must stay
 			for _, want := range test.want {
 				if !slices.Contains(keys, want) {
 					t.Errorf("%v lacks %s", keys, want)
@@ -127,8 +127,7 @@ func TestExampleConfigsInAStore(t *testing.T) {
 	}
 }
 
-// Every index of the examples has values, so none of them is a slip, and the counters agree with the
-// store.
+// Every index of the example configs has values, and the statistics agree with the store.
 func TestExampleConfigsMatchObjects(t *testing.T) {
 	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release",
 		"environments": "Environment"}

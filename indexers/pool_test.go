@@ -7,11 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// TestKeysOfJSONDependOnNoPool compares the keys of JSON with the keys of the decoded object, with scratch
-// space in every state that a pool can hand out.
+// Keys of JSON equal those of the decoded object, whatever the state of pooled scratch space.
 func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 	const document = `{"metadata":{"name":"x","namespace":"ns","labels":{"l":"v"}},"spec":{"a":[{"b":"1"},{"b":"2"}],"c":"d"}}`
 	var object map[string]any
@@ -59,7 +58,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		want := f.Keys(object)[0]
 		for state, made := range states {
 			findingsPool = sync.Pool{New: made}
-			for range 2 { // the second call may get what the first one has released
+			for range 2 { // the second call may reuse the first one's scratch space
 				if got := f.KeysJSON([]byte(document), nil)[0]; !slices.Equal(got, want) {
 					t.Errorf("%s, scratch space %s: %q, want %q", index, state, got, want)
 				}

@@ -6,37 +6,36 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Reference says what the objects of a resource refer to.
+// Reference declares a reference from the objects of a resource to other objects.
 type Reference struct {
 	// Name is unique among the references of a resource.
 	Name string
-	// To is the type that is referred to; the zero value where fields of the objects say which it is.
+	// To is the target type; the zero value if fields of the objects name it.
 	To TargetType
-	// Index gives a key for each object that an object refers to, which [Reference.Target] reads. It is
-	// composite, and no informer has it unless somebody adds it: its name, "references/" and that of the
-	// reference, is none that a config can give. Its parts are group, kind, name and namespace, or the last
-	// two where To says the type.
+	// Index returns a key for each target of an object, which [Reference.Target] decodes. It is composite;
+	// its parts are group, kind, name and namespace, or name and namespace if To is set. Its name,
+	// "references/" and the name of the reference, cannot be declared in a config. Informers do not have it
+	// by default.
 	Index *Index
 }
 
-// TargetType is a type that is referred to: a group, and the plural name or the kind.
+// TargetType is the type of a target: a group, and the plural name or the kind.
 type TargetType struct{ Group, Resource, Kind string }
 
-// ReferenceTarget is an object that is referred to.
+// ReferenceTarget is the target of a reference.
 type ReferenceTarget struct {
 	// Group is the API group, "" for the core group.
 	Group string
-	// Resource is the plural name, or empty; Kind is the kind, or empty. One of them is set.
+	// Resource is the plural name and Kind the kind; one of them is empty.
 	Resource, Kind string
-	// Namespace is where the object is if its type has namespaces, and means nothing otherwise; it is empty
-	// for references to what has none.
+	// Namespace is the namespace of the target. It is meaningless if the target's type is cluster-scoped.
 	Namespace string
 	Name      string
-	// UID is that of an owner; empty in references that name no UID.
+	// UID is the UID of an owner; empty in references without UIDs.
 	UID string
 }
 
-// Target gives what a key of the index stands for.
+// Target decodes a key of the index.
 func (r *Reference) Target(key string) ReferenceTarget {
 	t := ReferenceTarget{Group: r.To.Group, Resource: r.To.Resource, Kind: r.To.Kind}
 	parts := r.Index.Parts(key)
@@ -60,7 +59,7 @@ func (r *Reference) Target(key string) ReferenceTarget {
 	return t
 }
 
-// OwnerReferences is the reference that all objects have without a config: to their owners, by group, kind,
+// OwnerReferences returns the reference to owners, which all objects have without a config: by group, kind,
 // name and UID. The namespace of a target is that of the object.
 func OwnerReferences() *Reference { return newReference(config.Owners()) }
 
@@ -68,7 +67,7 @@ func newReference(d *config.Reference) *Reference {
 	return &Reference{Name: d.Name, To: TargetType(d.To), Index: newIndex(d.Index)}
 }
 
-// Reference returns the reference of that name.
+// Reference returns the reference of a name.
 func (r *Resource) Reference(name string) (*Reference, bool) {
 	i := slices.IndexFunc(r.References, func(x *Reference) bool { return x.Name == name })
 	if i < 0 {

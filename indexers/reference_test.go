@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// shownTarget writes a target as the documentation does: Kind.group namespace/name.
+// shownTarget formats a target like the documentation: Kind.group namespace/name.
 func shownTarget(t indexers.ReferenceTarget) string {
 	text := t.Kind + t.Resource
 	if t.Group != "" {
@@ -30,7 +30,7 @@ func shownTarget(t indexers.ReferenceTarget) string {
 	return text
 }
 
-// targetsOf gives what an object refers to, and tests that its JSON says the same.
+// targetsOf returns the targets of an object, and checks that its JSON gives the same.
 func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targets []string) {
 	t.Helper()
 	document, err := json.Marshal(object)
@@ -50,7 +50,7 @@ func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targ
 
 var documentedReference = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\nrefers to (.*?)\\.\n\n")
 
-// Every reference of the documentation refers to what it says.
+// Every reference of the documentation has the documented target.
 func TestDocumentedReferences(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -88,14 +88,14 @@ func TestOwnerReferences(t *testing.T) {
 	}
 }
 
-// What an index of a reference reads is not pruned, and a reference that changes leaves indexes alone.
+// A field that a reference reads is not pruned, and a changed reference does not affect indexes.
 func TestReferencesOfAResource(t *testing.T) {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
 	before := parse(t, text)
 	if got := removed(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
 		t.Errorf("removes %v", got)
 	}
-	if len(before.Warnings) != 1 || before.Warnings[0].Code != indexers.CodeKeptForIndex {
+	if len(before.Warnings) != 1 || before.Warnings[0].Code != "W001" {
 		t.Errorf("warnings: %v", before.Warnings)
 	}
 	if r, ok := before.Resources[0].Reference("owner"); !ok ||

@@ -20,7 +20,7 @@ import (
 
 const schemaFile = "../docs/index-config.schema.json"
 
-// The schema that is checked in is the one that the code makes: "make generate" writes it.
+// The schema file is up to date: "make generate" writes it.
 func TestSchemaFile(t *testing.T) {
 	want, err := os.ReadFile(schemaFile)
 	if err != nil || !bytes.Equal(want, indexers.Schema()) {
@@ -28,10 +28,10 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-// validator checks documents against the part of JSON Schema that the schema uses.
+// validator validates documents against the subset of JSON Schema that the schema uses.
 type validator struct{ t testing.TB }
 
-// problem says what is wrong with a value, or "".
+// problem returns why a value is invalid, or "".
 func (v validator) problem(schema map[string]any, value any, at string) string {
 	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
 		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
@@ -154,7 +154,7 @@ func has(fields map[string]any, name string) bool {
 	return ok
 }
 
-// checkSchema says what the schema finds wrong with a config.
+// checkSchema returns why the schema rejects a config, or "".
 func checkSchema(t testing.TB, data []byte) string {
 	t.Helper()
 	var schema map[string]any
@@ -202,14 +202,14 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	}
 }
 
-// What the decoder refuses for its form, the schema refuses too.
+// The schema rejects configs that the decoder rejects for their form.
 func TestSchemaRefusesBrokenConfigs(t *testing.T) {
 	code := regexp.MustCompile(`(?m)^\S+: ([EW]\d+): `)
 	files, err := filepath.Glob("testdata/broken/*.golden")
 	if err != nil || len(files) < 60 {
 		t.Fatal(files, err)
 	}
-	// Dates and tags of YAML that JSON does not know, the groups of an expression, and second documents.
+	// dates and tags of YAML that JSON does not have, the groups of an expression, and second documents
 	beyond := []string{
 		"type-name-date", "type-tagged", "type-custom-tag", "type-binary", "when-unquoted",
 		"type-missing-empty", "range-group", "unknown-group-name",
@@ -242,7 +242,7 @@ func TestSchemaRefusesBrokenConfigs(t *testing.T) {
 	}
 }
 
-// The schema refuses these forms, as the decoder does.
+// The schema rejects these forms like the decoder.
 func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 	for _, resource := range []string{
 		`references: [{name: r, to: {name: .spec.x}}]`,

@@ -8,38 +8,35 @@ import (
 	"sync/atomic"
 )
 
-// maxReported bounds the keys that Stats.Reported holds.
+// maxReported is the maximum length of Stats.Reported.
 const maxReported = 10
 
-// Stats says what an index function met. An informer asks the function about an object each time it
-// adds it, and twice when it changes (for the old and for the new state), and once more when it is
-// deleted; so these count calls, not objects that exist.
+// Stats are the statistics of an index function. They count calls, not existing objects: an informer calls
+// the function when it adds or deletes an object, and twice when an object changes.
 type Stats struct {
-	// Index is the name of the index.
 	Index string
-	// Seen counts the calls with an object.
+	// Seen is the number of calls with an object.
 	Seen uint64
-	// Matched counts those that gave at least one value; Values counts the values.
+	// Matched is the number of calls that returned a value; Values is the number of values.
 	Matched, Values uint64
-	// SkippedWhen counts objects for which "when" does not hold.
+	// SkippedWhen is the number of objects for which "when" is false.
 	SkippedWhen uint64
-	// SkippedMissing counts values that were missing and that nothing stands for.
+	// SkippedMissing is the number of missing values without replacement.
 	SkippedMissing uint64
-	// SkippedType counts values that are not of the type of the index, lists and maps, and [Null] as
-	// text.
+	// SkippedType is the number of values that do not have the type of the index, including lists, maps and
+	// [Null] as text.
 	SkippedType uint64
-	// SkippedLimit counts values beyond maxValues or longer than maxValueBytes, and values of more than 64
-	// KiB before a regex.
+	// SkippedLimit is the number of values beyond maxValues, longer than maxValueBytes, or longer than 64 KiB
+	// before a regex.
 	SkippedLimit uint64
-	// Failed counts calls with something that is not a Kubernetes object.
+	// Failed is the number of calls with something else than a Kubernetes object.
 	Failed uint64
-	// Reported holds the keys, namespace/name, of the first ten objects without a value, for indexes
-	// with "missing: report".
+	// Reported holds the keys, namespace/name, of the first ten objects without a value, for indexes with
+	// "missing: report".
 	Reported []string
 }
 
-// String says in one line what is worth knowing, such as "issuer: matched 0 of 120; skipped 3 values for
-// their type".
+// String returns a summary such as "issuer: matched 0 of 120; skipped 3 values for their type".
 func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: matched %d of %d", s.Index, s.Matched, s.Seen)
@@ -58,7 +55,6 @@ func (s Stats) String() string {
 	return b.String()
 }
 
-// counters is what Stats is made from.
 type counters struct {
 	seen, matched, values, when, missing, kind, limit, failed atomic.Uint64
 	reported                                                  struct {
@@ -67,7 +63,7 @@ type counters struct {
 	}
 }
 
-// report remembers an object without a value, whose key is only made while there is room for it.
+// report remembers the key of an object without a value, if there is room.
 func (c *counters) report(key func() string) {
 	c.reported.Lock()
 	full := len(c.reported.keys) >= maxReported

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// index gives the only index of a config with it.
+// index returns the only index of a config.
 func index(t testing.TB, text string) *indexers.Index {
 	t.Helper()
 	return compile(t, text).Indexes()[0]
@@ -56,7 +56,7 @@ func TestTypedValues(t *testing.T) {
 	}
 }
 
-// What stands for a missing value is of the type too, and null comes first.
+// The replacement of a missing value has the type, and null sorts first.
 func TestTypedMissing(t *testing.T) {
 	f := compile(
 		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
@@ -119,7 +119,7 @@ func TestKeyErrors(t *testing.T) {
 	}{
 		{"{name: i, path: .a}", nil, "0 parts were given and 1 is wanted: it is over one value", -1},
 		{"{name: i, path: .a}", []string{"a", "b"}, "2 parts", -1},
-		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it as 42`, 0},
+		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it like 42`, 0},
 		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"},
 			"its parts are x, y", -1},
 		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"},
@@ -141,7 +141,7 @@ func TestKeyErrors(t *testing.T) {
 	}
 }
 
-// A key begins with a prefix exactly when its first parts are those of the prefix.
+// A key begins with a prefix exactly if it has the first parts of the prefix.
 func TestPrefixes(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
 		i := index(t, "{name: i, order: "+order+

@@ -7,23 +7,21 @@ import (
 
 	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Null is the value under which an index with "missing: null" holds objects without a value. No
-// object has it otherwise: a text that consists of this one character is left out of indexes. Sorted
-// indexes have it before everything but "".
+// Null is the value of objects without a value in an index with "missing: null". It is unambiguous, because a
+// text of this one character is never indexed. Sorted indexes order it before everything but "".
 const Null = "\x00"
 
-// Value builds the value to look up in an index. One part stands for itself. Several parts, which are
-// those of a composite index in the order of [Index.Keys], are joined by "/", with a backslash before
-// each "/" and "\" within a part. So different parts always give different values:
+// Value builds the value to look up in an index that has no types and is not sorted. Several parts, in the
+// order of [Index.Keys], are joined by "/"; "/" and "\" within a part are escaped with a backslash, so that
+// different parts give different values:
 //
 //	Value("a", "b")   // a/b
 //	Value("a/b", "c") // a\/b/c
 //
-// A part may be [Null]. No part at all gives "". Indexes that are sorted, or have types, hold keys of
-// another form: [Index.Key] serves all of them.
+// A part may be [Null]. Without parts the result is "". [Index.Key] works for all indexes.
 func Value(parts ...string) string {
 	if len(parts) == 1 {
 		return parts[0]
@@ -52,7 +50,7 @@ func appendPart(b *strings.Builder, p string) {
 	}
 }
 
-// SplitValue undoes [Value] for values of several parts.
+// SplitValue splits a value of several parts that [Value] has built.
 func SplitValue(value string) []string {
 	var parts []string
 	var b strings.Builder
@@ -71,14 +69,13 @@ func SplitValue(value string) []string {
 	return append(parts, b.String())
 }
 
-// scalar is a value that was found in an object: its kind, and its text if it is a text, a number or
-// a boolean.
+// scalar is a value in an object: its kind, and its text if it is a text, number or boolean.
 type scalar struct {
 	kind jsonpath.Kind
 	text string
 }
 
-// scalarOf reads a decoded value. What JSON does not have is of no kind.
+// scalarOf converts a decoded value. Types that JSON does not have get no kind.
 func scalarOf(v any) scalar {
 	switch v := v.(type) {
 	case nil:
@@ -99,7 +96,7 @@ func scalarOf(v any) scalar {
 	return scalar{}
 }
 
-// scalarOfJSON reads a value of a document, as scalarOf reads the decoded one.
+// scalarOfJSON converts a value of a document to the same scalar.
 func scalarOfJSON(v jsonpath.Value) scalar {
 	switch k := v.Kind(); k {
 	case jsonpath.KindString, jsonpath.KindBool:
@@ -111,49 +108,49 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 	}
 }
 
-// outcome says what became of a value.
+// outcome is the result of making a key of a value.
 type outcome uint8
 
 const (
-	keyed   outcome = iota
-	absent          // there is no value
-	unfit           // the value is not what the index holds
-	tooLong         // the value is too long for a transform
+	keyMade     outcome = iota
+	keyMissing          // there is no value
+	keyMistyped         // the value does not have the type of the index
+	keyTooLong          // the value is too long for a transform
 )
 
-// partKey is the key of a part, with the length of the value that it stands for, as people write it.
+// partKey is the key of a part with the length of the value before encoding.
 type partKey struct {
 	key  string
 	size int
 }
 
-// keyOf turns a value into the part of a key.
+// keyOf makes the key of a part.
 func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
 	switch s.kind {
 	case jsonpath.KindNull:
-		return partKey{}, absent
+		return partKey{}, keyMissing
 	case jsonpath.KindString, jsonpath.KindNumber, jsonpath.KindBool:
 	default:
-		return partKey{}, unfit
+		return partKey{}, keyMistyped
 	}
 	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
-		return partKey{}, unfit
+		return partKey{}, keyMistyped
 	}
 	text, ok, long := p.Transformed(s.text)
 	switch {
 	case long:
-		return partKey{}, tooLong
+		return partKey{}, keyTooLong
 	case !ok:
-		return partKey{}, absent
+		return partKey{}, keyMissing
 	}
 	key, ok := p.Encode(text, sorted)
 	if !ok || key == Null {
-		return partKey{}, unfit
+		return partKey{}, keyMistyped
 	}
-	return partKey{key, len(text)}, keyed
+	return partKey{key, len(text)}, keyMade
 }
 
-// formatFloat writes a float as JSON encoders of Kubernetes do.
+// formatFloat formats a float like the JSON encoder of Kubernetes.
 func formatFloat(f float64) string {
 	format := byte('f')
 	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {

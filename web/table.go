@@ -172,8 +172,8 @@ func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker
 	if err != nil {
 		return nil, asker, err
 	}
-	follows, _ := query.FollowsReferences(q)
-	if h.hidden(k) && (follows || query.LooksIntoObjects(q)) {
+	follows, _ := query.UsesReferences(q)
+	if h.hidden(k) && (follows || query.UsesWhere(q)) {
 		return nil, asker, refuse("cannot query hidden values")
 	}
 	if follows {

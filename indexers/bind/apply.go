@@ -7,12 +7,11 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Apply takes another config over, as a whole or not at all: what it needs is prepared first, and an error of
-// that changes nothing. Informers of resources of which nothing but indexes differs stay: indexes are added,
-// removed and replaced while they run, and queriers that were made before know the old ones until the new
-// ones are complete. Where anything else differs, another informer takes the place of the one there was when
-// it has synced; until then the old one answers, as the config said before, and Pending says what waits, from
-// when, and why. Options.Apply of package reload may call it.
+// Apply replaces the config atomically: it prepares everything first, and an error changes nothing. An
+// informer stays if only indexes of its resource differ; indexes are added, removed and replaced while it
+// runs, and existing queriers use the old ones until the new ones are complete. For other differences a new
+// informer takes over once it has synced. Until then the old one answers with the old config, and Pending
+// returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
 func (b *Binding) Apply(config *indexers.Config) error {
 	b.work.Lock()
 	defer b.work.Unlock()
@@ -31,28 +30,28 @@ func (b *Binding) Apply(config *indexers.Config) error {
 	return nil
 }
 
-// plan is a change of a binding before it is made.
+// plan is a prepared change of a binding.
 type plan struct {
-	slots map[place]slot
-	// undone and cleaned are what is to be done when the change is given up, and when it has been made.
+	slots map[slotKey]slot
+	// undone and cleaned run when the change is abandoned or committed.
 	undone, cleaned []func()
-	// awaited are the targets that take over once they have synced.
-	awaited map[place]*Target
+	// awaited are the targets that take over after their sync.
+	awaited map[slotKey]*Target
 }
 
-// undo takes back what was prepared, the last first.
+// undo reverts the prepared changes in reverse order.
 func (p *plan) undo() {
 	for _, do := range slices.Backward(p.undone) {
 		do()
 	}
 }
 
-// prepare gets all that a config needs. Callers hold work.
+// prepare acquires everything that a config needs. Callers hold work.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
-	p.awaited = map[place]*Target{}
+	p.awaited = map[slotKey]*Target{}
 	for at, s := range p.slots {
 		r, ok := config.Resource(at.resource)
-		if !ok || !means(r, b.kinds[at.GroupResource]) {
+		if !ok || !matches(r, b.kinds[at.GroupResource]) {
 			p.drop(s.serving, s.next)
 			delete(p.slots, at)
 			continue
@@ -71,15 +70,15 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 			}
 			if t != nil {
 				p.undone = append(p.undone, t.drop)
-				p.slots[place{r.Name, k.GroupResource}] = slot{serving: t}
+				p.slots[slotKey{r.Name, k.GroupResource}] = slot{serving: t}
 			}
 		}
 	}
 	return nil
 }
 
-// changed gives what a slot holds for a resource of another config.
-func (b *Binding) changed(p *plan, at place, s slot, r *indexers.Resource) (slot, error) {
+// changed returns the new slot for a changed resource.
+func (b *Binding) changed(p *plan, at slotKey, s slot, r *indexers.Resource) (slot, error) {
 	if s.next != nil {
 		if c := difference(s.next.Resource, r); c.InPlace() {
 			next, err := p.reindex(s.next, r, c)
@@ -103,7 +102,7 @@ func (b *Binding) changed(p *plan, at place, s slot, r *indexers.Resource) (slot
 	return slot{s.serving, t}, nil
 }
 
-// difference is what differs between two resources of one name.
+// difference compares two resources of the same name.
 func difference(old, new *indexers.Resource) indexers.Change {
 	changes := indexers.Diff(&indexers.Config{Resources: []*indexers.Resource{old}},
 		&indexers.Config{Resources: []*indexers.Resource{new}})
@@ -123,7 +122,7 @@ func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Tar
 	return now, nil
 }
 
-// drop gives targets up once the change has been made.
+// drop releases targets when the change is committed.
 func (p *plan) drop(targets ...*Target) {
 	for _, t := range targets {
 		if t != nil {
@@ -132,19 +131,19 @@ func (p *plan) drop(targets ...*Target) {
 	}
 }
 
-// commit makes a change that was prepared, which cannot fail. Callers hold work.
+// commit makes a prepared change, which cannot fail. Callers hold work.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
 	for _, do := range p.cleaned {
 		do()
 	}
 	for at, t := range p.awaited {
-		go b.await(at, t) // ended by the sync, or by the end of the informer or of the claim to it
+		go b.await(at, t) // ends with the sync, the end of the informer, or the release of the target
 	}
 }
 
-// await has a target take over once its informer has synced.
-func (b *Binding) await(at place, t *Target) {
+// await lets a target take over once its informer has synced.
+func (b *Binding) await(at slotKey, t *Target) {
 	select {
 	case <-t.Informer.HasSyncedChecker().Done():
 	case <-t.Informer.Stopped():
@@ -156,7 +155,7 @@ func (b *Binding) await(at place, t *Target) {
 	defer b.work.Unlock()
 	slots := b.cloneSlots()
 	s := slots[at]
-	if b.closed || s.next == nil || s.next.handle != t.handle { // given up or taken over meanwhile
+	if b.closed || s.next == nil || s.next.handle != t.handle { // superseded or abandoned
 		return
 	}
 	slots[at] = slot{serving: s.next}

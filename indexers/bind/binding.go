@@ -18,55 +18,58 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Binding holds informers for what a config declares. Make it with New.
+// Binding holds informers for the resources of a config. Create it with New.
 type Binding struct {
 	factory *dynamicinformer.Factory
 	options Options
 
-	// work is held while informers are acquired and changed, so that this happens in turn.
+	// work serializes the changes of informers.
 	work sync.Mutex
-	// kinds are the types that are known: written under both locks and read under either.
-	kinds  map[schema.GroupResource]kind
-	closed bool // under work
+	// kinds are the known types. It is written under both locks and read under either.
+	kinds  map[schema.GroupResource]kind // nil before Follow or Resolve
+	closed bool                          // under work
 
-	// graph follows the references between the targets, which are its members; nil until somebody asks for
-	// it. It is written under both locks and read under either; members are under work.
+	// graph has the references between the targets; nil until the first call of References. It is written
+	// under both locks and read under either. members are its informers, under work.
 	graph   *references.Graph
-	members map[place]membership
+	members map[slotKey]membership
 
 	mu struct {
 		sync.Mutex
 		config *indexers.Config
-		// slots are replaced rather than changed.
-		slots map[place]slot
+		// slots is replaced, never changed.
+		slots map[slotKey]slot
 	}
 }
 
-// slot is where a resource is bound to a type.
+// slot binds a resource to a type.
 type slot struct {
 	serving *Target
-	// next takes its place when it has synced; nil when there is nothing to wait for.
+	// next takes over when it has synced; nil if no change is pending.
 	next *Target
 }
 
-// place tells targets apart: a type may be meant by several resources.
-type place struct {
+// slotKey identifies a slot: several resources can match one type.
+type slotKey struct {
 	resource string
 	schema.GroupResource
 }
 
-// ErrClosed is returned for what a binding is asked after Close.
+// ErrNoTypes is returned by Target and Querier before the first call of Follow or Resolve.
+var ErrNoTypes = errors.New("bind: no types are known; call Follow or Resolve first")
+
+// ErrClosed is returned by methods of a closed binding.
 var ErrClosed = errors.New("bind: the binding has been closed")
 
-// New binds a config to a factory. Nothing is followed before Resolve or Follow says which types there are.
-// It fails when the options lack what the config asks for.
+// New binds a config to a factory. It follows nothing until Resolve or Follow provides types. It returns an
+// error if options lack something that the config needs.
 func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
-	b := &Binding{factory: factory, options: options, kinds: map[schema.GroupResource]kind{}}
-	b.mu.config, b.mu.slots = config, map[place]slot{}
+	b := &Binding{factory: factory, options: options}
+	b.mu.config, b.mu.slots = config, map[slotKey]slot{}
 	return b, b.check(config)
 }
 
-// check looks at what can be wrong with a config before anything is changed for it.
+// check validates a config before anything changes.
 func (b *Binding) check(config *indexers.Config) error {
 	var errs []error
 	for _, r := range config.Resources {
@@ -79,28 +82,28 @@ func (b *Binding) check(config *indexers.Config) error {
 	return nil
 }
 
-// Resolve binds what the config means among the types of a catalog. A resource without a type is an
-// *indexers.ConfigError, unless it is optional; the others are bound all the same.
+// Resolve binds the resources of the config to the types of a catalog. A required resource without a type
+// gives an *indexers.ConfigError; the other resources are bound nevertheless.
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	b.work.Lock()
 	defer b.work.Unlock()
-	b.know(kindsOf(catalog))
+	b.setKinds(kindsOf(catalog))
 	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
 		return err
 	}
 	return b.unresolved()
 }
 
-// Follow binds what the config means among the types that a tracker knows: before it returns those of now,
-// which are all once the tracker has synced, and then each that comes later. The returned func ends that;
-// what is bound stays. The tracker must run.
+// Follow binds the resources of the config to the types of a running tracker: the known ones before it
+// returns, which are all if the tracker has synced, and later ones when they appear. stop ends that and keeps
+// existing bindings.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
-	b.report(b.learn(kindsOf(tracker.Snapshot().Catalog())...))
+	b.report(b.addKinds(kindsOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
 		if e.Kind != discovery.Added && e.Kind != discovery.Changed {
-			return // the informers deal with types that go
+			return // informers handle removed types
 		}
-		b.report(b.learn(kindOf(e.Type)))
+		b.report(b.addKinds(kindOf(e.Type)))
 	}).Stop
 }
 
@@ -116,21 +119,24 @@ func (b *Binding) config() *indexers.Config {
 	return b.mu.config
 }
 
-// learn binds what means types that are new, or have changed.
-func (b *Binding) learn(kinds ...kind) error {
+// addKinds stores new or changed types and binds their resources.
+func (b *Binding) addKinds(kinds ...kind) error {
 	b.work.Lock()
 	defer b.work.Unlock()
 	if b.closed {
-		return nil // an event that was under way
+		return nil // an event in flight
 	}
-	b.know(kinds)
+	b.setKinds(kinds)
 	return b.bindAll(kinds...)
 }
 
-// know keeps what is known of types. Callers hold work.
-func (b *Binding) know(kinds []kind) {
+// setKinds stores types. Callers hold work.
+func (b *Binding) setKinds(kinds []kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.kinds == nil {
+		b.kinds = map[schema.GroupResource]kind{}
+	}
 	for _, k := range kinds {
 		b.kinds[k.GroupResource] = k
 	}
@@ -142,11 +148,11 @@ func (b *Binding) bindAll(kinds ...kind) error {
 		return ErrClosed
 	}
 	slots := b.cloneSlots()
-	awaited := map[place]*Target{}
+	awaited := map[slotKey]*Target{}
 	var errs []error
 	for _, k := range kinds {
 		for _, r := range b.config().Resources {
-			at := place{r.Name, k.GroupResource}
+			at := slotKey{r.Name, k.GroupResource}
 			t, err := b.missing(slots, r, k)
 			errs = append(errs, err)
 			if t != nil {
@@ -164,13 +170,13 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	}
 	b.publish(b.config(), slots)
 	for at, t := range awaited {
-		go b.await(at, t) // ended by the sync, or by the end of the informer or of the claim to it
+		go b.await(at, t) // ends with the sync, the end of the informer, or the release of the target
 	}
 	return errors.Join(errs...)
 }
 
-// outdated makes what is to take the place of a slot whose version is no longer served, where the config
-// leaves the version open and another one is; else it gives nil.
+// outdated returns a replacement for a slot with a version that is no longer served, if the config does not
+// set the version and another one is served. Otherwise it returns nil.
 func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error) {
 	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
 		return nil, nil
@@ -187,36 +193,35 @@ func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error
 }
 
 // publish makes a change visible. Callers hold work.
-func (b *Binding) publish(config *indexers.Config, slots map[place]slot) {
+func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
 	b.mu.Lock()
 	b.mu.config, b.mu.slots = config, slots
 	b.mu.Unlock()
 	b.followReferences()
 }
 
-// missing makes the target of a resource among objects of a type, if there should be one and is none yet;
-// else it gives nil.
-func (b *Binding) missing(slots map[place]slot, r *indexers.Resource, k kind) (*Target, error) {
-	if _, ok := slots[place{r.Name, k.GroupResource}]; ok || !means(r, k) {
+// missing returns a target of a resource for a type if it matches and has none, otherwise nil.
+func (b *Binding) missing(slots map[slotKey]slot, r *indexers.Resource, k kind) (*Target, error) {
+	if _, ok := slots[slotKey{r.Name, k.GroupResource}]; ok || !matches(r, k) {
 		return nil, nil
 	}
 	gvr, _ := k.gvr(r.Match)
 	return b.acquire(r, gvr)
 }
 
-// means reports whether a resource means a type, in a version that it serves.
-func means(r *indexers.Resource, k kind) bool {
+// matches reports whether a resource matches a type in a served version.
+func matches(r *indexers.Resource, k kind) bool {
 	_, served := k.gvr(r.Match)
 	return served && r.Match.Matches(k.Group, k.Resource, k.kind)
 }
 
-func (b *Binding) cloneSlots() map[place]slot {
+func (b *Binding) cloneSlots() map[slotKey]slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.mu.slots)
 }
 
-// unresolved says which resources mean no type that is known. Callers hold work.
+// unresolved returns an error for required resources without a known type. Callers hold work.
 func (b *Binding) unresolved() error {
 	var all []indexers.Diagnostic
 	for _, r := range b.config().Resources {
@@ -233,7 +238,7 @@ func (b *Binding) unresolved() error {
 				hint = "the versions that can are " + strings.Join(k.versions, ", ")
 			}
 		}
-		all = append(all, r.Finding(indexers.CodeNoResource, message, hint))
+		all = append(all, r.Finding("E304", message, hint))
 	}
 	if len(all) > 0 {
 		return &indexers.ConfigError{Diagnostics: all}
@@ -241,14 +246,14 @@ func (b *Binding) unresolved() error {
 	return nil
 }
 
-// Config returns the config that is bound. A target may still answer as the one before says, which its
-// Resource is: see Pending.
+// Config returns the current config. A target with a pending change still has the previous one, which is its
+// Resource.
 func (b *Binding) Config() *indexers.Config { return b.config() }
 
-// Targets returns what is bound, in the order of the names of resources, and of the types for one of them.
+// Targets returns the bound targets, ordered by resource and type.
 func (b *Binding) Targets() []*Target { return b.targetsOf("") }
 
-// targetsOf returns the targets of a resource, or of all.
+// targetsOf returns the targets of a resource, or all for "".
 func (b *Binding) targetsOf(resource string) []*Target {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,33 +270,34 @@ func (b *Binding) targetsOf(resource string) []*Target {
 	return out
 }
 
-// TargetError says that a resource of the config does not stand for exactly one type.
+// TargetError is returned for a resource that does not match exactly one type.
 type TargetError struct {
-	// Resource is the name that was asked for.
+	// Resource is the requested name.
 	Resource string
-	// Types are those that it stands for; none while no such type exists, or when the config has no such
-	// name.
+	// Types are the matching types; empty if none exists, or if the config has no such resource.
 	Types []schema.GroupVersionResource
-	// Known are the names that the config has.
+	// Known are the names of the config's resources.
 	Known []string
 }
 
-// Error says what to do.
+// Error returns the cause and the remedy.
 func (e *TargetError) Error() string {
 	switch {
 	case !slices.Contains(e.Known, e.Resource):
 		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource,
 			strings.Join(e.Known, ", "))
 	case len(e.Types) == 0:
-		return fmt.Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed and discovery has found it", e.Resource)
+		return fmt.
+			Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed "+
+				"and discovery has found it", e.Resource)
 	}
-	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets",
+	return fmt.Sprintf("bind: resource %q matches %d types; query each of its Targets",
 		e.Resource, len(e.Types))
 }
 
-// Querier answers queries over a resource that stands for exactly one type: once References has been called,
-// also about references. It may be kept: when another target takes the place of the one there is, with the
-// same indexes at least, it answers from that one. The error is a *TargetError.
+// Querier answers queries over a resource with exactly one type, including conditions about references once
+// References has been called. It stays valid when another target with at least the same indexes takes over.
+// The error is a *TargetError or ErrNoTypes.
 func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	t, err := b.Target(resource)
 	if err != nil {
@@ -300,7 +306,7 @@ func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	return query.New(&following{binding: b, target: t}, t.Resource.Indexes...).WithReferences(b.view(t)), nil
 }
 
-// Target returns what a resource that stands for exactly one type is bound to. The error is a *TargetError.
+// Target returns the target of a resource with exactly one type. The error is a *TargetError or ErrNoTypes.
 func (b *Binding) Target(resource string) (*Target, error) {
 	targets := b.targetsOf(resource)
 	if len(targets) == 1 && resource != "" {
@@ -313,10 +319,15 @@ func (b *Binding) Target(resource string) (*Target, error) {
 	for _, t := range targets {
 		e.Types = append(e.Types, t.GVR)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kinds == nil && slices.Contains(e.Known, resource) {
+		return nil, ErrNoTypes
+	}
 	return nil, e
 }
 
-// Close releases all informers. The binding cannot be used again.
+// Close releases all informers. The binding cannot be used afterwards.
 func (b *Binding) Close() {
 	b.work.Lock()
 	defer b.work.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// A type that is installed later is bound when it is there.
+// A type that is installed later is bound when it appears.
 func TestPatternGetsATypeThatComesLater(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, anyExample))
@@ -42,7 +42,7 @@ func TestPatternGetsATypeThatComesLater(t *testing.T) {
 	}
 }
 
-// What a tracker knows that has synced is bound when Follow returns.
+// Follow binds the known types of a synced tracker before it returns.
 func TestFollowBindsWhatIsKnown(t *testing.T) {
 	for range 20 { // it must not depend on who is faster
 		s := newScene(t)
@@ -60,7 +60,7 @@ func TestFollowBindsWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A change of indexes is taken over by the informer that runs; others make another one.
+// Changes of indexes are applied to the running informer; others need a new one.
 func TestApply(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -116,7 +116,7 @@ func TestApply(t *testing.T) {
 	s.eventually("the last one ends", third.Informer.IsStopped)
 }
 
-// An index less goes at once, and a config that lacks something changes nothing.
+// A removed index is dropped immediately, and an invalid config changes nothing.
 func TestApplyLessAndWrong(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -148,7 +148,7 @@ func TestApplyLessAndWrong(t *testing.T) {
 	}
 }
 
-// What a catalog lacks is said with the place in the config, and the rest is bound.
+// A missing type is reported with its position in the config, and the others are bound.
 func TestResolve(t *testing.T) {
 	s := newScene(t)
 	client, err := discovery.NewClient(s.server, discovery.Options{})
@@ -168,6 +168,9 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	if _, err := b.Querier("widgets"); !errors.Is(err, bind.ErrNoTypes) {
+		t.Errorf("before Resolve: %v", err)
+	}
 	err = b.Resolve(catalog)
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) != 2 {

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// mounted is a folder as a ConfigMap is mounted: links to files through ..data, which leads to a folder with
-// a version of them all.
+// mounted is a folder like a ConfigMap mount: links to files through ..data, which links to a folder with the
+// current version.
 type mounted struct {
 	*testing.T
 	dir      string
@@ -28,7 +28,7 @@ func (m *mounted) must(err error) {
 	}
 }
 
-// swap makes another version the present one, and removes the one before, as the kubelet does.
+// swap replaces the version and removes the previous one, like the kubelet.
 func (m *mounted) swap(files map[string]string) {
 	m.Helper()
 	before := fmt.Sprintf("..%d", m.versions)
@@ -46,8 +46,7 @@ func (m *mounted) swap(files map[string]string) {
 	m.must(os.RemoveAll(filepath.Join(m.dir, before)))
 }
 
-// A binding follows the files of a ConfigMap, of which a resource moves from one to another, and a file that
-// editors replace.
+// A binding follows the files of a ConfigMap and a replaced file; a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newScene(t)
 	m := &mounted{T: t, dir: t.TempDir()}

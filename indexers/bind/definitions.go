@@ -10,10 +10,10 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// pageSize bounds what a page of definitions takes; one of them may have a megabyte.
+// pageSize is the page size of lists; one definition can have a megabyte.
 const pageSize = 50
 
-// Definitions reads the CustomResourceDefinitions of a cluster, for Check of a config.
+// Definitions reads the CustomResourceDefinitions of a cluster, for Config.Check.
 func Definitions(ctx context.Context, client dynamic.Interface) ([]*crd.Definition, error) {
 	var all []*crd.Definition
 	options := metav1.ListOptions{Limit: pageSize}

@@ -1,4 +1,4 @@
-// Package bind gives what an index config declares to the informers of a factory.
+// Package bind applies an index config to the informers of a factory.
 //
 // # Usage
 //
@@ -12,18 +12,17 @@
 //	querier, err := binding.Querier("certs")
 //	result, err := querier.ByIndex("issuer", "letsencrypt")
 //
-// [Definitions] reads the CustomResourceDefinitions of a cluster, to check a config against them before that.
-// A config that has changed is taken over by [Binding.Apply]; package reload calls it when a file changes.
+// [Definitions] reads the CustomResourceDefinitions of a cluster to check a config before. [Binding.Apply]
+// replaces the config; package reload calls it when a file changes.
 //
 // # Consistency
 //
-// Each resource of the config is looked up among the types that the server has. With Follow, those that
-// appear later are bound when they do, and the factory's informers deal with types that go. Informers are
-// shared, and each resource has its own indexes in them: see [Target.Source]. Only indexes can be changed
-// while an informer runs; anything else makes another informer, which lists anew, and answers when it has.
-// Namespaces that fit the patterns of a resource count as they come and go, with one watch of all or, where
-// that is forbidden, one of each: that is up to the informer, which stays the same one (see
-// [dynamicinformer.MatchingNamespaces]).
+// Each resource of the config is matched with the types of the server. With Follow, later types are bound
+// when they appear, and the factory's informers handle removed types. Informers are shared; each resource has
+// its own indexes in them, see [Target.Source]. Only indexes can change while an informer runs. Other changes
+// need a new informer, which answers after its first list. Patterns of namespaces follow created and deleted
+// namespaces with the same informer: with one watch, or with one watch per namespace if a cluster-wide watch
+// is forbidden (see [dynamicinformer.MatchingNamespaces]).
 //
 // # Concurrency
 //

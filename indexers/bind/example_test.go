@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -27,7 +28,7 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// cluster serves a type and some objects, without a cluster.
+// cluster is a storage with a type and some objects.
 func cluster() *readapi.Storage {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	namespaces := readapi.Type{Names: crd.Names{Plural: "namespaces", Kind: "Namespace"},
@@ -52,7 +53,8 @@ func definition(group, plural, kind string) string {
 }
 
 func widget(name, color string, size int) string {
-	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
+	return fmt.Sprintf(
+		`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
 }
 
 func apply(storage *readapi.Storage, text string) {
@@ -65,7 +67,7 @@ func apply(storage *readapi.Storage, text string) {
 	}
 }
 
-// Load a config, bind it, start, ask.
+// Load a config, bind it, start, query.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -114,14 +116,14 @@ func Example() {
 	}
 	red, err := widgets.ByIndex("color", "red")
 	fmt.Println(red.Keys(), err)
-	large, err := widgets.Range("size", "5", "")
-	fmt.Println(large.Keys(), err)
+	large, err := widgets.Keys(context.Background(), query.Range("size", "5", ""), query.Options{SortBy: "size"})
+	fmt.Println(large, err)
 	// Output:
 	// [home/chair home/lamp] <nil>
 	// [home/lamp home/table] <nil>
 }
 
-// With a tracker, types are bound that are installed later, too.
+// With a tracker, types that are installed later are bound, too.
 func ExampleBinding_Follow() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -10,26 +10,26 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// bound is an index in an informer.
-type bound struct {
-	// name is what the informer calls it.
+// informerIndex is an index in an informer.
+type informerIndex struct {
+	// name is the name in the informer.
 	name string
-	// functions compute it, and count what they meet.
+	// functions compute the index and count.
 	functions *indexers.Functions
 }
 
-// owned are functions under the names that their indexes have in an informer. Informers are shared, so those
-// are names of the owner: that of the resource comes first.
-type owned struct {
+// renamedFunctions are functions under the names that their indexes have in a shared informer: prefixed with
+// the name of the resource.
+type renamedFunctions struct {
 	*indexers.Functions
 	names []string
 }
 
 // Names implements dynamicinformer.IndexSet.
-func (o *owned) Names() []string { return o.names }
+func (o *renamedFunctions) Names() []string { return o.names }
 
 // Indexers implements dynamicinformer.IndexSet.
-func (o *owned) Indexers() cache.Indexers {
+func (o *renamedFunctions) Indexers() cache.Indexers {
 	plain := o.Functions.Indexers()
 	out := make(cache.Indexers, len(plain))
 	for i, name := range o.Functions.Names() {
@@ -38,22 +38,23 @@ func (o *owned) Indexers() cache.Indexers {
 	return out
 }
 
-// Dropped counts the values that an index has left out for a limit, by its name in the informer.
-func (o *owned) Dropped(name string) uint64 {
+// Dropped returns the number of values left out because of a limit, by the index name in the informer.
+func (o *renamedFunctions) Dropped(name string) uint64 {
 	if i := slices.Index(o.names, name); i >= 0 {
 		return o.Functions.Dropped(o.Functions.Names()[i])
 	}
 	return 0
 }
 
-// addIndexes adds indexes of a resource to an informer, under names that nothing has there.
+// addIndexes adds the indexes of a resource to an informer under unused names.
 func addIndexes(handle *dynamicinformer.Handle, resource string,
-	indexes []*indexers.Index) (map[string]bound, error) {
-	out := map[string]bound{}
+	indexes []*indexers.Index) (map[string]informerIndex, error) {
+	out := map[string]informerIndex{}
 	if len(indexes) == 0 {
 		return out, nil
 	}
-	set := &owned{Functions: indexers.CompileIndexes(indexes...), names: make([]string, len(indexes))}
+	set := &renamedFunctions{Functions: indexers.CompileIndexes(indexes...),
+		names: make([]string, len(indexes))}
 	for n := 1; ; n++ {
 		for i, index := range indexes {
 			set.names[i] = resource + "/" + index.Name
@@ -68,12 +69,12 @@ func addIndexes(handle *dynamicinformer.Handle, resource string,
 		if err == nil {
 			break
 		}
-		if !taken(handle.Informer(), set.names) { // by another who was faster
+		if !taken(handle.Informer(), set.names) { // a concurrent caller took a name
 			return nil, err
 		}
 	}
 	for i, index := range indexes {
-		out[index.Name] = bound{set.names[i], set.Functions}
+		out[index.Name] = informerIndex{set.names[i], set.Functions}
 	}
 	return out, nil
 }

@@ -11,8 +11,8 @@ import (
 
 var widgetsResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 
-// Bindings of one informer whose resources and indexes have the same names do not notice: in the informer the
-// later ones have a number, with which they can be changed, counted and removed as any other.
+// Bindings of one informer can have the same names of resources and indexes: the later ones get a number in
+// the informer, and can be changed, counted and removed as usual.
 func TestNumberedNames(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
@@ -44,7 +44,7 @@ func TestNumberedNames(t *testing.T) {
 		t.Errorf("values %v, %v", values, err)
 	}
 
-	// The names of another color are free numbers again; size is new and has none.
+	// the numbers of the removed index are free; size is new and needs none
 	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ const widgetsOfTeams = `  - name: widgets
     indexes: [{name: color, path: .spec.color}]
 `
 
-// A pattern follows each namespace where the type may not be read in all of them, and queriers that were
-// there before answer from what has come since.
+// A pattern of namespaces follows each namespace if the type cannot be read cluster-wide, and existing
+// queriers see new namespaces.
 func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector := faults.New(server)
@@ -60,8 +60,8 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
     namespaces: {include: [prod, "team-*"]}
 `
 
-// What may not be read is not missing: a reference into a namespace that the config means, but the server
-// does not show, is unknown, and dangles once its namespace may be read and the target is not there.
+// A reference into a namespace that the server forbids is unknown, and dangles once the namespace is readable
+// and the target does not exist.
 func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 	var injector *faults.Injector
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {

@@ -6,25 +6,27 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Options adjust a Binding. The zero value is usable.
+// Options configure a Binding. The zero value is usable.
 type Options struct {
-	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package
-	// storage/s2 has one.
+	// Compression is required for resources with storage mode compressed or adaptive; see package storage/s2.
 	Compression dynamicinformer.Compression
-	// OnError is told of types that turned up later and could not be bound. Default: nobody is.
+	// OnError is called when a type that appeared later cannot be bound. Optional.
 	OnError func(error)
 }
 
-// ResourceOptions gives the options of an informer for a resource, without its indexes. What the config
-// leaves open is not set.
+// ResourceOptions returns the informer options of a resource, without its indexes. Fields that the config
+// does not set stay unset.
 func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
-	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces),
-		Prune: prune(r.EffectivePrune())}
+	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces)}
 	fail := func(err error) (dynamicinformer.ResourceOptions, error) {
 		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
+	}
+	var err error
+	if out.Prune, err = prune(r.EffectivePrune()); err != nil {
+		return fail(fmt.Errorf("compile a path to prune: %w", err))
 	}
 	if r.Storage.Mode != "" {
 		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
@@ -34,7 +36,8 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
 				return fail(
-					fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
+					fmt.Errorf(
+						"storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
 			}
 			out.Storage.Compression = o.Compression
 		}
@@ -46,7 +49,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	return out, nil
 }
 
-// namespaces says by names what can be said so: then nothing beyond them is asked for.
+// namespaces uses names instead of patterns if possible: then the informer requests only these namespaces.
 func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 	patterns := strings.Contains(strings.Join(append(n.Include[:len(n.Include):len(n.Include)], n.Exclude...),
 		" "), "*")
@@ -64,24 +67,28 @@ func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 			names = append(names, name)
 		}
 	}
-	if names == nil { // all that is included is excluded
+	if names == nil { // all included namespaces are excluded
 		return dynamicinformer.MatchingNamespaces(n.Include, n.Exclude)
 	}
 	return dynamicinformer.InNamespaces(names...)
 }
 
-func prune(p indexers.Prune) dynamicinformer.Prune {
+func prune(p indexers.Prune) (dynamicinformer.Prune, error) {
 	out := dynamicinformer.Prune{Annotations: p.RemoveAnnotations}
 	for _, preset := range p.Presets {
 		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
 	}
-	for _, path := range p.Remove {
+	for _, text := range p.Remove {
+		path, err := jsonpath.Compile(text)
+		if err != nil {
+			return out, err
+		}
 		out.Fields = append(out.Fields, field(path))
 	}
-	return out
+	return out, nil
 }
 
-// field takes a path apart.
+// field converts a path.
 func field(p *jsonpath.Path) []dynamicinformer.PruneStep {
 	var steps []dynamicinformer.PruneStep
 	for _, step := range p.Steps() {

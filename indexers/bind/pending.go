@@ -13,28 +13,27 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Pending is a change of a resource that waits until its informer has synced. The target that there was
-// answers until then, as the config before said: for ever, where the server never gives what the new one asks
-// for.
+// Pending is a change of a resource that waits for the sync of a new informer. The previous target answers
+// until then, forever if the server never allows the new one.
 type Pending struct {
-	// Resource is what the config says now.
+	// Resource is the new version of the resource.
 	Resource *indexers.Resource
-	// GVR is the type that was asked for.
+	// GVR is the type of the new informer.
 	GVR schema.GroupVersionResource
-	// Since is when the informer was asked for.
+	// Since is the time at which the informer was acquired.
 	Since time.Time
-	// Status is how far it is, and why not further.
+	// Status is the status of the informer.
 	Status status.Status
 }
 
-// String says what waits, from when, and for what.
+// String describes the change and its status in one line.
 func (p Pending) String() string {
 	return fmt.Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s",
 		p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
 }
 
-// Pending gives the changes that wait, in the order of the names of resources, and of the types for one of
-// them. It is empty when all targets answer as Config says.
+// Pending returns the waiting changes, ordered by resource and type. It is empty if all targets have the
+// current config.
 func (b *Binding) Pending() []Pending {
 	b.mu.Lock()
 	var waiting []*Target

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
-// A change whose informer the server refuses waits, says from when and why, and takes over once that is
+// A change with a forbidden informer waits, reports since when and why, and takes over once access is
 // granted.
 func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	var injector *faults.Injector
@@ -65,8 +65,7 @@ func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	})
 }
 
-// A querier that is kept answers from whatever has taken the place of its target, and no query meets one that
-// has just been given up.
+// A querier answers from the replacement of its target, and no query sees a released target.
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))

@@ -7,18 +7,17 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// membership is a target that the graph of references follows.
+// membership is a target in the graph of references.
 type membership struct {
 	*references.Membership
 	target *Target
 	typ    references.Type
 }
 
-// References returns the graph of the references between the objects of all targets: those that the config
-// declares, and those to owners. It follows the binding from the first call on: targets that come and go, and
-// configs that are applied. A type that no target follows is unknown to it, so that references to it do not
-// dangle: to check what refers to it, give it a resource of its own, which needs no index. Unchecked of the
-// graph names such types, with the reason, and queries for what dangles warn of them. Close of the binding
+// References returns the graph of the references between the objects of all targets: references declared in
+// the config, and owner references. From the first call on it follows the binding's targets and configs.
+// References to a type without a target do not count as dangling: declare a resource for it to check them; it
+// needs no index. Graph.Unchecked returns such types with the reason, and queries warn about them. Close
 // closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
 	b.work.Lock()
@@ -32,26 +31,26 @@ func (b *Binding) References() (*references.Graph, error) {
 		b.mu.Lock()
 		b.graph = graph
 		b.mu.Unlock()
-		b.members = map[place]membership{}
+		b.members = map[slotKey]membership{}
 		b.followReferences()
 	}
 	return b.graph, nil
 }
 
-// unfollowed says why no target follows a type.
+// unfollowed returns why a type has no target.
 func (b *Binding) unfollowed(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.kinds {
 		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" &&
 			k.Resource == t.Resource) {
-			return "no resource of the config means " + k.GroupResource.String()
+			return "no resource of the config matches " + k.GroupResource.String()
 		}
 	}
 	return "discovery knows no such type; install its CRD, or correct the reference"
 }
 
-// view is what the graph says about a target; nil where nobody has asked for the graph.
+// view returns the graph as seen from a target; nil before the first call of References.
 func (b *Binding) view(t *Target) *references.View {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +60,7 @@ func (b *Binding) view(t *Target) *references.View {
 	return b.graph.View(references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource})
 }
 
-// followReferences makes the targets that serve the members of the graph. Callers hold work.
+// followReferences makes the serving targets the members of the graph. Callers hold work.
 func (b *Binding) followReferences() {
 	if b.graph == nil {
 		return
@@ -85,7 +84,7 @@ func (b *Binding) followReferences() {
 		}
 		b.members[at] = next
 		if known {
-			go old.replaced(next) // ended by the sync of the next one, or its end
+			go old.replaced(next) // ends with the sync or the end of next
 		}
 	}
 	for at, m := range b.members {
@@ -96,14 +95,14 @@ func (b *Binding) followReferences() {
 	}
 }
 
-// same reports whether the graph need not be told of a membership.
+// same reports whether the graph can keep a membership.
 func (m membership) same(next membership) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
 			!difference(m.target.Resource, next.target.Resource).References)
 }
 
-// replaced ends a membership when another has taken its place, so that nothing dangles between.
+// replaced ends a membership after its replacement has synced, so that no reference dangles in between.
 func (m membership) replaced(by membership) {
 	select {
 	case <-by.Synced():

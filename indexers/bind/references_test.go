@@ -21,7 +21,7 @@ const gadgetsAndWidgets = `  - name: widgets
     match: {group: example.com, kind: Gadget}
 `
 
-// The graph of a binding follows what the server has: objects and types that come and go, and other configs.
+// The graph of a binding follows objects, types and configs.
 func TestReferences(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
@@ -69,7 +69,7 @@ func TestReferences(t *testing.T) {
 		}
 	}
 
-	// Another informer takes the place of one without anything beginning or ceasing to dangle.
+	// replacing an informer starts and stops no dangling
 	var mu sync.Mutex
 	events := 0
 	subscription, err := graph.Subscribe(func(e references.Event) {

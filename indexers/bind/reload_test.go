@@ -15,13 +15,13 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// busy is what goes on beside each other until one of them is done.
+// busy runs functions concurrently until one of them is done.
 type busy struct {
 	*scene
 	b    *bind.Binding
 	done chan struct{}
 	wg   sync.WaitGroup
-	// What has happened so far.
+	// counters of operations
 	written, queried, read, subscribed atomic.Int64
 }
 
@@ -42,7 +42,7 @@ func (y *busy) again(do func() error) {
 	})
 }
 
-// reload changes the config until enough has happened beside it.
+// reload changes the config until enough operations ran concurrently.
 func (y *busy) reload(configs ...*indexers.Config) {
 	defer close(y.done)
 	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(),
@@ -121,7 +121,7 @@ func (y *busy) query() error {
 			y.queried.Add(1)
 			continue
 		}
-		// The next config may be in force already, and its indexes be others.
+		// the next config may be in effect with other indexes
 		if unknown := (*query.UnknownIndexError)(nil); !errors.As(err, &unknown) {
 			return err
 		}
@@ -129,7 +129,7 @@ func (y *busy) query() error {
 	return nil
 }
 
-// Readers, writers, queries, subscriptions and changes of the config, all at once.
+// Concurrent readers, writers, queries, subscriptions and changes of the config.
 func TestReloadsWhileReading(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -147,8 +147,7 @@ func TestReloadsWhileReading(t *testing.T) {
 	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
 }
 
-// A querier outlives changes of an index: each query uses either the old declaration or the new one, and none
-// fails.
+// Changing an index fails no query: each uses either the old or the new declaration.
 func TestRedefiningAnIndexFailsNoQuery(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))

@@ -64,7 +64,7 @@ func newScene(t *testing.T) *scene {
 	return newSceneBehind(t, func(server http.Handler) http.Handler { return server })
 }
 
-// newSceneBehind is newScene with something before the server.
+// newSceneBehind is newScene with middleware before the server.
 func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -98,7 +98,7 @@ func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene
 	return &scene{t, ctx, storage, server, tracker, factory}
 }
 
-// follow binds a config to what the tracker knows.
+// follow binds a config to the tracker's types.
 func (s *scene) follow(config *indexers.Config) *bind.Binding {
 	s.Helper()
 	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
@@ -113,7 +113,7 @@ func (s *scene) follow(config *indexers.Config) *bind.Binding {
 	return b
 }
 
-// eventually waits until the check passes: for what informers learn in their own time.
+// eventually waits until the check passes.
 func (s *scene) eventually(what string, check func() bool) {
 	s.Helper()
 	for !check() {
@@ -125,7 +125,7 @@ func (s *scene) eventually(what string, check func() bool) {
 	}
 }
 
-// finds reports whether a query finds these objects.
+// finds reports whether a query returns exactly these objects.
 func finds(b *bind.Binding, resource, text string, want ...string) bool {
 	querier, err := b.Querier(resource)
 	if err != nil {

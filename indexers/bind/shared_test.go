@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
-// twoOfOneType are resources of one type, which share an informer and names of indexes.
+// twoOfOneType are resources of one type, which share an informer and the names of indexes.
 const twoOfOneType = `  - name: one
     match: {group: example.com, resource: widgets}
     indexes: [{name: k, path: .spec.color}]
@@ -21,7 +21,7 @@ const twoOfOneType = `  - name: one
     indexes: [{name: k, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
 `
 
-// indexNames gives what indexes the informer of a target has beside the one by namespace.
+// indexNames returns the indexes of a target's informer without the one by namespace.
 func indexNames(t *testing.T, target *bind.Target) []string {
 	t.Helper()
 	names := target.Informer.Snapshot().IndexNames()
@@ -29,7 +29,7 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "namespace" })
 }
 
-// Resources of one type each have their own indexes, whatever the names are.
+// Resources of one type have separate indexes with the same names.
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, twoOfOneType))
@@ -48,7 +48,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 		t.Errorf("the source has %v", got)
 	}
 
-	// Another binding, with other ideas of the same names.
+	// another binding with other indexes of the same names
 	other := s.follow(parse(t, strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1)))
 	if !finds(other, "one", "k=3", "home/chair") || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Error("two bindings share indexes")
@@ -59,7 +59,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	}
 }
 
-// A change of one resource leaves the indexes of another alone.
+// A change of one resource does not affect the indexes of another.
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, twoOfOneType))
@@ -86,7 +86,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	}
 }
 
-// What cannot be taken over as a whole is not taken over at all.
+// A config that cannot be applied completely changes nothing.
 func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	s := newScene(t)
 	before := parse(t, twoOfOneType)
@@ -97,7 +97,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := indexNames(t, one)
-	// The factory has nothing to compress with.
+	// the factory has no compression
 	wrong := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
     match: {group: example.com, resource: widgets}
     storage: {mode: compressed}
@@ -113,8 +113,8 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	}
 }
 
-// While an informer with another storage or prune lists, the one there was answers; then queriers of the old
-// one say that they are stale.
+// While an informer with another storage or prune lists, the previous one answers; later, its queriers report
+// stale content.
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var held atomic.Bool
 	let := make(chan struct{})
@@ -140,7 +140,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	held.Store(true)
 	pruned := strings.Replace(widgetsByColor, "indexes:",
 		"prune: {presets: [managedFields]}\n    indexes:", 1)
-	// The second replaces the first before that has synced; the third is the first again, with another index.
+	// the second replaces the first before its sync; the third is the first with another index
 	for _, text := range []string{widgetsDecoded, pruned,
 		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
 		if err := b.Apply(parse(t, text)); err != nil {
@@ -161,7 +161,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	}
 }
 
-// What has not changed but back is not listed again.
+// A change that is reverted does not list again.
 func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -184,8 +184,7 @@ func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
 	})
 }
 
-// A binding that goes takes its own indexes with it, and not one of another that has got a name which it had
-// before.
+// A closed binding removes its own indexes, but not an index of another binding that reused a name.
 func TestCloseLeavesNamesThatOthersHaveTakenOver(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))

@@ -9,19 +9,19 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Source is what [query.New] takes: the content of the informer, with the indexes of the resource under the
-// names that the config gives them.
+// Source returns the content of the informer for [query.New], with the indexes of the resource under their
+// names in the config.
 func (t *Target) Source() query.Source { return source{query.ForInformer(t.Informer), t.indexes} }
 
-// following is the source of a target, and then of the target that has taken its place.
+// following is a source that switches from a target to its replacement.
 type following struct {
 	binding *Binding
 	target  *Target
 }
 
-// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken
-// its place. So a snapshot is complete if its target is still in place after the snapshot has been taken.
-// Later queries use the indexes as the next target declares them.
+// Snapshot implements query.Source. A target can lose its indexes after its replacement took over, so that a
+// snapshot is complete only if its target still serves after the snapshot was taken. Later queries use the
+// declarations of the next target.
 func (f *following) Snapshot() query.Snapshot {
 	for t := f.serving(); ; {
 		snapshot := t.Source().Snapshot()
@@ -33,11 +33,11 @@ func (f *following) Snapshot() query.Snapshot {
 	}
 }
 
-// serving returns the target that is in place now; the last one if the place is empty.
+// serving returns the current target, or the last one if there is none.
 func (f *following) serving() *Target {
 	f.binding.mu.Lock()
 	defer f.binding.mu.Unlock()
-	if now := f.binding.mu.slots[place{f.target.Resource.Name,
+	if now := f.binding.mu.slots[slotKey{f.target.Resource.Name,
 		f.target.GVR.GroupResource()}].serving; now != nil {
 		return now
 	}
@@ -50,17 +50,16 @@ type declared struct {
 	indexes []*indexers.Index
 }
 
-// Declared returns the declarations, from which a query knows the types of values.
+// Declared returns the declarations, which have the types of values.
 func (d declared) Declared() []*indexers.Index { return d.indexes }
 
-// Dropped returns the number of values that an index has left out for a limit.
+// Dropped returns the number of values that an index has left out because of a limit.
 func (d declared) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
 
-// source shows the indexes of one resource under their own names. Informers are shared, also by resources of
-// a config whose indexes have the same names.
+// source renames the indexes of one resource in a shared informer to their names in the config.
 type source struct {
 	query.Source
-	indexes map[string]bound
+	indexes map[string]informerIndex
 }
 
 // Snapshot implements query.Source.
@@ -68,10 +67,10 @@ func (s source) Snapshot() query.Snapshot { return snapshot{s.Source.Snapshot(),
 
 type snapshot struct {
 	query.Snapshot
-	indexes map[string]bound
+	indexes map[string]informerIndex
 }
 
-// inner is the name of an index in the informer; "" when the resource has no such index.
+// inner returns the name of an index in the informer; "" if the resource has no such index.
 func (s snapshot) inner(name string) string {
 	if name == cache.NamespaceIndex {
 		return name
@@ -102,7 +101,7 @@ func (s snapshot) IndexNames() []string {
 	return names
 }
 
-// Dropped says how many values an index has left out for a limit.
+// Dropped returns the number of values that an index has left out because of a limit.
 func (s snapshot) Dropped(name string) uint64 {
 	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
 		return counting.Dropped(s.inner(name))

@@ -13,27 +13,26 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Target is a type that a resource of a config means, with the informer that follows it.
+// Target is a type that a resource of a config matches, with its informer.
 type Target struct {
-	// Resource is what the config says.
+	// Resource is the resource in the config.
 	Resource *indexers.Resource
-	// GVR is the type that was asked for.
+	// GVR is the type of the informer.
 	GVR schema.GroupVersionResource
-	// Informer follows it. After the resource or the binding is gone it may be stopped at any time. It may be
-	// shared: in it an index is called by the name of the resource, a slash and its own; Source knows it by
-	// its own alone.
+	// Informer may be shared, and may stop at any time after the resource was removed or the binding closed.
+	// In the informer an index is named RESOURCE/INDEX; Source has it as INDEX.
 	Informer *dynamicinformer.Informer
 
 	handle *dynamicinformer.Handle
-	// indexes are those of the resource, by their names in the config.
-	indexes map[string]bound
-	// since is when the informer was asked for.
+	// indexes are the resource's indexes by their names in the config.
+	indexes map[string]informerIndex
+	// since is the time of acquiring the informer.
 	since time.Time
-	// dropped is closed when the target is given up.
+	// dropped is closed when the target is released.
 	dropped chan struct{}
 }
 
-// acquire makes a target.
+// acquire acquires an informer for a resource.
 func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource) (*Target, error) {
 	options, err := b.options.ResourceOptions(r)
 	if err != nil {
@@ -52,40 +51,40 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		since: time.Now(), dropped: make(chan struct{})}, nil
 }
 
-// drop gives the target up.
+// drop releases the target.
 func (t *Target) drop() {
 	close(t.dropped)
 	t.handle.Release()
 }
 
-// reindexed adds the indexes that a change asks for, and returns what the target is with them and without
-// those that it removes. Those are there until clean removes them, and undo removes those that were added.
+// reindexed adds new indexes and returns the target with these and without the removed ones. clean removes
+// the latter from the informer; undo removes the added ones.
 func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, clean func(),
 	err error) {
-	added, err := addIndexes(t.handle, to.Name, c.Added)
+	indexes, err := addIndexes(t.handle, to.Name, c.Added)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", to.Name, err)
 	}
 	next := *t
 	next.Resource, next.indexes = to, maps.Clone(t.indexes)
-	var gone, come []string
+	var removed, added []string
 	for _, index := range c.Removed {
-		gone = append(gone, t.indexes[index.Name].name)
+		removed = append(removed, t.indexes[index.Name].name)
 		delete(next.indexes, index.Name)
 	}
-	for name, index := range added {
-		come = append(come, index.name)
+	for name, index := range indexes {
+		added = append(added, index.name)
 		next.indexes[name] = index
 	}
 	remove := func(names []string) func() { return func() { t.handle.RemoveIndexes(names...) } }
-	return &next, remove(come), remove(gone), nil
+	return &next, remove(added), remove(removed), nil
 }
 
 // Querier answers queries over the target.
 func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resource.Indexes...) }
 
-// Duplicates gives the values that more than one object has, the most frequent first, of each index that the
-// config declares unique, by its name. Indexes without such values are left out.
+// Duplicates returns the values that more than one object has, the most frequent first, by the name of each
+// unique index. Indexes without duplicates are left out.
 func (t *Target) Duplicates(ctx context.Context) (map[string][]query.ValueCount, error) {
 	querier := t.Querier()
 	out := map[string][]query.ValueCount{}
@@ -104,7 +103,7 @@ func (t *Target) Duplicates(ctx context.Context) (map[string][]query.ValueCount,
 	return out, nil
 }
 
-// Stats say what each index met so far, in the order of the config.
+// Stats returns the statistics of each index in the order of the config.
 func (t *Target) Stats() []indexers.Stats {
 	out := make([]indexers.Stats, 0, len(t.Resource.Indexes))
 	for _, index := range t.Resource.Indexes {

@@ -30,7 +30,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// A subscription follows the objects of a query through a real informer.
+// A subscription follows the objects of a query with a real informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))

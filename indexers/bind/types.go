@@ -9,16 +9,16 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// kind is what is known of a type of the server.
+// kind is a type of the server.
 type kind struct {
 	schema.GroupResource
 	kind       string
 	namespaced bool
-	// versions are served and can be listed and watched, the most preferred first.
+	// versions can be listed and watched, the most preferred first.
 	versions []string
 }
 
-// kindsOf gathers the types of a catalog.
+// kindsOf returns the types of a catalog.
 func kindsOf(catalog *discovery.Catalog) []kind {
 	var all []kind
 	at := map[schema.GroupResource]int{}
@@ -39,14 +39,14 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 	return all
 }
 
-// order puts the versions in the order of preference.
+// order sorts the versions by preference.
 func (k *kind) order(preference []string) {
 	slices.SortStableFunc(k.versions, func(a, b string) int {
 		return slices.Index(preference, a) - slices.Index(preference, b)
 	})
 }
 
-// kindOf is what a tracker knows of a type.
+// kindOf converts a type of a tracker.
 func kindOf(t discovery.Type) kind {
 	k := kind{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
 	for _, v := range t.Versions {
@@ -57,7 +57,7 @@ func kindOf(t discovery.Type) kind {
 	return k
 }
 
-// gvr gives the version that a resource of a config means; false when the type does not serve it.
+// gvr returns the version that a match selects; false if the type does not serve it.
 func (k kind) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
 	if m.Version != "" {
 		return k.WithVersion(m.Version), slices.Contains(k.versions, m.Version)

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// References to a type that the server lacks, that no resource means, or that is gone neither dangle nor
-// count as fine: the graph names the types with the reason.
+// References to a type that is not served, not in the config, or removed do not dangle: the graph returns the
+// types with the reason.
 func TestUncheckedTypesAreNamed(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
@@ -51,7 +51,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(subscription.Stop)
-	for range 3 { // those that dangle now
+	for range 3 { // initial events
 		events = append(events, <-heard)
 	}
 	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io",
@@ -70,5 +70,5 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	unchecked("not in the config",
-		"3 references to Gadget.example.com are not checked: no resource of the config means gadgets.example.com")
+		"3 references to Gadget.example.com are not checked: no resource of the config matches gadgets.example.com")
 }

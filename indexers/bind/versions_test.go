@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A resource that leaves its version open goes on in another one when its own is no longer served.
+// A resource without version switches to another one when its version is no longer served.
 func TestVersionThatIsNoLongerServed(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))

@@ -9,29 +9,28 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Aggregation says what is computed of the objects that a query holds for.
+// Aggregation describes a computation over the matching objects.
 type Aggregation struct {
-	// GroupBy are what objects are grouped by: names of indexes, or paths such as .spec.class. Without any,
-	// all objects are one group. An object with several values is in the groups of each; one without any is
-	// in that of [indexers.Null].
+	// GroupBy lists names of indexes or paths such as .spec.class. Without any, all objects are one group. An
+	// object with several values is in the group of each; an object without a value is in that of
+	// [indexers.Null].
 	GroupBy []string
-	// Measures are computed for each group, besides the number of its objects.
+	// Measures are computed for each group, in addition to the number of its objects.
 	Measures []Measure
 }
 
-// Measure is something that is computed of the values of a group.
+// Measure is a function over the values of a group.
 type Measure struct {
 	// Function is sum, min, max or avg.
 	Function string
-	// Of is the name of an index or a path, as in GroupBy.
+	// Of is the name of an index or a path.
 	Of string
-	// As is the type of the values at a path, or in an index without a type: quantity, duration or number. By
-	// default it is the type of an index over the same path, or that of the schema; see
-	// [Querier.WithDefinition].
+	// As is the type of the values at a path, or in an index without a type: quantity, duration or number.
+	// Default: the type of an index over the same path, or of the schema; see [Querier.WithDefinition].
 	As string
 }
 
-// String writes the measure as [ParseMeasure] reads it.
+// String formats the measure for [ParseMeasure].
 func (m Measure) String() string {
 	if m.As != "" {
 		return m.Function + "(" + m.Of + " as " + m.As + ")"
@@ -39,7 +38,7 @@ func (m Measure) String() string {
 	return m.Function + "(" + m.Of + ")"
 }
 
-// ParseMeasure reads a measure such as "sum(weight)", "max(.spec.replicas)" or "sum(.spec.cpu as quantity)".
+// ParseMeasure parses a measure such as "sum(weight)", "max(.spec.replicas)" or "sum(.spec.cpu as quantity)".
 func ParseMeasure(text string) (Measure, error) {
 	function, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	of, closed := strings.CutSuffix(rest, ")")
@@ -53,60 +52,60 @@ func ParseMeasure(text string) (Measure, error) {
 	return m, nil
 }
 
-// measuredTypes are the types that Measure.As can name.
+// measuredTypes are the valid values of Measure.As.
 var measuredTypes = map[string]bool{"quantity": true, "duration": true, "number": true}
 
 var functionNames = []string{"sum", "min", "max", "avg"}
 
-// Aggregated is what [Querier.Aggregate] gives.
-type Aggregated struct {
-	// Stamp says how recent this is, Plan how the objects were found.
+// AggregateResult is the result of [Querier.Aggregate].
+type AggregateResult struct {
 	Stamp Stamp
 	Plan  *Plan
-	// Groups are in the order of their values; those of indexes in the order of the index, and no value comes
+	// Groups are sorted by their values, in the order of the index for indexes. Groups without a value come
 	// last.
 	Groups []Group
 }
 
-// Group is the objects with the same values. An object is in a group once.
+// Group is the set of objects with the same values. It counts an object once.
 type Group struct {
-	// Values are those of Aggregation.GroupBy, in that order, as they are written in a query; [indexers.Null]
-	// stands for none.
+	// Values are the values of Aggregation.GroupBy, in that order and in the text syntax. [indexers.Null]
+	// marks a missing value.
 	Values []string `json:"values"`
-	// Count counts the objects.
+	// Count is the number of objects.
 	Count int `json:"count"`
-	// Results are those of Aggregation.Measures, in that order.
-	Results []Computed `json:"results,omitempty"`
+	// Results are the results of Aggregation.Measures, in that order.
+	Results []MeasureResult `json:"results,omitempty"`
 }
 
-// Computed is a result of a [Measure].
-type Computed struct {
-	// Value is the result in the form of the type: a number, and for quantities their number without a unit,
-	// a duration, a time or text. It is empty when there are no values.
+// MeasureResult is the result of a [Measure].
+type MeasureResult struct {
+	// Value is formatted by type: a number, a quantity as a number without unit, a duration, a time or text.
+	// It is empty without values.
 	Value string `json:"value"`
-	// Values counts the values that it was computed of, and Skipped those that the function cannot take, such
-	// as text for a sum.
+	// Values is the number of values used. Skipped is the number of values that the function does not
+	// support, such as text in a sum.
 	Values  int `json:"values"`
 	Skipped int `json:"skipped,omitempty"`
 }
 
-// mostCombinations bounds the groups that one object is in.
-const mostCombinations = 10_000
+// maxCombinations is the maximum number of groups of one object.
+const maxCombinations = 10_000
 
-// Aggregate groups the objects that a query holds for and computes something of each group. Sums and averages
-// are of numbers, quantities and durations, and exact; min and max are in the order of the type of an index,
-// and of paths and indexes without a type numbers come before times and these before other text. An object
-// counts once in a group. All its values are computed with, equal ones as often as it has them. A text such
-// as 30m, which may be a quantity or a duration, is an error unless the type is known. Limit, Continue and
-// the order do not matter.
+// Aggregate groups the matching objects and computes measures for each group.
+//
+// Sums and averages are exact and accept numbers, quantities and durations. Min and max use the order of the
+// index type; values of paths and of indexes without a type are ordered naturally: numbers, then times, then
+// other text. A group counts an object once but uses all its values, repeated ones included. A text such as
+// 30m can be a quantity or a duration; it is an error unless the type is known. Limit, Continue and the sort
+// order are ignored.
 func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
-	options Options) (*Aggregated, error) {
+	options Options) (*AggregateResult, error) {
 	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
 		Yield: options.Yield})
 	if err != nil {
 		return nil, err
 	}
-	x.misfit(Columns(Options{}, a))
+	x.warnSchema(Columns(Options{}, a))
 	g := &grouping{execution: x, groups: map[string]*group{}}
 	for _, name := range a.GroupBy {
 		c, err := x.column(name, "")
@@ -116,18 +115,18 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 		g.by = append(g.by, c)
 	}
 	for _, m := range a.Measures {
-		c, err := x.measured(m)
+		c, err := x.openMeasure(m)
 		if err != nil {
 			return nil, err
 		}
 		g.measures = append(g.measures, c)
 	}
 	if len(g.by) == 0 {
-		g.group(nil) // even of nothing
+		g.group(nil) // one group even without objects
 	}
 	found := 0
 	x.candidates(func(key string, item any) bool {
-		if holdAll(x.dear, key, item) && !x.ended() {
+		if holdAll(x.expensive, key, item) && !x.ended() {
 			found++
 			err = g.add(key, item)
 		}
@@ -140,25 +139,22 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 		return nil, err
 	}
 	x.plan.Examined, x.plan.Found = x.tested, found
-	return &Aggregated{Stamp: x.snapshot.Stamp(), Plan: x.plan, Groups: g.sorted()}, nil
+	return &AggregateResult{Stamp: x.snapshot.Stamp(), Plan: x.plan, Groups: g.sorted()}, nil
 }
 
-// grouping gathers groups.
 type grouping struct {
 	*execution
 	by       []column
-	measures []measuring
+	measures []measureColumn
 	groups   map[string]*group
 }
 
-// group is one group while it is gathered.
 type group struct {
 	at     []cell
 	count  int
 	totals []total
 }
 
-// add puts an object into its groups.
 func (g *grouping) add(key string, item any) error {
 	combinations := [][]cell{nil}
 	for _, c := range g.by {
@@ -166,7 +162,7 @@ func (g *grouping) add(key string, item any) error {
 		if len(cells) == 0 {
 			cells = []cell{{none: true}}
 		}
-		if len(combinations)*len(cells) > mostCombinations {
+		if len(combinations)*len(cells) > maxCombinations {
 			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.names())
 		}
 		next := make([][]cell, 0, len(combinations)*len(cells))
@@ -198,7 +194,7 @@ func (g *grouping) add(key string, item any) error {
 	return nil
 }
 
-// distinct returns the cells without those whose value has come before.
+// distinct removes cells with repeated values.
 func distinct(cells []cell) []cell {
 	if len(cells) < 2 {
 		return cells
@@ -219,7 +215,7 @@ func (g *grouping) names() string {
 	return strings.Join(names, ", ")
 }
 
-// group returns the group of some values.
+// group returns the group of a combination of values, and creates it if necessary.
 func (g *grouping) group(at []cell) *group {
 	texts := make([]string, len(at))
 	for i, c := range at {
@@ -232,7 +228,6 @@ func (g *grouping) group(at []cell) *group {
 	return g.groups[id]
 }
 
-// sorted gives the groups in order.
 func (g *grouping) sorted() []Group {
 	all := make([]*group, 0, len(g.groups))
 	for _, one := range g.groups {
@@ -242,7 +237,7 @@ func (g *grouping) sorted() []Group {
 	out := make([]Group, len(all))
 	for i, one := range all {
 		out[i] = Group{Values: make([]string, len(one.at)), Count: one.count,
-			Results: make([]Computed, len(g.measures))}
+			Results: make([]MeasureResult, len(g.measures))}
 		for n, c := range one.at {
 			out[i].Values[n] = c.value()
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// summarized writes groups on a line each.
-func summarized(a *query.Aggregated) []string {
+// summarized formats groups, one a line.
+func summarized(a *query.AggregateResult) []string {
 	out := []string{}
 	for _, g := range a.Groups {
 		line := fmt.Sprintf("%q %d", g.Values, g.Count)
@@ -144,7 +144,6 @@ func TestAggregateErrors(t *testing.T) {
 	}
 }
 
-// Durations, times and days have functions of their own.
 func TestAggregateOfTypes(t *testing.T) {
 	f := oneIndex(
 		t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
@@ -172,7 +171,7 @@ func TestAggregateOfTypes(t *testing.T) {
 	}
 }
 
-// Random aggregations are those of a look at every object, whatever way the values come.
+// Random aggregations must equal aggregations without indexes.
 func TestAggregateModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	f := functions(t)
@@ -202,7 +201,7 @@ func TestAggregateModel(t *testing.T) {
 	}
 }
 
-// naiveGroups groups without indexes.
+// naiveGroups groups objects without indexes.
 func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []string) []string {
 	type sums struct{ count, weight, weights, weighed, weighted int }
 	groups := map[string]*sums{}
@@ -248,7 +247,7 @@ func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []str
 	return out
 }
 
-// groupValues gives what an object is grouped by.
+// groupValues returns the values that an object is grouped by.
 func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	add := func(v string, ok bool) {
 		if ok && !slices.Contains(values, v) {
@@ -281,9 +280,8 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	return values
 }
 
-// Values are computed with as often as an object has them, in an index, too. Their type is that of an index
-// over the same path or that of the schema; without one, a text that may be of two types is an error with a
-// remedy.
+// Repeated values are all computed with, also from an index. Their type is that of an index over the same
+// path or of the schema; without one, an ambiguous text is an error.
 func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
 	cpus := func(name string, values ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},

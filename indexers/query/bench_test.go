@@ -13,14 +13,15 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// many fills a cache with packed objects.
+// many fills a cache with n packed objects.
 func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	b.Helper()
 	cache := newCache(b, dynamicinformer.StoragePacked, indexes)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	all := make([]any, n)
 	for i := range all {
-		text := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
+		text := fmt.Sprintf(
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
 			i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).
 				Format(time.RFC3339))
 		u := &unstructured.Unstructured{}
@@ -47,7 +48,7 @@ func oneIndex(b testing.TB, text string) *indexers.Functions {
 
 const benchmarkObjects = 100_000
 
-// BenchmarkAddIndex adds an index to 100,000 objects of 1.2 KB, and reports what it occupies for each.
+// BenchmarkAddIndex adds an index to 100,000 objects of 1.2 KB and reports the memory per object.
 func BenchmarkAddIndex(b *testing.B) {
 	for _, bc := range []struct{ name, index string }{
 		{"few values", "{name: i, label: example.com/team}"},
@@ -84,7 +85,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// BenchmarkQuery asks 100,000 objects.
+// BenchmarkQuery queries 100,000 objects.
 func BenchmarkQuery(b *testing.B) {
 	f := functions(b)
 	s := many(b, benchmarkObjects, f)
@@ -128,9 +129,8 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkSortFew finds 11 of 50,000 objects, in no order and in others, and gives their keys alone or reads
-// them. What an index of the config sorts by must cost little more than no order; a path has to be looked up
-// in the objects.
+// BenchmarkSortFew sorts 11 of 50,000 objects in several orders and reads keys or objects. Sorting by a
+// declared index must cost little more than no order; a path is read from each object.
 func BenchmarkSortFew(b *testing.B) {
 	f := functions(b)
 	querier := query.New(query.CacheSource{Informer: many(b, 50_000, f)}, f.Indexes()...)
@@ -153,7 +153,7 @@ func BenchmarkSortFew(b *testing.B) {
 	}
 }
 
-// BenchmarkMatch asks whether a query holds for one object, as a subscription does for each event.
+// BenchmarkMatch matches single objects, as a subscription does for each event.
 func BenchmarkMatch(b *testing.B) {
 	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")),
 		functions(b).Indexes()...)

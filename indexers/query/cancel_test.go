@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestWorkWithinOneObjectEnds: a query whose context ends while it looks into one large object stops there.
+// A query whose context ends while it reads one large object stops there.
 func TestWorkWithinOneObjectEnds(t *testing.T) {
 	large := simple("a/w", "edge", 1, "gold")
 	var list []any
@@ -59,8 +59,7 @@ func TestWorkWithinOneObjectEnds(t *testing.T) {
 	}
 }
 
-// TestRegularExpressionsAreBounded: a large program is refused, and the match of a long text ends with its
-// context.
+// A large regular expression is rejected, and matching a long text stops with its context.
 func TestRegularExpressionsAreBounded(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),

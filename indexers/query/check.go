@@ -9,9 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Check compares the conditions that a query has by [Where] with the schema of a version of a type; see
-// [indexers.CheckCondition]. The Source of each finding is the condition as it is written, and it has no
-// File.
+// Check compares the [Where] conditions of a query with the schema of a version of a type; see
+// [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var all []indexers.Diagnostic
 	for _, c := range conditions(q, nil) {
@@ -20,8 +19,8 @@ func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	return all
 }
 
-// Columns gives the paths that options sort by and an aggregation groups by or computes with, each once. A
-// Querier WithDefinition compares them with the schema.
+// Columns returns the distinct paths that options sort by and that an aggregation groups by or computes with.
+// [Querier.WithDefinition] compares them with the schema.
 func Columns(options Options, a Aggregation) (paths []string) {
 	add := func(name string) {
 		if isPath(name) && !slices.Contains(paths, name) {
@@ -41,13 +40,12 @@ func Columns(options Options, a Aggregation) (paths []string) {
 	return paths
 }
 
-// WithDefinition returns a Querier over the same source that compares the conditions of queries, and the
-// paths that are sorted by, grouped or computed with, with the schema that a version of the type has: what
-// does not fit, such as a misspelt field, which leads to nothing, is a warning of the plan. Aggregations take
-// the types of paths from it.
+// WithDefinition returns a Querier over the same source that compares conditions and column paths with the
+// schema of a version of the type. Plans warn about paths that are not in it, such as misspelt fields.
+// Aggregations take the types of paths from it.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	with := *q
-	with.misfits = func(query Query, columns []string) (warnings []string) {
+	with.schemaWarnings = func(query Query, columns []string) (warnings []string) {
 		found := Check(query, d, version)
 		for _, path := range columns {
 			found = append(found, indexers.CheckColumn(path, d, version)...)
@@ -57,26 +55,26 @@ func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 		}
 		return warnings
 	}
-	with.types = func(path string) string { return indexers.ColumnType(path, d, version) }
+	with.pathType = func(path string) string { return indexers.ColumnType(path, d, version) }
 	return &with
 }
 
-// misfit warns of what does not fit the schema, if that is known.
-func (x *execution) misfit(columns []string) {
-	if x.misfits == nil {
+// warnSchema adds warnings about columns and conditions that are not in the schema.
+func (x *execution) warnSchema(columns []string) {
+	if x.schemaWarnings == nil {
 		return
 	}
-	for _, w := range x.misfits(x.query, columns) {
+	for _, w := range x.schemaWarnings(x.query, columns) {
 		if !slices.Contains(x.plan.Warnings, w) {
 			x.plan.Warnings = append(x.plan.Warnings, w)
 		}
 	}
 }
 
-// LooksIntoObjects reports whether a query has conditions by [Where].
-func LooksIntoObjects(q Query) bool { return len(conditions(q, nil)) > 0 }
+// UsesWhere reports whether a query has [Where] conditions.
+func UsesWhere(q Query) bool { return len(conditions(q, nil)) > 0 }
 
-// conditions appends those of a query, in the order in which they are written.
+// conditions appends the Where conditions of a query in the order of its text.
 func conditions(q Query, dst []*condition) []*condition {
 	switch q := q.(type) {
 	case *condition:
@@ -91,21 +89,22 @@ func conditions(q Query, dst []*condition) []*condition {
 	return dst
 }
 
-// FollowsReferences reports whether a query asks about references, so that it needs a Querier WithReferences.
-// The types are those of the objects that it asks for by [ReferredBy]: the graph has to follow them, too.
-func FollowsReferences(q Query) (follows bool, types []references.Type) {
+// UsesReferences reports whether a query has conditions about references, so that it needs
+// [Querier.WithReferences]. types are the types of the objects named in [ReferredBy], which the graph has to
+// contain too.
+func UsesReferences(q Query) (follows bool, types []references.Type) {
 	switch q := q.(type) {
-	case *linking:
-		if q.of == linkFrom {
+	case *referenceQuery:
+		if q.kind == linkFrom {
 			types = append(types, references.Type{Group: q.object.Group, Resource: q.object.Resource,
 				Kind: q.object.Kind})
 		}
 		return true, types
 	case negation:
-		return FollowsReferences(q.sub)
+		return UsesReferences(q.sub)
 	case junction:
 		for _, sub := range q.subs {
-			one, more := FollowsReferences(sub)
+			one, more := UsesReferences(sub)
 			follows, types = follows || one, append(types, more...)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// lampDefinition is a type with a schema.
 func lampDefinition() *crd.Definition {
 	text := &crd.Schema{Type: "string"}
 	spec := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"color": text,
@@ -21,7 +20,7 @@ func lampDefinition() *crd.Definition {
 	}
 }
 
-// Where the schema is known, plans warn of paths that it does not have, and of those that lead to no values.
+// Plans warn about paths that are not in the schema, and about paths that lead to lists or maps.
 func TestPathsAreComparedWithTheSchema(t *testing.T) {
 	blind := stock(t)
 	querier := blind.WithDefinition(lampDefinition(), "v1")
@@ -73,7 +72,7 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 	}
 }
 
-// The conditions of a query are compared with the schema wherever they stand in it.
+// Conditions are compared with the schema at any depth of a query.
 func TestCheck(t *testing.T) {
 	lamps := lampDefinition()
 	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
@@ -92,8 +91,8 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !query.LooksIntoObjects(asked) ||
-		query.LooksIntoObjects(query.And(query.Eq("room", "hall"), query.Label("a"))) {
+	if !query.UsesWhere(asked) ||
+		query.UsesWhere(query.And(query.Eq("room", "hall"), query.Label("a"))) {
 		t.Error("it is not known which query looks into objects")
 	}
 }

@@ -9,17 +9,17 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// cell is a value of an object.
+// cell is one value of a column.
 type cell struct {
-	// order is what it is sorted by, text how it is shown.
+	// order is the sort key, text the displayed value.
 	order, text string
-	// none is set for an object without a value.
+	// none marks an object without a value.
 	none bool
-	// unfit is set for a value that is not of the column's type.
-	unfit bool
+	// mistyped marks a value that does not have the column's type.
+	mistyped bool
 }
 
 func (c cell) value() string {
@@ -39,15 +39,16 @@ func (c cell) compare(other cell) int {
 	return strings.Compare(c.order, other.order)
 }
 
-// column gives what objects have in an index or at a path.
+// column reads the values that objects have in an index or at a path.
 type column struct {
 	name string
-	// typ is that of the values; the zero value if it is not known.
+	// typ is the type of the values; the zero value means unknown.
 	typ sortkey.Type
 	of  func(key string, item any) []cell
 }
 
-// multiply makes a column return a value as often as the object has it, where an index has it once.
+// multiply makes an index column return a value as often as the object has it. An index stores each value of
+// an object once.
 func (x *execution) multiply(c *column) error {
 	if isPath(c.name) {
 		return nil
@@ -57,7 +58,9 @@ func (x *execution) multiply(c *column) error {
 	case err != nil:
 		return err
 	case a.declared == nil:
-		return errors.New("the index has each value of an object once, and no config says where the values are; name a path instead")
+		return errors.
+			New("the index stores each value of an object once, and no config declares its paths; " +
+				"name a path instead")
 	case a.single():
 		return nil
 	}
@@ -73,24 +76,23 @@ func (x *execution) multiply(c *column) error {
 	return nil
 }
 
-// typeAt returns the type of the values at a path: that of an index over the same path, or that of the
-// schema.
+// typeAt returns the type of the values at a path, from an index over the same path or from the schema.
 func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	for _, name := range slices.Sorted(maps.Keys(x.schema)) {
-		if typ := x.schema[name].TypeAt(path); typ == sortkey.Quantity.String() ||
+		if typ := x.schema[name].TypeAt(path.String()); typ == sortkey.Quantity.String() ||
 			typ == sortkey.Duration.String() {
 			found, _ := sortkey.Named(typ)
 			return found
 		}
 	}
-	if x.types == nil {
+	if x.pathType == nil {
 		return sortkey.Any
 	}
-	typ, _ := sortkey.Named(x.types(path.Expr()))
+	typ, _ := sortkey.Named(x.pathType(path.Expr()))
 	return typ
 }
 
-// column opens an index or compiles a path. as is the type of values whose type is not known otherwise.
+// column opens an index or compiles a path. as is the type to assume if it is unknown.
 func (x *execution) column(name, as string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)
@@ -134,7 +136,7 @@ func (x *execution) column(name, as string) (column, error) {
 	return c, nil
 }
 
-// take makes a type that of the values if no other is known, and reports whether it did.
+// take sets the type if it is unknown, and reports whether it did.
 func (c *column) take(as string) bool {
 	if as == "" || c.typ != sortkey.Any {
 		return false
@@ -143,8 +145,7 @@ func (c *column) take(as string) bool {
 	return true
 }
 
-// cellOf returns the cell of a value, in the order of the column's type; without a type, in the natural
-// order.
+// cellOf returns the cell of a value. Without a type, cells are in the natural order.
 func (c *column) cellOf(text string) cell {
 	switch c.typ {
 	case sortkey.Any:
@@ -155,10 +156,10 @@ func (c *column) cellOf(text string) cell {
 	if key, ok := c.typ.Key(text); ok {
 		return cell{order: key, text: text}
 	}
-	return cell{order: "\xff" + text, text: text, unfit: true}
+	return cell{order: "\xff" + text, text: text, mistyped: true}
 }
 
-// naturalKey puts numbers and quantities before times, and these before other text.
+// naturalKey returns a sort key: numbers and quantities before times, and times before other text.
 func naturalKey(text string) string {
 	for i, typ := range []sortkey.Type{sortkey.Number, sortkey.Quantity, sortkey.Time} {
 		if key, ok := typ.Key(text); ok {
@@ -168,10 +169,10 @@ func naturalKey(text string) string {
 	return "3" + text
 }
 
-// keys gives the keys of objects in an index: where few are looked at, those of each; else by going through
-// the index once.
-func (x *execution) keys(a access) func(object string, item any) []string {
-	if factor := a.rereading(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
+// keys returns a function that returns the keys of an object. For few candidates it computes them for each;
+// otherwise it reads the whole index once.
+func (x *execution) keys(a openedIndex) func(object string, item any) []string {
+	if factor := a.keyCost(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
 		return func(object string, item any) []string {
 			x.work(factor)
 			return a.keysOf(nil, object, item)
@@ -188,35 +189,35 @@ func (x *execution) keys(a access) func(object string, item any) []string {
 	return func(object string, _ any) []string { return all[object] }
 }
 
-// measuring is a measure that is being computed.
-type measuring struct {
+// measureColumn is a column with the function that is computed over it.
+type measureColumn struct {
 	column
 	function string
 }
 
-// measured opens what a measure is of.
-func (x *execution) measured(m Measure) (measuring, error) {
+// openMeasure opens the column of a measure and checks that the function supports its type.
+func (x *execution) openMeasure(m Measure) (measureColumn, error) {
 	if _, err := ParseMeasure(m.String()); err != nil {
-		return measuring{}, err
+		return measureColumn{}, err
 	}
 	c, err := x.column(m.Of, m.As)
 	if err != nil {
-		return measuring{}, err
+		return measureColumn{}, err
 	}
 	if m.As != "" && c.typ.String() != m.As {
-		return measuring{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
+		return measureColumn{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
 			m, c.typ)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
 		if err := x.multiply(&c); err != nil {
-			return measuring{}, fmt.Errorf("cannot compute %s: %w", m, err)
+			return measureColumn{}, fmt.Errorf("cannot compute %s: %w", m, err)
 		}
 		switch c.typ {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:
-			return measuring{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
+			return measureColumn{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
 				m.Of, m.Function, c.typ)
 		}
 	}
-	return measuring{c, m.Function}, nil
+	return measureColumn{c, m.Function}, nil
 }

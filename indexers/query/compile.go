@@ -8,11 +8,11 @@ import (
 	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
-// compiler makes conditions of a query over one snapshot.
+// compiler compiles queries for one snapshot.
 type compiler struct {
 	schema     schema
 	snapshot   Snapshot
-	references *references.View // nil: there are none
+	references *references.View // optional
 	now        time.Time
 	meter      *meter
 	warnings   []string
@@ -25,7 +25,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 	case junction:
 		return c.compileJunction(q)
 	case negation:
-		// a negated condition can lead to objects where a negated junction cannot
+		// push the negation down: an index can answer a negated condition, but not a negated junction
 		if j, ok := q.sub.(junction); ok {
 			return c.compileJunction(j.negated())
 		}
@@ -43,23 +43,23 @@ func (c *compiler) compile(q Query) (cond, error) {
 	case *comparison:
 		k, err := c.compileComparison(q)
 		return k, q.at.locate(err)
-	case *labelling:
+	case *labelQuery:
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
 		return labelled{labelmatch.Compile(q.selector), q.String(), c.meter,
-			func() []*keyed { return c.labelStarts(q.selector) }}, nil
+			func() []*keyed { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
 		return body{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
-	case *linking:
+	case *referenceQuery:
 		linked, err := c.compileLinking(q)
 		return linked, q.at.locate(err)
 	}
 	return nil, errNoQuery
 }
 
-// compileJunction compiles all parts, flattens them, and drops what decides nothing.
+// compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (cond, error) {
 	out := several{any: q.or}
 	decided := false
@@ -96,8 +96,8 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 	return out, nil
 }
 
-// joinSpans makes one of several spans that have to hold for the same index, where an object has one value at
-// most: of several values, each could be in another of the spans.
+// joinSpans intersects spans of the same index if an object has at most one value there. With several values,
+// each could be in a different span.
 func (c *compiler) joinSpans(subs []cond) []cond {
 	at := map[string]int{}
 	out := subs[:0:0]
@@ -114,7 +114,7 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 			continue
 		}
 		first := out[i].(*keyed)
-		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.and(k.span),
+		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.intersect(k.span),
 			query: first.query + " && " + k.query}
 		both.estimate(c.snapshot.Len())
 		out[i] = both
@@ -137,18 +137,18 @@ func (c *compiler) compileComparison(q *comparison) (cond, error) {
 	default:
 		k.test = testSet
 		k.span, err = index.span(q)
-		err = index.explain(err)
+		err = index.suggestRelativeTime(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.doubt(index, q)
+	c.checkComparison(index, q)
 	k.estimate(c.snapshot.Len())
 	return k, nil
 }
 
-// exactKeys gives the keys of values, each once.
-func (c *compiler) exactKeys(index access, values []value) ([]string, error) {
+// exactKeys returns the distinct keys of values.
+func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error) {
 	keys := make([]string, 0, len(values))
 	seen := make(map[string]struct{}, len(values))
 	for _, v := range values {
@@ -157,7 +157,7 @@ func (c *compiler) exactKeys(index access, values []value) ([]string, error) {
 		}
 		key, err := index.key(v)
 		if err != nil {
-			return nil, index.explain(index.suggestPrefix(v, err))
+			return nil, index.suggestRelativeTime(index.suggestPrefix(v, err))
 		}
 		if _, again := seen[key]; !again {
 			seen[key] = struct{}{}

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// documented gives the blocks of a language in the documentation.
+// documented returns the code blocks of a language in the documentation.
 func documented(t *testing.T, docs, language string) (blocks []string) {
 	t.Helper()
 	for _, block := range fence.FindAllStringSubmatch(docs, -1) {
@@ -30,7 +30,7 @@ func documented(t *testing.T, docs, language string) (blocks []string) {
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// Every query of the documentation finds what it says, and is explained as it says.
+// Every query of the documentation has the documented result and plan.
 func TestDocumentedQueries(t *testing.T) {
 	data, err := os.ReadFile("../../docs/query.md")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestDocumentedQueries(t *testing.T) {
 	}
 }
 
-// Every aggregation of the documentation gives what it says.
+// checkDocumentedGroups checks the documented result of every aggregation.
 func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	t.Helper()
 	_, table, _ := strings.Cut(docs, "| by | measures | of the objects above |\n|---|---|---|\n")

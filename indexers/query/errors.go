@@ -7,34 +7,35 @@ import (
 	"unicode/utf8"
 )
 
-// ErrContinue is returned for a continue token that belongs to another query, or to none.
+// ErrContinue is returned for an invalid continue token or one of another query.
 var ErrContinue = errors.New("the continue token does not belong to this query")
 
-// ErrNoReferences is returned for a query about references where nobody follows them.
-var ErrNoReferences = errors.New("there are no references to ask for; give the querier those of a references.Graph by WithReferences")
+// ErrNoReferences is returned for a query about references by a Querier without [Querier.WithReferences].
+var ErrNoReferences = errors.New(
+	"there are no references to ask for; give the querier those of a references.Graph by WithReferences")
 
-// UnknownReferenceError says that the objects make no reference of a name.
+// UnknownReferenceError is returned if the objects have no reference of a name.
 type UnknownReferenceError struct {
-	// Name was asked for.
+	// Name is the requested name.
 	Name string
-	// Known are the names there are, sorted.
+	// Known are the existing names, sorted.
 	Known []string
 }
 
-// Error lists the references there are.
+// Error implements error.
 func (e *UnknownReferenceError) Error() string {
 	return fmt.Sprintf("there is no reference %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// UnknownIndexError says that there is no index of a name.
+// UnknownIndexError is returned if the source has no index of a name.
 type UnknownIndexError struct {
-	// Name was asked for.
+	// Name is the requested name.
 	Name string
-	// Known are the names there are, sorted.
+	// Known are the existing names, sorted.
 	Known []string
 }
 
-// Error lists the indexes there are.
+// Error implements error.
 func (e *UnknownIndexError) Error() string {
 	switch len(e.Known) {
 	case 0:
@@ -45,70 +46,72 @@ func (e *UnknownIndexError) Error() string {
 	return fmt.Sprintf("there is no index %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// UnsortedError says that an index has no order, which the query needs.
+// UnsortedError is returned if a query needs the order of an index that is not sorted.
 type UnsortedError struct {
-	// Index is its name.
+	// Index is the name of the index.
 	Index string
-	// For is what the order is needed for.
+	// For is the operation that needs the order.
 	For string
 }
 
-// Error says what to do.
+// Error implements error.
 func (e *UnsortedError) Error() string {
 	return fmt.Sprintf("index %q has no order, which %s needs; add order: sorted to it", e.Index, e.For)
 }
 
-// SortError says that what to sort by cannot be read.
+// SortError is returned for an invalid Options.SortBy.
 type SortError struct {
-	// Text is the part that is wrong.
+	// Text is the invalid term.
 	Text string
-	// Err is what is wrong with a path, a *jsonpath.Error; nil for anything else.
+	// Err is the *jsonpath.Error of a path; nil for other terms.
 	Err error
 }
 
-// Error says what to write.
+// Error implements error.
 func (e *SortError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("cannot sort by %q: %v", e.Text, e.Err)
 	}
-	return fmt.Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
+	return fmt.
+		Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, "+
+			"and several with commas, as in \"expiry desc, name\"", e.Text)
 }
 
-// Unwrap gives what is wrong with a path.
+// Unwrap returns Err.
 func (e *SortError) Unwrap() error { return e.Err }
 
-// ScanError says that a query has to look at every object, which was not allowed.
+// ScanError is returned for a query that has to scan all objects without Options.AllowScan.
 type ScanError struct {
-	// Query is what no index answers.
+	// Query is the query in the text syntax.
 	Query string
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int
 }
 
-// Error says what to do.
+// Error implements error.
 func (e *ScanError) Error() string {
-	return fmt.Sprintf("%s has to look at all %d objects; combine it with a condition on an index, or allow a full scan",
-		e.Query, e.Objects)
+	return fmt.Sprintf("%s has to look at all %d objects; combine it with a condition on an index, or allow "+
+		"a full scan", e.Query, e.Objects)
 }
 
-// Error is what is wrong with a query that was written as text, and where.
+// Error is an error in a query's text, with its position.
 type Error struct {
-	// Text is the whole query; Offset and Length say which bytes of it are concerned.
+	// Text is the whole query. Offset and Length are the affected bytes of it.
 	Text           string
 	Offset, Length int
-	// Err says what is wrong.
+	// Err is the cause.
 	Err error
 }
 
-// Error gives the column, in characters from 1, and what is wrong there.
+// Error returns the column, in characters from 1, and the cause.
 func (e *Error) Error() string {
 	return fmt.Sprintf("query:%d: %v", utf8.RuneCountInString(e.Text[:e.Offset])+1, e.Err)
 }
 
-// Unwrap gives what is wrong without the place.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Caret gives the query and, on a second line, a mark below the place.
+// Caret returns the query and a second line that marks the position.
 func (e *Error) Caret() string {
 	var b strings.Builder
 	b.WriteString(e.Text + "\n")
@@ -124,8 +127,8 @@ func (e *Error) Caret() string {
 	return b.String()
 }
 
-// locate adds the place to an error about a part of a query that was text.
-func (m mark) locate(err error) error {
+// locate adds the position to an error. It returns err unchanged if the query was not text.
+func (m textRange) locate(err error) error {
 	if err == nil || m.text == "" {
 		return err
 	}

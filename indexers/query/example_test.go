@@ -23,7 +23,7 @@ spec:
     - {name: expiry, path: .status.notAfter, type: time, order: sorted}
 `
 
-// exampleQuerier answers over three certificates.
+// exampleQuerier queries three certificates.
 func exampleQuerier() *query.Querier {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {
@@ -62,7 +62,7 @@ func Example() {
 	// prod/shop 2026-03-01T00:00:00Z
 }
 
-// Text that is wrong says where, and what to do.
+// A parse error has a position and a remedy.
 func ExampleParse() {
 	q, err := query.Parse(`issuer in (letsencrypt, internal) && expiry>=2026-02-01T00:00:00Z`)
 	fmt.Println(q, err)

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// execution is one query on one snapshot.
+// execution is one run of a query on one snapshot.
 type execution struct {
 	*meter
-	query    Query
-	options  Options
-	snapshot Snapshot
-	schema   schema
-	misfits  func(query Query, columns []string) []string
-	types    func(path string) string // of the schema
-	from     token                    // where to go on
-	order    order
+	query          Query
+	options        Options
+	snapshot       Snapshot
+	schema         schema
+	schemaWarnings func(query Query, columns []string) []string
+	pathType       func(path string) string // of the schema, or nil
+	from           cursor                   // position to continue from
+	order          order
 
-	cond   cond
-	driver driver
-	driven bool // there is a driver; else all objects are looked at
-	cheap  []cond
-	dear   []cond
-	plan   *Plan
+	cond      cond
+	driver    driver
+	driven    bool // false if all objects are scanned
+	cheap     []cond
+	expensive []cond
+	plan      *Plan
 
 	tested int
 }
 
-// prepare does all that can fail.
+// prepare compiles and plans a query.
 func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*execution, error) {
 	if query == nil {
 		return nil, errNoQuery
@@ -37,7 +37,8 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	x := &execution{
 		meter: &meter{ctx: ctx, yield: options.Yield,
 			left: workBetweenChecks}, query: query, options: options,
-		snapshot: snapshot, schema: q.schemaOf(snapshot), misfits: q.misfits, types: q.types,
+		snapshot: snapshot, schema: q.schemaOf(snapshot), schemaWarnings: q.schemaWarnings,
+		pathType: q.pathType,
 	}
 	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now,
 		meter: x.meter}
@@ -54,25 +55,25 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if options.Limit < 0 {
 		return nil, errors.New("the limit is negative")
 	}
-	if x.from, err = readToken(options.Continue, query, options, len(x.order)); err != nil {
+	if x.from, err = readCursor(options.Continue, query, options, len(x.order)); err != nil {
 		return nil, err
 	}
-	x.driver, x.driven = drivers(x.cond)
+	x.driver, x.driven = chooseDriver(x.cond)
 	if _, all := x.cond.(constant); !x.driven && !all && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
 	}
-	x.cheap, x.dear = x.driver.rest(x.cond)
+	x.cheap, x.expensive = x.driver.rest(x.cond)
 	if !x.driven {
-		x.cheap, x.dear = driver{}.rest(x.cond)
+		x.cheap, x.expensive = driver{}.rest(x.cond)
 	}
 	planTests(x.cheap, x.candidateCount())
-	planTests(x.dear, x.candidateCount())
+	planTests(x.expensive, x.candidateCount())
 	x.plan = x.makePlan(c.warnings)
-	x.misfit(Columns(options, Aggregation{}))
+	x.warnSchema(Columns(options, Aggregation{}))
 	return x, x.err
 }
 
-// candidateCount is how many objects are looked at, at most.
+// candidateCount is the maximum number of objects to test.
 func (x *execution) candidateCount() int {
 	if x.driven {
 		return x.driver.count()
@@ -80,12 +81,12 @@ func (x *execution) candidateCount() int {
 	return x.snapshot.Len()
 }
 
-// planTests chooses how conditions on indexes are tested of some objects.
+// planTests chooses how conditions on indexes are tested.
 func planTests(conds []cond, objects int) {
 	for _, c := range conds {
 		switch c := c.(type) {
 		case *keyed:
-			c.plan(objects)
+			c.chooseTest(objects)
 		case not:
 			planTests([]cond{c.sub}, objects)
 		case several:
@@ -94,22 +95,22 @@ func planTests(conds []cond, objects int) {
 	}
 }
 
-// candidates calls yield for each object that passes all cheap tests, once, until it returns false.
+// candidates calls yield once for each object that passes the cheap tests, until it returns false.
 func (x *execution) candidates(yield func(key string, item any) bool) {
 	all := x.snapshot.All
 	if x.driven {
 		all = x.driver.objects
 	}
 	all(func(key string, item any) bool {
-		if !x.goOn() {
+		if !x.step() {
 			return false
 		}
 		return (!holdAll(x.cheap, key, item) || yield(key, item)) && !x.ended()
 	})
 }
 
-// goOn counts an object that is looked at. It is false once nobody waits for the answer.
-func (x *execution) goOn() bool {
+// step counts a tested object. It returns false if the query was cancelled.
+func (x *execution) step() bool {
 	x.tested++
 	return x.work(1)
 }
@@ -117,7 +118,7 @@ func (x *execution) goOn() bool {
 func (x *execution) count() (int, error) {
 	n := 0
 	x.candidates(func(key string, item any) bool {
-		if holdAll(x.dear, key, item) {
+		if holdAll(x.expensive, key, item) {
 			n++
 		}
 		return true
@@ -132,23 +133,23 @@ func (x *execution) run() (*Result, error) {
 		return nil, x.err
 	}
 	x.plan.Examined, x.plan.Found = x.tested, len(out.entries)
-	return &Result{Stamp: x.snapshot.Stamp(), Plan: x.plan, Continue: out.token(), entries: out.entries}, nil
+	return &Result{Stamp: x.snapshot.Stamp(), Plan: x.plan, Continue: out.cursor(), entries: out.entries}, nil
 }
 
-// output takes the objects in their order, does the dear tests, and says when it is enough.
+// output collects the objects in order, applies the expensive tests, and stops at the limit.
 type output struct {
 	*execution
 	entries []entry
-	last    place // where the last entry is
-	more    bool  // there are more objects than the limit
+	last    position // position of the last entry
+	more    bool     // the limit left out objects
 }
 
-// add takes an object; it is false when no more are wanted.
-func (o *output) add(e entry, at place) bool {
-	if !o.goOn() {
+// add adds an object that passes. It returns false if the output is full or the query was cancelled.
+func (o *output) add(e entry, at position) bool {
+	if !o.step() {
 		return false
 	}
-	if !holdAll(o.dear, e.key, e.item) || o.ended() {
+	if !holdAll(o.expensive, e.key, e.item) || o.ended() {
 		return !o.ended()
 	}
 	if o.options.Limit > 0 && len(o.entries) == o.options.Limit {
@@ -160,10 +161,10 @@ func (o *output) add(e entry, at place) bool {
 	return true
 }
 
-// token leads to what comes behind the last object.
-func (o *output) token() string {
+// cursor returns the continue token behind the last object.
+func (o *output) cursor() string {
 	if !o.more {
 		return ""
 	}
-	return token{place: o.last}.write(o.query, o.options)
+	return cursor{position: o.last}.encode(o.query, o.options)
 }

@@ -5,37 +5,35 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Plan says how a query is answered.
+// Plan describes how a query is answered.
 type Plan struct {
 	// Query is the query in the text syntax.
 	Query string
-	// Shard is that of the Stamp: where it is not empty, all numbers are of this part of the objects alone.
+	// Shard is Stamp.Shard: if not empty, all numbers cover only this shard.
 	Shard string
-	// Objects is how many objects there are.
+	// Objects is the number of objects in the source.
 	Objects int
-	// Scan is set when every object is looked at. Otherwise Start says which conditions give the objects that
-	// are looked at; of several ones, all of them together.
+	// Scan is set if every object is tested. Otherwise Start lists the indexed conditions that together give
+	// the candidates together, are the candidates.
 	Scan  bool
 	Start []Step
-	// Checks are tested of each of them, in this order, and Bodies after that, each of which looks into the
-	// object.
+	// Checks are tested on each candidate, in this order. Bodies are tested last; each reads the object.
 	Checks, Bodies []string
-	// Order is what the result is sorted by. Sort says how it comes into that order: by sorting what is
-	// found, or by going along an index. It is empty for the order of namespace and name alone.
+	// Order describes the sort order. Sort describes how it is made: by sorting the candidates, or by walking
+	// an index. It is empty for the order of namespace and name.
 	Order, Sort string
-	// Warnings say why the answer may not be what was meant: an index has left out values, or compares
-	// numbers as text, it is not known what dangles, or a path does not fit the schema of
+	// Warnings describe why the answer may be wrong or incomplete: an index left out values or compares
+	// numbers as text, dangling references are not known, or a path is not in the schema of
 	// [Querier.WithDefinition].
 	Warnings []string
-	// Notes say how the query is read where people may expect another reading, such as that of != without a
-	// value.
+	// Notes explain how ambiguous parts are read, such as != on objects without a value.
 	Notes []string
-	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and
-	// another when these have left it, for the Bodies and its place in the result. Found is how many objects
-	// the result has. Both are 0 before the query has run.
+	// Examined is the number of tests: one for each candidate by Checks, and one for each that passes them by
+	// Bodies and the order. Found is the number of objects in the result. Both are 0 in a plan that has not
+	// run.
 	Examined, Found int
 }
 
@@ -43,17 +41,18 @@ type Plan struct {
 type Step struct {
 	// Query is the condition in the text syntax.
 	Query string
-	// Objects is how many objects fulfil it, at most; of long stretches of an index, about.
+	// Objects is an upper bound of the matching objects; for long ranges of an index, an estimate.
 	Objects int
 }
 
-// String describes the plan, one step on each line.
+// String returns the plan, one step a line.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
 	if p.Shard != "" {
 		fmt.Fprintf(
-			&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
+			&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n",
+			p.Shard)
 	}
 	switch {
 	case p.Scan:
@@ -93,7 +92,7 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// notes appends what != means for objects without the value: an index and a condition differ.
+// notes appends how != treats objects without a value, which differs between an index and a condition.
 func notes(q Query, negated bool, dst []string) []string {
 	switch q := q.(type) {
 	case junction:
@@ -130,7 +129,7 @@ func (x *execution) makePlan(warnings []string) *Plan {
 			p.Checks = append(p.Checks, c.text())
 		}
 	}
-	for _, c := range x.dear {
+	for _, c := range x.expensive {
 		p.Bodies = append(p.Bodies, c.text())
 	}
 	return p

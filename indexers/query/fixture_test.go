@@ -45,7 +45,6 @@ spec:
     - {name: heavy, path: .metadata.name, when: '@.spec.weight > 5'}
 `
 
-// functions compiles the config above.
 func functions(t testing.TB) *indexers.Functions {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(config)})
@@ -57,7 +56,7 @@ func functions(t testing.TB) *indexers.Functions {
 
 type m = map[string]any
 
-// widget makes a random object, of which there are few different ones in each respect.
+// widget makes a random object from few distinct values.
 func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	maybe := func(into m, key string, v any) {
 		if random.IntN(5) > 0 {
@@ -102,7 +101,6 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 		"metadata": meta, "spec": spec, "status": status}}
 }
 
-// key is the key of an object.
 func key(u *unstructured.Unstructured) string {
 	if ns := u.GetNamespace(); ns != "" {
 		return ns + "/" + u.GetName()
@@ -110,7 +108,7 @@ func key(u *unstructured.Unstructured) string {
 	return u.GetName()
 }
 
-// stock makes a querier over a cache of client-go.
+// stock makes a querier over a client-go cache.
 func stock(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
 	t.Helper()
 	f := functions(t)

@@ -34,7 +34,7 @@ func (j junction) String() string {
 	return strings.Join(texts, between)
 }
 
-// noQuery is the text of a query that is nil. It cannot be parsed.
+// noQuery is the text of a nil query. It cannot be parsed.
 const noQuery = "<nil>"
 
 func textOfQuery(q Query) string {
@@ -52,10 +52,10 @@ func (n negation) String() string {
 	return "!(" + text + ")"
 }
 
-// tight reports whether the text of a query needs no parentheses behind a "!".
+// tight reports whether a query can follow "!" without parentheses.
 func tight(q Query) bool {
 	switch q := q.(type) {
-	case everything, negation, *labelling, *condition, *linking:
+	case everything, negation, *labelQuery, *condition, *referenceQuery:
 		return true
 	case *comparison:
 		return q.op == opExists
@@ -90,14 +90,14 @@ func (c *comparison) String() string {
 	return c.index + operatorText[c.op] + c.values[0].String()
 }
 
-func (l *labelling) String() string { return "label(" + quoted(l.text) + ")" }
+func (l *labelQuery) String() string { return "label(" + quoted(l.text) + ")" }
 
 func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
 
-func (l *linking) String() string {
-	name := map[link]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.of]
+func (l *referenceQuery) String() string {
+	name := map[referenceKind]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.kind]
 	var arguments []string
-	if l.of != linkDangling {
+	if l.kind != linkDangling {
 		arguments = append(arguments, word(typeText(l.object)), word(l.object.Key()))
 	}
 	if l.reference != "" {
@@ -106,7 +106,7 @@ func (l *linking) String() string {
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// typeText writes a type as Kind.group, or resource.group.
+// typeText formats a type as Kind.group or resource.group.
 func typeText(o references.Object) string {
 	text := cmp.Or(o.Kind, o.Resource)
 	if o.Group != "" {
@@ -115,7 +115,7 @@ func typeText(o references.Object) string {
 	return text
 }
 
-// word writes a text, between quotes where it needs them.
+// word formats a text, quoted if necessary.
 func word(text string) string {
 	if bare(text) {
 		return text
@@ -123,8 +123,8 @@ func word(text string) string {
 	return quoted(text)
 }
 
-// String gives the value as it is written in a query. A single part in which a "/" or "\" stands for itself
-// is written between parentheses: without them it would be taken apart where the index is composite.
+// String returns the value in the text syntax. A single part that contains "/" or "\" is put between
+// parentheses, because a composite index would split it.
 func (v value) String() string {
 	text := strings.Join(v.parts, "")
 	exact := false
@@ -149,7 +149,7 @@ func bare(text string) bool {
 			return false
 		}
 	}
-	return text != "" && text[0] != '~' // which would be a part of =~
+	return text != "" && text[0] != '~' // "~" would be read as part of =~
 }
 
 func isBare(r rune) bool {
@@ -161,6 +161,6 @@ func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always has a form
+	_ = e.Encode(text) // a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }

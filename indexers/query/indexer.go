@@ -10,12 +10,11 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// ForIndexer makes a source of an indexer of client-go, such as informer.GetIndexer() gives. Such an indexer
-// has no snapshots: an object that is written while a query runs may be seen in part, and each query lists
-// what it looks at. The stamp has no resource version and no time.
+// ForIndexer makes a source of a client-go indexer, such as informer.GetIndexer(). Such an indexer has no
+// snapshots: a query can see some writes of its run time and not others, and lists the objects that it reads.
+// The stamp has no resource version and no time.
 //
-// The functions, which may be left out, are those that the indexer has: so that a plan can warn of values
-// that they have left out.
+// The functions are those of the indexer. With them, plans warn about values that were left out. Optional.
 func ForIndexer(indexer cache.Indexer, functions ...*indexers.Functions) Source {
 	return indexerSource{indexer, functions}
 }
@@ -29,7 +28,6 @@ func (s indexerSource) Snapshot() Snapshot { return indexerSnapshot(s) }
 
 type indexerSnapshot indexerSource
 
-// Dropped implements dropper.
 func (s indexerSnapshot) Dropped(index string) (dropped uint64) {
 	for _, f := range s.functions {
 		dropped += f.Dropped(index)
@@ -66,7 +64,7 @@ func (s indexerSnapshot) Index(name string) (Index, bool) {
 	return &listedIndex{indexer: s.Indexer, name: name}, true
 }
 
-// listedIndex remembers what it has listed.
+// listedIndex caches the lists it has read.
 type listedIndex struct {
 	indexer cache.Indexer
 	name    string
@@ -90,7 +88,7 @@ func (x *listedIndex) listed() []string {
 	return x.mu.keys
 }
 
-// under returns the objects with a key.
+// under returns the keys of the objects that have an index key.
 func (x *listedIndex) under(key string) sets.Set[string] {
 	x.mu.Lock()
 	defer x.mu.Unlock()

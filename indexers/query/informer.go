@@ -9,41 +9,40 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// ForInformer makes a source of an informer of this library. Its snapshots are taken at once, whatever their
-// size, and never change.
+// ForInformer makes a source of an informer. Its snapshots are immutable and take constant time.
 func ForInformer(informer *dynamicinformer.Informer) Source { return informerSource{informer} }
 
 type informerSource struct{ informer *dynamicinformer.Informer }
 
 func (s informerSource) Snapshot() Snapshot {
-	current := s.informer.Status() // first, or the content could be older than the stamp says
+	current := s.informer.Status() // read first, so that the content is not older than the stamp
 	content := s.informer.Snapshot()
 	return informerSnapshot{content, Stamp{
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         current.LastContact,
-		Synced:          s.informer.HasSynced() && complete(current.State) && holds(current.Shard),
+		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
 		Stale:           current.Stale || current.State == status.Stopped,
-		Shard:           part(current.Shard),
+		Shard:           describeShard(current.Shard),
 	}}
 }
 
-// complete reports whether the content of an informer that has synced is complete in a state: it is not
-// between two generations.
-func complete(state status.State) bool {
+// isComplete reports whether an informer that has synced has complete content in a state. It is incomplete
+// between two runs of the informer.
+func isComplete(state status.State) bool {
 	return state == status.Synced || state == status.Degraded || state == status.Stopped
 }
 
-// holds reports whether all that is wanted of a shard is there; nil: everything is followed. Ranges that are
-// added to one are listed while the informer stays synced.
-func holds(shard *status.Shard) bool {
+// shardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
+// informer stays synced.
+func shardComplete(shard *status.Shard) bool {
 	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
 }
 
-// maxNamed is how many ranges of a shard are named.
+// maxNamed is the maximum number of ranges in a shard's description.
 const maxNamed = 4
 
-// part names a shard by what is there of it; empty: everything is followed.
-func part(shard *status.Shard) string {
+// describeShard returns the key and the listed ranges of a shard; empty without one.
+func describeShard(shard *status.Shard) string {
 	if shard == nil {
 		return ""
 	}
@@ -58,8 +57,7 @@ func part(shard *status.Shard) string {
 	return b.String()
 }
 
-// informerSnapshot gives objects as they are kept, so that only those that a query has to look into are
-// decoded.
+// informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
 type informerSnapshot struct {
 	*dynamicinformer.Snapshot
 	stamp Stamp
@@ -76,7 +74,6 @@ func (s informerSnapshot) Index(name string) (Index, bool) {
 	return index, ok
 }
 
-// Dropped implements dropper.
 func (s informerSnapshot) Dropped(index string) uint64 {
 	x, ok := s.Snapshot.Index(index)
 	if !ok {

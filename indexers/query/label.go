@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// labelStarts gives what the indexes over labels know of a selector: each holds all objects that the
-// selector selects, and maybe others.
-func (c *compiler) labelStarts(selector labels.Selector) []*keyed {
+// labelConditions returns a condition for each index that can narrow a selector. Each one matches all objects
+// that the selector selects, and possibly others.
+func (c *compiler) labelConditions(selector labels.Selector) []*keyed {
 	var out []*keyed
-	requirements, _ := selector.Requirements() // there are none where nothing is selected
+	requirements, _ := selector.Requirements() // there are none if the selector selects nothing
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
@@ -20,7 +20,7 @@ func (c *compiler) labelStarts(selector labels.Selector) []*keyed {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.schema)) {
-			if k := c.labelStart(name, r); k != nil {
+			if k := c.labelCondition(name, r); k != nil {
 				out = append(out, k)
 			}
 		}
@@ -28,8 +28,9 @@ func (c *compiler) labelStarts(selector labels.Selector) []*keyed {
 	return out
 }
 
-// labelStart gives the objects that one index has for a requirement, or nil where they may not be all.
-func (c *compiler) labelStart(name string, r labels.Requirement) *keyed {
+// labelCondition returns the objects that one index has for a requirement, or nil if that might not be all of
+// them.
+func (c *compiler) labelCondition(name string, r labels.Requirement) *keyed {
 	k := &keyed{exact: []string{}, meter: c.meter}
 	var values []value
 	seen := map[string]struct{}{}
@@ -46,7 +47,7 @@ func (c *compiler) labelStart(name string, r labels.Requirement) *keyed {
 	}
 	var err error
 	if k.index, err = c.schema.open(c.snapshot, name); err != nil {
-		return nil // declared, but not there yet
+		return nil // declared, but not built yet
 	}
 	q := comparison{op: opIn, index: name, values: values}
 	if len(values) == 1 {

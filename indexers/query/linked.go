@@ -2,7 +2,7 @@ package query
 
 import "slices"
 
-// linked holds for some objects, of which the graph of references has given the keys.
+// linked matches objects by the keys that the reference graph returned.
 type linked struct {
 	keys     []string
 	set      map[string]struct{}
@@ -21,7 +21,7 @@ func (l *linked) holds(object string, _ any) bool {
 	return ok && l.meter.work(1)
 }
 
-// objects gives those that the snapshot has: the graph may be ahead of it, or behind.
+// objects skips keys that the snapshot does not have: the graph can be ahead of it or behind.
 func (l *linked) objects(yield func(object string, item any) bool) {
 	for _, key := range l.keys {
 		item, ok := l.snapshot.Get(key)
@@ -31,17 +31,16 @@ func (l *linked) objects(yield func(object string, item any) bool) {
 	}
 }
 
-// compileLinking asks the graph.
-func (c *compiler) compileLinking(q *linking) (cond, error) {
+func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 	if c.references == nil {
 		return nil, ErrNoReferences
 	}
-	if names := c.references.Names(); q.of != linkFrom && q.reference != "" &&
+	if names := c.references.Names(); q.kind != linkFrom && q.reference != "" &&
 		!slices.Contains(names, q.reference) {
 		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
 	}
 	l := &linked{snapshot: c.snapshot, query: q.String(), meter: c.meter}
-	switch q.of {
+	switch q.kind {
 	case linkDangling:
 		l.keys = c.references.Dangling(q.reference)
 		for _, u := range c.references.Unchecked(q.reference) {
@@ -55,8 +54,8 @@ func (c *compiler) compileLinking(q *linking) (cond, error) {
 	case linkFrom:
 		l.keys = c.references.ReferredBy(q.object, q.reference)
 	}
-	if q.of != linkDangling && len(l.keys) == 0 {
-		if why := c.references.WhyNothing(q.object, q.of == linkFrom); why != "" {
+	if q.kind != linkDangling && len(l.keys) == 0 {
+		if why := c.references.WhyNothing(q.object, q.kind == linkFrom); why != "" {
 			c.warn("%s: %s", q, why)
 		}
 	}

@@ -15,28 +15,29 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// told passes objects on to a graph, as an informer does that has synced.
-type told struct{ cache.ResourceEventHandler }
+// informerStub passes objects to a graph like an informer that has synced.
+type informerStub struct{ cache.ResourceEventHandler }
 
-func (h *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (h *informerStub) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	h.ResourceEventHandler = handler
 	return h, nil
 }
 
-func (h *told) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
-func (h *told) HasSynced() bool                                                 { return true }
-func (h *told) HasSyncedChecker() cache.DoneChecker                             { return h }
-func (h *told) Name() string                                                    { return "told" }
+func (h *informerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (h *informerStub) HasSynced() bool                                                 { return true }
+func (h *informerStub) HasSyncedChecker() cache.DoneChecker                             { return h }
+func (h *informerStub) Name() string                                                    { return "told" }
 
-func (h *told) Done() <-chan struct{} {
+func (h *informerStub) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
 }
 
-// linkedStock is a querier over widgets that refer to gadgets, and the graph that knows.
-func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *told) {
+// linkedStock makes a querier over widgets that refer to gadgets, and their graph.
+func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
@@ -45,7 +46,7 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *told) {
 	}
 	graph := references.New()
 	t.Cleanup(graph.Close)
-	widgets, gadgets := &told{}, &told{}
+	widgets, gadgets := &informerStub{}, &informerStub{}
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
 	for _, m := range []references.Member{
 		{Type: widget, References: c.Resources[0].References, Informer: widgets},
@@ -118,8 +119,8 @@ func TestQueriesAboutReferences(t *testing.T) {
 	}
 }
 
-// What finds nothing because an object is not named as it should be says so.
-func TestObjectsThatNobodyKnowsAreDoubted(t *testing.T) {
+// A reference query with a misnamed object warns.
+func TestUnknownObjectsWarn(t *testing.T) {
 	querier, _, _ := linkedStock(t)
 	for text, want := range map[string]string{
 		"refersTo(Gadget.example.com, a/gold)":   "",
@@ -130,7 +131,7 @@ func TestObjectsThatNobodyKnowsAreDoubted(t *testing.T) {
 		"refersTo(Gadget, a/gold)":               "nothing refers to objects of type Gadget,",
 		"referredBy(Widget.example.com, a/x)":    "",
 		"referredBy(Widget.example.com, x)":      "objects of type Widget.example.com have a namespace; write namespace/x",
-		"referredBy(Gizmo.example.com, a/x)":     "nobody follows objects of type Gizmo.example.com",
+		"referredBy(Gizmo.example.com, a/x)":     "no informer follows objects of type Gizmo.example.com",
 		"team=edge && !refersTo(Gadget, a/gold)": "nothing refers to objects of type Gadget,",
 	} {
 		q, err := query.Parse(text)
@@ -163,8 +164,8 @@ func TestReferencesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// Whether references to a type dangle that nobody follows is not known: queries say so rather than nothing.
-func TestUncheckedReferencesAreDoubted(t *testing.T) {
+// A plan warns if the target type is not followed, so that dangling references are not known.
+func TestUncheckedReferencesWarn(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
 	if err != nil {
@@ -172,7 +173,7 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 	}
 	graph := references.New()
 	t.Cleanup(graph.Close)
-	widgets := &told{}
+	widgets := &informerStub{}
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
 	if _, err := graph.Add(references.Member{Type: widget, References: c.Resources[0].References,
 		Informer: widgets}); err != nil {
@@ -196,7 +197,7 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 	}
 	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
 	want := []string{
-		"dangling(gadget): 1 reference to Gadget.example.com is not checked: nobody follows them, so that they do not count as dangling"}
+		"dangling(gadget): 1 reference to Gadget.example.com is not checked: no informer follows them, so that they do not count as dangling"}
 	if diff := cmp.Diff(want, doubts("dangling(gadget)")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -204,7 +205,7 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 		t.Errorf("of another reference: %v", got)
 	}
 	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets",
-		Kind: "Gadget", Namespaced: true}, Informer: &told{}}); err != nil {
+		Kind: "Gadget", Namespaced: true}, Informer: &informerStub{}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := graph.WaitForSync(t.Context()); err != nil {

@@ -10,45 +10,44 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Matcher tells whether a query holds for a single object. It may be used from any number of goroutines.
+// Matcher tests single objects against a query. It is safe for concurrent use.
 type Matcher struct {
 	query  Query
 	schema schema
 	clock  func() time.Time
 }
 
-// NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be
-// more; the index by namespace is always there. Errors are those of [Querier.Query]. What a query says about
-// references cannot be known of a single object and is an error, too; see references.Graph.Subscribe. Times
-// relative to now are those of each call of Match: that an object begins to match as time goes by is no
-// event.
+// NewMatcher compiles a query for single objects. indexes are the indexes in the query, possibly with
+// others; the index by namespace is built in. Errors are those of [Querier.Query]; conditions about
+// references are errors too, see references.Graph.Subscribe. Relative times are evaluated when Match is
+// called: the passage of time alone causes no event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}
-	// An object without anything shows all that is wrong with the query.
+	// an empty object shows all errors of the query
 	if _, err := m.compile(&unstructured.Unstructured{}); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// Match tells whether the query holds for an object.
+// Match reports whether the query matches an object.
 func (m *Matcher) Match(object *unstructured.Unstructured) bool {
 	c, err := m.compile(object)
 	return err == nil && c.holds(keyOf(object), object)
 }
 
-// Warnings say why what was matched so far may not be what was meant, as those of a [Plan] do.
+// Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
 func (m *Matcher) Warnings() []string {
 	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, &unstructured.Unstructured{}}, now: m.clock()}
 	if _, err := c.compile(m.query); err != nil {
-		return nil // NewMatcher has returned it
+		return nil // NewMatcher has returned the error
 	}
 	return c.warnings
 }
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-// compile makes conditions of the query for one object, which is a cache of its own.
+// compile compiles the query for one object, which is the whole snapshot.
 func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {
 	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}, now: m.clock()}
 	return c.compile(m.query)
@@ -59,7 +58,6 @@ type objectSnapshot struct {
 	object *unstructured.Unstructured
 }
 
-// Dropped implements dropper.
 func (s objectSnapshot) Dropped(index string) uint64 {
 	if d := s.schema[index]; d != nil {
 		return d.functions.Dropped(index)
@@ -94,7 +92,6 @@ func (s objectSnapshot) Index(name string) (Index, bool) {
 	return objectIndex{keys, s.object}, true
 }
 
-// objectIndex holds the sorted keys of one object.
 type objectIndex struct {
 	keys   []string
 	object *unstructured.Unstructured

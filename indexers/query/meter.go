@@ -5,23 +5,22 @@ import (
 	"context"
 )
 
-// meter counts the work of one query and asks now and then whether anybody still waits for the answer. A nil
-// meter is never full. It is not safe for concurrent use.
+// meter counts the work of one query and checks its context at intervals. A nil meter never stops a query. It
+// is not safe for concurrent use.
 type meter struct {
 	ctx   context.Context
 	yield func(context.Context) error // Options.Yield
-	left  int                         // work until ctx is asked again
-	err   error                       // of ctx
+	left  int                         // work until the next check of ctx
+	err   error                       // cause of the end of ctx, or the error of yield
 }
 
-// workBetweenChecks is how many cheap steps, such as a look-up in an index, pass between two looks at the
-// context.
+// workBetweenChecks is the number of cheap steps, such as index lookups, between two checks of the context.
 const workBetweenChecks = 256
 
-// bodyWork is the work of looking into an object, which may be large: the context is asked each time.
+// bodyWork is the work of reading an object, which may be large: the context is checked each time.
 const bodyWork = workBetweenChecks
 
-// work counts steps; it is false once nobody waits any more.
+// work counts steps. It returns false if the query was cancelled.
 func (m *meter) work(steps int) bool {
 	if m == nil {
 		return true
@@ -38,7 +37,6 @@ func (m *meter) work(steps int) bool {
 	return m.err == nil
 }
 
-// context returns the context of the caller.
 func (m *meter) context() context.Context {
 	if m == nil {
 		return context.Background()
@@ -46,13 +44,13 @@ func (m *meter) context() context.Context {
 	return m.ctx
 }
 
-// failed reports whether an evaluation has ended early with an error, and keeps the reason.
-func (m *meter) failed(err error) bool {
+// fail records why an evaluation ended early, and reports whether err is an error.
+func (m *meter) fail(err error) bool {
 	if err != nil && m != nil && m.err == nil {
 		m.err = cmp.Or(context.Cause(m.ctx), err)
 	}
 	return err != nil
 }
 
-// ended reports whether nobody waits any more, without counting.
+// ended reports whether the query was cancelled, without counting.
 func (m *meter) ended() bool { return m != nil && m.err != nil }

@@ -19,10 +19,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// predicate is what a query means, written without any index.
+// predicate is the meaning of a query, evaluated without indexes.
 type predicate func(u *unstructured.Unstructured) bool
 
-// randomQuery makes a query together with what it means.
+// randomQuery makes a query and its predicate.
 func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	if depth > 0 && random.IntN(3) > 0 {
 		switch random.IntN(5) {
@@ -185,7 +185,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	}
 }
 
-// randomComparison compares integers, of which one has to fulfil it.
+// randomComparison compares integers.
 func randomComparison(random *rand.Rand, index string,
 	of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
 	bound := int64(random.IntN(14) - 4)
@@ -211,7 +211,7 @@ func randomComparison(random *rand.Rand, index string,
 	}
 }
 
-// relativeText writes a number of hours with their days.
+// relativeText formats a number of hours with days.
 func relativeText(hours int) string {
 	sign := "+"
 	if hours < 0 {
@@ -220,7 +220,6 @@ func relativeText(hours int) string {
 	return fmt.Sprintf("%s%dd%dh", sign, hours/24, hours%24)
 }
 
-// modelNow is the time of all queries.
 var modelNow = time.Date(2026, 1, 10, 12, 30, 0, 0, time.UTC)
 
 func fieldOf(u *unstructured.Unstructured, field string) (any, bool) {
@@ -238,7 +237,7 @@ func list(u *unstructured.Unstructured, field string) []any {
 	return l
 }
 
-// naive gives the keys of the objects that a predicate holds for, in order.
+// naive returns the sorted keys of the objects that match a predicate.
 func naive(objects []*unstructured.Unstructured, p predicate) []string {
 	keys := []string{}
 	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
@@ -259,7 +258,7 @@ func cmpTuple(a, b, c, d string) int {
 	return strings.Compare(c, d)
 }
 
-// checkModel compares random queries with a look at every object.
+// checkModel compares random queries with their predicates.
 func checkModel(t *testing.T, seed uint64, rounds, size int,
 	make func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
 	t.Helper()
@@ -300,14 +299,14 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	if err != nil || n != len(want) {
 		t.Errorf("counted %d, want %d: %v", n, len(want), err)
 	}
-	// The text of a query is the same query.
+	// The text parses to an equivalent query.
 	parsed, err := query.Parse(q.String())
 	if err != nil || parsed.String() != q.String() {
 		t.Errorf("parsed as %v, %v", parsed, err)
 	} else if got, err := querier.Keys(ctx, parsed, scan); err != nil || !slices.Equal(got, want) {
 		t.Errorf("parsed, it gives %v, %v", got, err)
 	}
-	// Whether a scan is allowed changes nothing but whether there is an answer.
+	// AllowScan does not change the result.
 	if got, err := querier.Keys(ctx, q, query.Options{Now: modelNow}); !isScan(err) &&
 		(err != nil || !slices.Equal(got, want)) {
 		t.Errorf("without scans it gives %v, %v", got, err)
@@ -330,7 +329,6 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	}
 }
 
-// orders are what the model sorts by.
 var orders = []string{"weight", "host", "weights", "ordered", "name", "age", "weight, host desc",
 	"namespace desc, age, weights", "age desc, name desc"}
 
@@ -339,7 +337,7 @@ func isScan(err error) bool {
 	return errors.As(err, &scan)
 }
 
-// pages gathers all pages.
+// pages returns the keys of all pages.
 func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Options) []string {
 	t.Helper()
 	keys := []string{}
@@ -360,7 +358,7 @@ func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Op
 	}
 }
 
-// sortedBy orders keys by several things, each a name and perhaps desc.
+// sortedBy sorts keys by several terms, each with an optional desc.
 func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, descending bool) []string {
 	byKey := map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
@@ -392,7 +390,7 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 	return sorted
 }
 
-// sortValueOf gives what counts of an object in an order, as text of the same order.
+// sortValueOf returns a text that sorts like the object.
 func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (string, bool) {
 	var all []string
 	number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
@@ -432,5 +430,5 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 	return slices.Min(all), true
 }
 
-// A query gives what looking at every object gives, in the same order, whatever way the planner takes.
+// A query returns the same as its predicate, in the same order, whatever the plan.
 func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, stock) }

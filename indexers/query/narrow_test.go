@@ -8,8 +8,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNarrow: the token of a query among some objects goes on with the same query where there are no others,
-// and with no other one.
+// A continue token of a narrowed query is valid for the same query without Narrow, and not for another one.
 func TestNarrow(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	q := query.Exists("team")

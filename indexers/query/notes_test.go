@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNegationsLeadToIndexes: a negated junction begins with an index where one of its negated parts does.
+// A negated junction can start with an index of one of its negated parts.
 func TestNegationsLeadToIndexes(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, start := range map[string]string{
@@ -34,7 +34,7 @@ func TestNegationsLeadToIndexes(t *testing.T) {
 	}
 }
 
-// TestNoNamespace: a query for no value has a text that can be read again.
+// The text of a query for no value can be parsed.
 func TestNoNamespace(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
@@ -51,7 +51,7 @@ func TestNoNamespace(t *testing.T) {
 	}
 }
 
-// TestExplainSaysWhatUnequalMeans: != of an index and of a condition differ for objects without the value.
+// The plan explains that != of an index and of a condition treat missing values differently.
 func TestExplainSaysWhatUnequalMeans(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, want := range map[string]string{

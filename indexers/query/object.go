@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// objectOf gives an item decoded; nil for what is no Kubernetes object.
+// objectOf returns the decoded item, or nil if it is not a Kubernetes object.
 func objectOf(item any) *unstructured.Unstructured {
 	switch o := item.(type) {
 	case dynamicinformer.PackedObject:
@@ -31,7 +31,7 @@ func objectOf(item any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// labelsOf gives the labels of an item, without decoding it where that can be done.
+// labelsOf returns the labels of an item, without decoding it if possible.
 func labelsOf(item any) labels.Labels {
 	switch o := item.(type) {
 	case dynamicinformer.PackedObject:
@@ -42,8 +42,8 @@ func labelsOf(item any) labels.Labels {
 	return labels.Set(nil)
 }
 
-// textsOf returns the texts, numbers and booleans that a path leads to in an item, as text. Once the meter's
-// context has ended, the result is incomplete.
+// textsOf returns the strings, numbers and booleans at a path, as text. It is incomplete if the meter's
+// context ends.
 func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 	ctx := m.context()
 	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
@@ -55,10 +55,10 @@ func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 				return true
 			})
 		})
-		if err == nil || m.failed(ctx.Err()) {
+		if err == nil || m.fail(ctx.Err()) {
 			return texts
 		}
-		texts = nil // damaged: what is left of it
+		texts = nil // invalid JSON
 	}
 	u := objectOf(item)
 	if u == nil {
@@ -70,11 +70,11 @@ func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 		}
 		return true
 	})
-	m.failed(err)
+	m.fail(err)
 	return texts
 }
 
-// textOf writes a value that is neither a list nor a map.
+// textOf formats a scalar. It returns false for lists and maps.
 func textOf(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -87,14 +87,14 @@ func textOf(v any) (string, bool) {
 	return "", false
 }
 
-// tester reports whether a condition holds for an object. The error is the cause of the context's end, or a
+// tester tests a condition on an object. The error is the cause of the context's end, or a
 // *jsonpath.SyntaxError.
 type tester interface {
 	MatchContext(ctx context.Context, obj any) (bool, error)
 	MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 }
 
-// existence holds where a path leads to something.
+// existence matches objects in which a path exists.
 type existence struct{ path *jsonpath.Path }
 
 func (e existence) MatchContext(ctx context.Context, obj any) (found bool, err error) {
@@ -113,8 +113,7 @@ func (e existence) MatchJSONContext(ctx context.Context, raw []byte) (found bool
 	return found, err
 }
 
-// compileCondition reads a condition as such, or as a path. When it is neither, the error is about what it
-// looks like.
+// compileCondition compiles a condition or a path. If both fail, it returns the condition's error.
 func compileCondition(text string) (tester, error) {
 	filter, err := jsonpath.CompileFilter(text)
 	if err == nil {
@@ -127,36 +126,34 @@ func compileCondition(text string) (tester, error) {
 	return nil, err
 }
 
-// probe tests one item after the other. What it needs for a test is made once.
+// probe tests one item after the other without allocations per item.
 type probe struct {
 	test  tester
 	meter *meter
 	match bool
-	read  func(json []byte) error // look
+	read  func(json []byte) error // matchJSON, allocated once
 }
 
 func newProbe(test tester, m *meter) *probe {
 	p := &probe{test: test, meter: m}
-	p.read = p.look
+	p.read = p.matchJSON
 	return p
 }
 
-func (p *probe) look(json []byte) (err error) {
+func (p *probe) matchJSON(json []byte) (err error) {
 	p.match, err = p.test.MatchJSONContext(p.meter.context(), json)
 	return err
 }
 
-// decoded tests a decoded object.
 func (p *probe) decoded(u *unstructured.Unstructured) bool {
 	if u == nil {
 		return false
 	}
 	match, err := p.test.MatchContext(p.meter.context(), u.Object)
-	return !p.meter.failed(err) && match
+	return !p.meter.fail(err) && match
 }
 
-// holds tests an item. One that cannot be read does not fit. Once the meter's context has ended, no item
-// fits.
+// holds tests an item. It returns false for an unreadable item, and after the end of the meter's context.
 func (p *probe) holds(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
@@ -171,9 +168,9 @@ func (p *probe) holds(item any) bool {
 	switch {
 	case err == nil:
 		return p.match
-	case errors.As(err, &syntax): // the cached JSON may be valid for its decoder alone
+	case errors.As(err, &syntax): // the decoder can be more lenient than jsonpath
 		return p.decoded(o.Unstructured())
 	}
-	p.meter.failed(p.meter.context().Err())
+	p.meter.fail(p.meter.context().Err())
 	return false
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// compareKeys orders by namespace, and then by name. What has no namespace comes first.
+// compareKeys orders by namespace and then by name. Cluster-scoped objects come first.
 func compareKeys(a, b string) int {
 	nsA, nameA := splitKey(a)
 	nsB, nameB := splitKey(b)
@@ -30,32 +30,30 @@ func splitKey(key string) (namespace, name string) {
 	return namespace, name
 }
 
-// order is what objects are sorted by, the most important first; namespace and name come last in any case.
+// order is a list of sort terms. Namespace and name are implied as the last ones.
 type order []term
 
-// term is one thing to sort by.
 type term struct {
 	name       string
 	descending bool
-	index      *access // nil for what all objects have
-	of         func(key string, item any) sortValue
-	body       bool // of looks into objects
+	index      *openedIndex // nil for a built-in name or a path
+	valueOf    func(key string, item any) sortValue
+	readsBody  bool // valueOf reads the object's body
 }
 
-// sortValue is what an object is sorted by: those that have none come last.
+// sortValue is the sort key of an object. Objects without one come last.
 type sortValue struct {
 	key     string
 	present bool
 }
 
-// place is where an object is in an order.
-type place struct {
+// position is the place of an object in an order.
+type position struct {
 	values []sortValue
 	key    string
 }
 
-// compare orders places.
-func (o order) compare(a, b place) int {
+func (o order) compare(a, b position) int {
 	for i, t := range o {
 		if c := t.compare(a.values[i], b.values[i]); c != 0 {
 			return c
@@ -76,7 +74,7 @@ func (t term) compare(a, b sortValue) int {
 	return strings.Compare(a.key, b.key)
 }
 
-// String gives the order as people write it, with what decides in the end.
+// String returns the terms as users write them, including the implied ones.
 func (o order) String() string {
 	texts := make([]string, 0, len(o)+2)
 	for _, t := range o {
@@ -94,7 +92,7 @@ func (o order) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// compileOrder reads what the options say about the order.
+// compileOrder compiles Options.SortBy.
 func (c *compiler) compileOrder(options Options) (order, error) {
 	if strings.TrimSpace(options.SortBy) == "" {
 		if options.Descending {
@@ -113,8 +111,8 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 	return o, nil
 }
 
-// compileTerm reads the name of a sorted index, a path, or name, namespace or age, and a direction, which may
-// be turned around.
+// compileTerm parses the name of a sorted index, a path, or name, namespace or age, followed by a direction.
+// reverse inverts the direction.
 func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && directions[direction] == 0 {
@@ -128,10 +126,10 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	switch {
 	case err == nil && index.sorted():
 		t.index = &index
-		t.of = t.ofIndex()
+		t.valueOf = t.ofIndex()
 		return t, nil
 	case builtin[name] != nil:
-		t.of = builtin[name]
+		t.valueOf = builtin[name]
 		return t, nil
 	case err != nil:
 		return t, err
@@ -139,9 +137,9 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	return t, &UnsortedError{name, "sorting"}
 }
 
-// ofIndex gives the first key of each object, in the order of the term.
+// ofIndex returns a function that returns the first key of an object in the order of the term.
 func (t term) ofIndex() func(object string, item any) sortValue {
-	var keys []string // of one object after the other
+	var keys []string // reused for each object
 	return func(object string, item any) (first sortValue) {
 		keys = t.index.keysOf(keys[:0], object, item)
 		for _, key := range keys {
@@ -156,7 +154,7 @@ func (t term) ofIndex() func(object string, item any) sortValue {
 	}
 }
 
-// builtin are what all objects can be sorted by.
+// builtin are the sort terms that all types have.
 var builtin = map[string]func(key string, item any) sortValue{
 	"name": func(key string, _ any) sortValue {
 		_, name := splitKey(key)
@@ -169,14 +167,13 @@ var builtin = map[string]func(key string, item any) sortValue{
 	"age": ageOf,
 }
 
-// IsBuiltinOrder reports whether objects of all types can be sorted by a name. No index of a config has such
-// a name.
+// IsBuiltinOrder reports whether objects of every type can be sorted by a name: name, namespace or age.
+// Configs cannot declare an index of such a name.
 func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
 
-// creation leads to the time of creation.
 var creation = jsonpath.FromSegments("metadata", "creationTimestamp")
 
-// ageOf puts the youngest first.
+// ageOf sorts the youngest object first.
 func ageOf(_ string, item any) sortValue {
 	for _, text := range textsOf(nil, item, creation) {
 		if created, err := time.Parse(time.RFC3339, text); err == nil {

@@ -3,13 +3,13 @@ package query
 import (
 	"strings"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// isPath reports whether a name is a path into objects rather than that of an index.
+// isPath reports whether a name is a path rather than the name of an index.
 func isPath(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "$") }
 
-// splitTerms splits what to sort by at its commas, but for those within the brackets and quotes of a path.
+// splitTerms splits a text at its commas, except within brackets and quotes.
 func splitTerms(text string) (terms []string) {
 	start, depth, quote := 0, 0, rune(0)
 	escaped := false
@@ -35,8 +35,8 @@ func splitTerms(text string) (terms []string) {
 	return append(terms, text[start:])
 }
 
-// splitDirection splits a term into a name or a path and its direction. Only the last word of a path can be
-// one: a path may have spaces.
+// splitDirection splits a term into a name or path and its direction. A path can contain spaces, so that only
+// its last word can be a direction.
 func splitDirection(text string) (name, direction string) {
 	if !isPath(text) {
 		name, direction, _ = strings.Cut(text, " ")
@@ -50,18 +50,17 @@ func splitDirection(text string) (name, direction string) {
 	return text, ""
 }
 
-// directions are the words for them.
+// directions maps the words for a direction to 1 (ascending) or -1.
 var directions = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
-// ofPath gives what a path leads to first, in the order of the term: numbers and quantities come before
-// times, and these before other text, as in an aggregation.
+// ofPath sorts a term by the first value at its path, in the natural order.
 func (t *term) ofPath(m *meter) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}
 	}
-	t.body = true
-	t.of = func(_ string, item any) (first sortValue) {
+	t.readsBody = true
+	t.valueOf = func(_ string, item any) (first sortValue) {
 		for _, text := range textsOf(m, item, path) {
 			if v := (sortValue{naturalKey(text), true}); !first.present || t.compare(v, first) < 0 {
 				first = v

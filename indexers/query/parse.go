@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of text: what people write is far below.
+// Limits of a query's text.
 const (
-	mostBytes   = 16 << 10
-	mostNesting = 64
+	maxBytes   = 16 << 10
+	maxNesting = 64
 )
 
-// Parse reads a query that is written as text:
+// Parse parses a query:
 //
 //	issuer=letsencrypt                       an index and a value
-//	issuer!=letsencrypt                      all other objects, those without a value too
+//	issuer!=letsencrypt                      all other objects, also those without a value
 //	expiry<2026-03-01T00:00:00Z              also <= > >=, on sorted indexes
 //	expiry in [2026-01-01T00:00:00Z, 2026-02-01T00:00:00Z)   a range
-//	host^=www.                               a beginning
-//	host contains example                    a part of the text; also host=~"^www[.]", a regular expression
+//	host^=www.                               a prefix
+//	host contains example                    a substring; also host=~"^www[.]", a regular expression
 //	expiry<now+14d                           a time relative to now
 //	address in 10.0.0.0/8                    an address within a range
 //	team in (edge, payments)                 one of several values
@@ -30,18 +30,17 @@ const (
 //	!team                                    has none
 //	condition=Ready/True                     the parts of a composite value
 //	label("app=web")  where("@.spec.replicas > 2")  *
-//	dangling(issuer)                         a reference that leads to nothing; dangling() for any
-//	refersTo(Issuer.cert-manager.io, prod/ca)   what refers to an object; referredBy the other way round
+//	dangling(issuer)                         a reference without target; dangling() for any
+//	refersTo(Issuer.cert-manager.io, prod/ca)   objects that refer to this one; referredBy is the reverse
 //
-// These are joined by && (or a comma) and ||, negated by !, and grouped by parentheses; && binds closer than
-// ||. Values are bare words, or texts between double quotes with the escapes of JSON, or between single
-// quotes without any. A "/" joins the parts of a composite value, and a backslash takes it literally. The
-// error is an [*Error].
+// Conditions are joined by && (or a comma) and ||, negated by !, and grouped by parentheses; && binds tighter
+// than ||. Values are bare words, JSON strings, or single-quoted text without escapes. A "/" joins the parts
+// of a composite value; a backslash escapes it. The error is an [*Error].
 func Parse(text string) (Query, error) {
 	p := &parser{text: text}
 	switch {
-	case len(text) > mostBytes:
-		return nil, &Error{Text: text[:0], Err: fmt.Errorf("the query is longer than %d bytes", mostBytes)}
+	case len(text) > maxBytes:
+		return nil, &Error{Text: text[:0], Err: fmt.Errorf("the query is longer than %d bytes", maxBytes)}
 	case !utf8.ValidString(text):
 		return nil, &Error{Text: strings.ToValidUTF8(text, "\ufffd"),
 			Err: errors.New("the query is not UTF-8")}
@@ -56,13 +55,13 @@ func Parse(text string) (Query, error) {
 	return q, nil
 }
 
-// parser reads a query from left to right.
 type parser struct {
 	text string
 	at   int
 }
 
-// failAt makes an error about the bytes from start to where the parser is, or the character there.
+// failAt returns an error about the text from start to the current position, or about the character at start
+// if that is empty.
 func (p *parser) failAt(start int, format string, args ...any) error {
 	end := p.at
 	if end <= start {
@@ -84,7 +83,7 @@ func (p *parser) blanks() {
 	p.at = len(p.text) - len(strings.TrimLeft(p.text[p.at:], " \t\r\n"))
 }
 
-// take skips blanks and takes the first of the tokens that comes next.
+// take skips blanks and consumes the first matching token.
 func (p *parser) take(tokens ...string) (string, bool) {
 	p.blanks()
 	for _, t := range tokens {
@@ -100,7 +99,7 @@ func (p *parser) or(depth int) (Query, error) { return p.join(depth, p.and, true
 
 func (p *parser) and(depth int) (Query, error) { return p.join(depth, p.unary, false, "&&", ",") }
 
-// join reads operands between operators.
+// join parses operands between operators.
 func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 	operators ...string) (Query, error) {
 	first, err := operand(depth)
@@ -110,7 +109,7 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 	subs := []Query{first}
 	for {
 		if _, ok := p.take(operators...); !ok {
-			if err := p.joinedByWord(); err != nil {
+			if err := p.rejectWordOperator(); err != nil {
 				return nil, err
 			}
 			break
@@ -130,7 +129,7 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 func (p *parser) unary(depth int) (Query, error) {
 	p.blanks()
 	start := p.at
-	if depth > mostNesting {
+	if depth > maxNesting {
 		return nil, p.failAt(start, "the query is nested too deeply")
 	}
 	if _, ok := p.take("!"); ok {
@@ -156,7 +155,7 @@ func (p *parser) unary(depth int) (Query, error) {
 	return p.comparison()
 }
 
-// name reads the name of an index, or of a function.
+// name parses the name of an index or function.
 func (p *parser) name() (string, error) {
 	p.blanks()
 	start := p.at
@@ -180,7 +179,7 @@ var comparisons = map[string]operator{
 	"=~": opMatches,
 }
 
-// comparison reads an index with what it is compared to, or a function.
+// comparison parses an index with its operator and value, or a function call.
 func (p *parser) comparison() (Query, error) {
 	p.blanks()
 	start := p.at
@@ -188,14 +187,14 @@ func (p *parser) comparison() (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.negatedByWord(name, start); err != nil {
+	if err := p.rejectNot(name, start); err != nil {
 		return nil, err
 	}
 	if p.at < len(p.text) && p.text[p.at] == '(' {
 		return p.function(name, start)
 	}
 	p.blanks()
-	if err := p.foreignOperator(name); err != nil {
+	if err := p.rejectForeignOperator(name); err != nil {
 		return nil, err
 	}
 	text, ok := p.take("==", "=~", "!=", "<=", ">=", "^=", "=", "<", ">")
@@ -203,7 +202,7 @@ func (p *parser) comparison() (Query, error) {
 	switch {
 	case ok:
 		p.blanks()
-		if err := p.starred(c, ""); err != nil {
+		if err := p.rejectWildcard(c, ""); err != nil {
 			return nil, err
 		}
 		if c.op == opMatches {
@@ -224,37 +223,37 @@ func (p *parser) comparison() (Query, error) {
 			return nil, err
 		}
 	default:
-		if err := p.comparedByWord(name); err != nil {
+		if err := p.rejectWordComparison(name); err != nil {
 			return nil, err
 		}
 		c.op = opExists
-		p.at = start + len(name) // without the blanks behind it
+		p.at = start + len(name) // without the trailing blanks
 	}
-	c.at = mark{p.text, start, p.at}
+	c.at = textRange{p.text, start, p.at}
 	if text == "!=" {
 		return negation{c}, nil
 	}
 	return c, nil
 }
 
-// operand reads the value of a comparison.
+// operand parses the value of a comparison.
 func (p *parser) operand(c *comparison) error {
 	v, err := p.value()
 	if err != nil {
 		return err
 	}
 	c.values = []value{v}
-	return p.starred(c, strings.Join(v.parts, "/"))
+	return p.rejectWildcard(c, strings.Join(v.parts, "/"))
 }
 
-// search reads the text of a search, which is never taken apart.
+// search parses a search text, which is never split into parts.
 func (p *parser) search(c *comparison) error {
 	text, err := p.literal()
 	c.values = []value{{parts: []string{text}, joined: true}}
 	return err
 }
 
-// word takes a word, which is not part of a longer one.
+// word consumes a whole word.
 func (p *parser) word(w string) bool {
 	p.blanks()
 	rest, ok := strings.CutPrefix(p.text[p.at:], w)
@@ -265,7 +264,7 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
-// in reads a list of values between parentheses, or a range between [ and ).
+// in parses a list of values between parentheses, or a range between [ and ).
 func (p *parser) in(c *comparison) error {
 	p.blanks()
 	open := p.at
@@ -277,7 +276,7 @@ func (p *parser) in(c *comparison) error {
 		return p.unexpected(`expected "(" and the values, or "[" and a range`)
 	}
 	c.op = opIn
-	// none of no values, as In without values is written
+	// an empty list is the text of In without values
 	if _, empty := p.take(")"); empty && bracket == "(" {
 		return nil
 	}
@@ -303,7 +302,7 @@ func (p *parser) in(c *comparison) error {
 	return nil
 }
 
-// within reads a range of addresses, such as 10.0.0.0/8. It is false where there is none.
+// within parses an address range such as 10.0.0.0/8. It returns false if there is none.
 func (p *parser) within(c *comparison) bool {
 	start := p.at
 	text, err := p.literal()
@@ -317,7 +316,7 @@ func (p *parser) within(c *comparison) bool {
 	return false
 }
 
-// unclosedIn explains what stands where a list or a range should end.
+// unclosedIn returns the error for a list or a range that is not closed correctly.
 func (p *parser) unclosedIn(c *comparison, bracket string) error {
 	switch {
 	case !strings.HasPrefix(p.text[p.at:], "]"):
@@ -330,8 +329,7 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 	return p.unexpected(`a list is written in (a, b), and a range in [a, b)`)
 }
 
-// value reads a word or a text between quotes, or the parts of a value between parentheses, each of which
-// stands for itself.
+// value parses a word or a quoted text, or the parts of a value between parentheses.
 func (p *parser) value() (value, error) {
 	p.blanks()
 	open := p.at
@@ -389,7 +387,7 @@ func (p *parser) literal() (string, error) {
 	return p.text[start:p.at], nil
 }
 
-// doubleQuoted reads a text with the escapes of JSON.
+// doubleQuoted parses a JSON string.
 func (p *parser) doubleQuoted() (string, error) {
 	start := p.at
 	for i := start + 1; i < len(p.text); i++ {

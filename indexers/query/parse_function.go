@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// function reads what is between the parentheses of label and where.
+// function parses a function call after its name.
 func (p *parser) function(name string, start int) (Query, error) {
 	switch name {
 	case "label", "where":
@@ -35,13 +35,14 @@ func (p *parser) function(name string, start int) (Query, error) {
 	if _, ok := p.take(")"); !ok {
 		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
 	}
-	at := mark{p.text, start, p.at}
+	at := textRange{p.text, start, p.at}
 	if name == "where" {
 		c := where(text)
 		c.at = at
 		_, err := c.compile()
 		if wrong := (*jsonpath.Error)(nil); errors.As(err, &wrong) {
-			start, end := placeIn(written, wrong.Offset), placeIn(written, wrong.Offset+wrong.Length)
+			start, end := offsetInLiteral(written, wrong.Offset),
+				offsetInLiteral(written, wrong.Offset+wrong.Length)
 			return nil, &Error{Text: p.text, Offset: from + start, Length: end - start,
 				Err: conditionError{wrong}}
 		}
@@ -51,21 +52,21 @@ func (p *parser) function(name string, start int) (Query, error) {
 	if err != nil {
 		return nil, at.locate(fmt.Errorf("this is not a label selector: %w", err))
 	}
-	return &labelling{selector: selector, text: text, at: at}, nil
+	return &labelQuery{selector: selector, text: text, at: at}, nil
 }
 
-// conditionError is an error of a condition within a query, without the place that it has in the condition
-// alone.
+// conditionError is an error in a condition within a query. Its text leaves out the position within the
+// condition.
 type conditionError struct{ of *jsonpath.Error }
 
-// Error returns the code, the message and the remedy.
+// Error implements error.
 func (e conditionError) Error() string { return e.of.Text() }
 
-// Unwrap returns the error with the place in the condition.
+// Unwrap returns the error with the position in the condition.
 func (e conditionError) Unwrap() error { return e.of }
 
-// placeIn returns where a byte of a text is in the literal that the text was written as.
-func placeIn(literal string, offset int) int {
+// offsetInLiteral converts an offset in a text to the offset in the literal that the text was parsed from.
+func offsetInLiteral(literal string, offset int) int {
 	switch literal[:1] {
 	case "'":
 		return offset + 1
@@ -87,8 +88,7 @@ func placeIn(literal string, offset int) int {
 			}
 		}
 		var text string
-		_ = json.Unmarshal([]byte(`"`+literal[at:at+size]+`"`),
-			&text) // it is part of a valid text, but maybe of a character
+		_ = json.Unmarshal([]byte(`"`+literal[at:at+size]+`"`), &text) // part of a valid literal
 		at, offset = at+size, offset-max(len(text), 1)
 	}
 	return at
@@ -99,8 +99,8 @@ func codeUnit(hex string) rune {
 	return rune(n)
 }
 
-// linking reads dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy of the same; the name of
-// the reference may be left out.
+// linking parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY, REFERENCE). The
+// reference is optional.
 func (p *parser) linking(name string, start int) (Query, error) {
 	p.at++
 	var arguments []string
@@ -119,7 +119,7 @@ func (p *parser) linking(name string, start int) (Query, error) {
 			return nil, p.unexpected(`expected "," or ")"`)
 		}
 	}
-	l := &linking{at: mark{p.text, start, p.at}}
+	l := &referenceQuery{at: textRange{p.text, start, p.at}}
 	if name == "dangling" {
 		if len(arguments) > 1 {
 			return nil, p.failAt(start,
@@ -130,9 +130,9 @@ func (p *parser) linking(name string, start int) (Query, error) {
 			return nil, p.failAt(start,
 				"%s takes a type, an object and perhaps the name of a reference, as in %s(Issuer.cert-manager.io, prod/ca)", name, name)
 		}
-		l.of = linkTo
+		l.kind = linkTo
 		if name == "referredBy" {
-			l.of = linkFrom
+			l.kind = linkFrom
 		}
 		l.object = objectNamed(arguments[0], arguments[1])
 		arguments = arguments[2:]
@@ -143,7 +143,7 @@ func (p *parser) linking(name string, start int) (Query, error) {
 	return l, nil
 }
 
-// objectNamed reads a type and a key. A type that begins with a capital letter is a kind, another a plural
+// objectNamed parses a type and a key. A type with a capital letter is a kind, otherwise a plural resource
 // name.
 func objectNamed(typ, key string) references.Object {
 	var o references.Object

@@ -114,7 +114,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// checkPlace holds for each error about a text.
+// checkPlace checks that an error has a valid position.
 func checkPlace(t *testing.T, err error) {
 	t.Helper()
 	var e *query.Error
@@ -128,8 +128,8 @@ func checkPlace(t *testing.T, err error) {
 	}
 }
 
-// FuzzParse proves that no text panics, that places are in the text, and that a query gives itself when its
-// text is parsed again.
+// FuzzParse checks that no text panics, that error positions are inside the text, and that a query's text
+// parses to the same query.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"a=1 && !(b in (x, 'y') || c>=2), label('x=y')", `a="\u0000" || where(".a[?(@.b==1)]")`,
@@ -170,12 +170,12 @@ func TestUnknownIndexError(t *testing.T) {
 	}
 }
 
-// What is wrong with the values of a query is shown where they are written.
+// Errors about values point to the position of the value.
 func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
 	querier := stock(t)
 	for text, want := range map[string]string{
 		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are address, addresses, class, condition",
-		"team=x && weight>heavy":  `query:11: index "weight": "heavy" is not of type int; write it as 42`,
+		"team=x && weight>heavy":  `query:11: index "weight": "heavy" is not of type int; write it like 42`,
 		"team>x":                  `query:1: index "team" has no order, which a comparison needs`,
 		"team^=x":                 `query:1: index "team" has no order, which a beginning needs`,
 		"size in [1, 2)":          `query:1: index "size" has no order, which a range needs`,
@@ -184,7 +184,7 @@ func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
 		"place in (a/b, 'c d')":   `query:1: index "place": 1 part was given and 2 are wanted: its parts are namespace, class; place^="c d" finds`,
 		"weight^=1":               `query:1: index "weight": a value of type int has no beginning`,
 		"condition=Ready/True/No": `query:1: index "condition": 3 parts`,
-		"expiry<tomorrow":         `query:1: index "expiry": "tomorrow" is not of type time; write it as 2026-01-31T00:00:00Z, or relative to now as now-14d or now+1h30m`,
+		"expiry<tomorrow":         `query:1: index "expiry": "tomorrow" is not of type time; write it like 2026-01-31T00:00:00Z, or relative to now as now-14d or now+1h30m`,
 		"expiry<now-x":            `query:1: index "expiry": "now-x" is not of type time`,
 		"weight contains 1":       `query:1: index "weight": a value of type int has no text to search in`,
 		"host =~ '('":             "query:1: this is not a regular expression: ",

@@ -7,13 +7,13 @@ import (
 	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
-// cond is a query that was compiled for one snapshot.
+// cond is a condition compiled for one snapshot.
 type cond interface {
 	// holds tests one object.
 	holds(key string, item any) bool
-	// cost ranks the test: what is cheap is tested first.
+	// cost ranks conditions: cheap ones are tested first.
 	cost() cost
-	// text is the query that it comes from.
+	// text returns the condition in the text syntax.
 	text() string
 }
 
@@ -23,11 +23,11 @@ const (
 	costNothing cost = iota
 	costLookup       // in an index
 	costLabels
-	costSet  // in a set that has to be made of an index first
-	costBody // of the object
+	costSet  // in a set that has to be built from an index first
+	costBody // reads the object
 )
 
-// constant holds for all objects or for none.
+// constant matches all objects or none.
 type constant bool
 
 func (c constant) holds(string, any) bool { return bool(c) }
@@ -40,26 +40,26 @@ func (c constant) text() string {
 	return "!*"
 }
 
-// keyed holds for objects with some keys of an index.
+// keyed matches objects with certain keys in an index.
 type keyed struct {
-	index access
-	exact []string // either these
-	span  span     // or all within, but for what stands for a missing value
-	count int      // how many objects have the keys, at most, or about
+	index openedIndex
+	exact []string // the keys, if not nil
+	span  span     // otherwise the range of keys, without indexers.Null
+	count int      // number of matching objects: an upper bound, or an estimate
 	query string
 	test  keyTest
 	meter *meter
-	// set holds the objects with the keys, once testSet needs it; wanted holds exact, once testReread does.
-	set, wanted map[string]struct{}
+	// set and exactSet are built on first use, by testSet and testReread.
+	set, exactSet map[string]struct{}
 }
 
-// keyTest is how an object is tested.
+// keyTest is a way to test an object.
 type keyTest uint8
 
 const (
-	testEach   keyTest = iota // is it under any of the exact keys?
-	testSet                   // is it in a set, which is made of the index once?
-	testReread                // are its own keys among them?
+	testEach   keyTest = iota // look the object up under each exact key
+	testSet                   // look the object up in the set of all matching objects
+	testReread                // compare the object's own keys
 )
 
 func (k *keyed) text() string  { return k.query }
@@ -67,23 +67,23 @@ func (k *keyed) size() int     { return k.count }
 func (k *keyed) repeats() bool { return !k.index.single() && len(k.exact) != 1 }
 
 func (k *keyed) cost() cost {
-	if k.exact != nil && len(k.exact) <= fewKeys {
+	if k.exact != nil && len(k.exact) <= maxLookups {
 		return costLookup
 	}
 	return costSet
 }
 
-// fewKeys is up to how many exact keys an object is looked up under each of them.
-const fewKeys = 16
+// maxLookups is the maximum number of exact keys for which testEach is always chosen.
+const maxLookups = 16
 
-// keys calls yield for each key that the index has, with the number of its objects.
+// keys calls yield for each matching key in the index with the number of its objects.
 func (k *keyed) keys(yield func(key string, count int) bool) {
 	for _, key := range k.exact {
 		if n := k.index.Count(key); !k.meter.work(1) || n > 0 && !yield(key, n) {
 			return
 		}
 	}
-	if k.exact != nil || k.span.nothing {
+	if k.exact != nil || k.span.empty {
 		return
 	}
 	null := !k.index.composite()
@@ -97,17 +97,16 @@ func (k *keyed) keys(yield func(key string, count int) bool) {
 	k.index.Keys(k.span.low, k.span.high, false, each)
 }
 
-// manyKeys is from how many keys on their objects are not counted one by one.
-const manyKeys = 128
+// minEstimated is the number of keys above which objects are estimated instead of counted.
+const minEstimated = 128
 
-// estimate sets the count.
 func (k *keyed) estimate(objects int) {
 	counter, ok := k.index.Index.(interface {
 		CountKeys(from, to string) (int, bool)
 	})
-	if ok && k.exact == nil && !k.span.nothing {
-		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > manyKeys {
-			// As many for each key as there are in the whole index, but not more than there are at all.
+	if ok && k.exact == nil && !k.span.empty {
+		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > minEstimated {
+			// the average number per key, but not more than all objects
 			k.count = min(n*(objects/max(k.index.Len(), 1)+1), max(objects, n))
 			return
 		}
@@ -118,34 +117,33 @@ func (k *keyed) estimate(objects int) {
 	})
 }
 
-// plan chooses how objects are tested, of which there are some: by whatever costs least.
-func (k *keyed) plan(objects int) {
+// chooseTest chooses the cheapest test for a number of objects.
+func (k *keyed) chooseTest(objects int) {
 	k.test = testSet
 	best := k.count + len(k.exact)
-	if k.exact != nil && (len(k.exact) <= fewKeys || objects*len(k.exact) < best) {
+	if k.exact != nil && (len(k.exact) <= maxLookups || objects*len(k.exact) < best) {
 		k.test, best = testEach, min(best, objects*len(k.exact))
-		if len(k.exact) <= fewKeys {
+		if len(k.exact) <= maxLookups {
 			return
 		}
 	}
-	if k.index.functions != nil && objects*k.index.rereading() < best {
+	if k.index.functions != nil && objects*k.index.keyCost() < best {
 		k.test = testReread
 	}
 }
 
-// fits reports whether a key is one of those that are asked for.
-func (k *keyed) fits(key string) bool {
+func (k *keyed) matchesKey(key string) bool {
 	if k.exact != nil {
-		_, ok := k.wanted[key]
+		_, ok := k.exactSet[key]
 		return ok
 	}
-	if k.span.nothing || key == indexers.Null && !k.index.composite() {
+	if k.span.empty || key == indexers.Null && !k.index.composite() {
 		return false
 	}
 	return key >= k.span.low && (k.span.high == "" || key < k.span.high)
 }
 
-// objects calls yield for each object; for one with several of the keys more than once.
+// objects calls yield for each object, once for each matching key that it has.
 func (k *keyed) objects(yield func(object string, item any) bool) {
 	more := true
 	k.keys(func(key string, _ int) bool {
@@ -160,13 +158,13 @@ func (k *keyed) objects(yield func(object string, item any) bool) {
 func (k *keyed) holds(object string, item any) bool {
 	switch k.test {
 	case testReread:
-		if !k.meter.work(k.index.rereading()) {
+		if !k.meter.work(k.index.keyCost()) {
 			return false
 		}
-		if k.wanted == nil {
-			k.wanted = setOf(k.exact)
+		if k.exactSet == nil {
+			k.exactSet = setOf(k.exact)
 		}
-		return slices.ContainsFunc(k.index.keysOf(nil, object, item), k.fits)
+		return slices.ContainsFunc(k.index.keysOf(nil, object, item), k.matchesKey)
 	case testSet:
 		if k.set == nil {
 			k.set = make(map[string]struct{}, k.count)
@@ -192,13 +190,13 @@ func setOf(keys []string) map[string]struct{} {
 	return set
 }
 
-// labelled holds for objects that a selector selects.
+// labelled matches objects by a label selector.
 type labelled struct {
 	selector *labelmatch.Matcher
 	query    string
 	meter    *meter
-	// starts finds indexes that lead to the objects.
-	starts func() []*keyed
+	// indexed returns conditions on indexes that match at least the same objects.
+	indexed func() []*keyed
 }
 
 func (l labelled) holds(_ string, item any) bool {
@@ -208,7 +206,7 @@ func (l labelled) holds(_ string, item any) bool {
 func (l labelled) cost() cost   { return costLabels }
 func (l labelled) text() string { return l.query }
 
-// body holds for objects that a condition holds for.
+// body matches objects by a condition on their body.
 type body struct {
 	probe *probe
 	query string
@@ -219,17 +217,16 @@ func (b body) holds(_ string, item any) bool { return b.meter.work(bodyWork) && 
 func (b body) cost() cost                    { return costBody }
 func (b body) text() string                  { return b.query }
 
-// not holds where sub does not.
 type not struct{ sub cond }
 
 func (n not) holds(key string, item any) bool { return !n.sub.holds(key, item) }
 func (n not) cost() cost                      { return n.sub.cost() }
 func (n not) text() string                    { return "!(" + n.sub.text() + ")" }
 
-// several holds where all of subs do, or any.
+// several matches objects that all of subs match, or any.
 type several struct {
 	any   bool
-	subs  []cond // the cheapest first
+	subs  []cond // cheapest first
 	query string
 }
 

@@ -23,24 +23,22 @@ var errNoQuery = errors.New("there is no query")
 type Querier struct {
 	source Source
 	schema schema
-	// latest is the schema of the last snapshot that had declarations of its own.
+	// latest is the schema of the latest snapshot that declares its own indexes.
 	latest     *atomic.Pointer[declarations]
 	references *references.View
-	// misfits gives what does not fit the schema of the type; nil where that is not known.
-	misfits func(query Query, columns []string) []string
-	// types returns the type of a path by the schema of the type; nil if that is not known.
-	types func(path string) string
+	// schemaWarnings compares a query with the schema of the type. It is nil if the schema is unknown.
+	schemaWarnings func(query Query, columns []string) []string
+	pathType       func(path string) string
 }
 
-// New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that
-// is not described holds text. They may be more than the source has.
+// New returns a Querier over a source. indexes describe the source's indexes by name; indexes without a
+// description hold text. Descriptions of missing indexes are ignored.
 func New(source Source, indexes ...*indexers.Index) *Querier {
 	return &Querier{source: source, schema: newSchema(indexes), latest: &atomic.Pointer[declarations]{}}
 }
 
-// declaring is a snapshot that knows what its indexes hold. Its declarations take the place of those of
-// [New].
-type declaring interface {
+// selfDescribing is a snapshot that declares its indexes. Its declarations replace the indexes of [New].
+type selfDescribing interface {
 	Declared() []*indexers.Index
 }
 
@@ -49,9 +47,9 @@ type declarations struct {
 	schema  schema
 }
 
-// schemaOf returns what the indexes of a snapshot hold.
+// schemaOf returns the schema of a snapshot's indexes.
 func (q *Querier) schemaOf(s Snapshot) schema {
-	d, ok := s.(declaring)
+	d, ok := s.(selfDescribing)
 	if !ok {
 		return q.schema
 	}
@@ -64,43 +62,44 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 	return latest.schema
 }
 
-// WithReferences returns a Querier over the same source that answers what a query says about references, too.
-// The view is of the type of the source's objects; it is of another moment than the source, but each query
-// asks it once.
+// WithReferences returns a Querier over the same source that also answers conditions about references. The
+// view must be of the type of the source's objects. Each query reads the view once, at a slightly different
+// time than the source.
 func (q *Querier) WithReferences(view *references.View) *Querier {
 	with := *q
 	with.references = view
 	return &with
 }
 
-// Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
-// name, and no full scan.
+// Options control how a query is answered. The zero value returns all objects, ordered by namespace and name,
+// and forbids full scans.
 type Options struct {
-	// SortBy is the name of a sorted index, a path such as .spec.replicas, or one of name, namespace and age
-	// (the youngest first), or several of these with commas, the most important first. Each may be followed
-	// by asc or desc: "team, expiry desc". By a path, numbers and quantities come before times, and these
-	// before other text; it is looked up in each object that is found. An object with several values counts
-	// with the first in the order; those without any come last. Objects with the same values are in the order
-	// of namespace and name.
+	// SortBy is a comma-separated list of terms, the most important first. A term is the name of a sorted
+	// index, a path such as .spec.replicas, or name, namespace or age (youngest first). It may be followed by
+	// asc or desc: "team, expiry desc".
+	//
+	// A path is read in each matching object; numbers and quantities come before times, and times before
+	// other text. An object with several values is sorted by the first one in the order. Objects without a
+	// value come last. Objects with equal values are ordered by namespace and name.
 	SortBy string
-	// Descending turns the order of all values around. It needs SortBy.
+	// Descending reverses the order of all values. It needs SortBy.
 	Descending bool
-	// Limit is how many objects are given at most; 0 stands for all.
+	// Limit is the maximum number of objects; 0 means no limit.
 	Limit int
-	// Continue is the token of an earlier result of the same query, whose next objects are given.
+	// Continue is the token of an earlier result of the same query; the result begins after that one.
 	Continue string
-	// Now is what "now" in the values of a query stands for; zero stands for the present.
+	// Now is the time of "now" in the values of a query. Default: the current time.
 	Now time.Time
-	// AllowScan lets a query look at every object when no index leads to fewer. [All] alone needs no leave.
+	// AllowScan allows a query to test every object if no index narrows it. [All] alone does not need it.
 	AllowScan bool
-	// Yield is called between pieces of work, of a millisecond at most in the usual case. Its error ends the
-	// query. Default: nothing is called.
+	// Yield is called between units of work, usually at least once a millisecond. Its error ends the query.
+	// Optional.
 	Yield func(context.Context) error
 }
 
-// Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
-// [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, that of ctx, and [Error]
-// around them for queries that were text.
+// Query returns the matching objects. Errors are typed: [UnknownIndexError], [UnsortedError], [SortError],
+// [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, the cause of ctx's end, and [Error]
+// around them for queries that were parsed.
 func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
 	x, err := q.prepare(ctx, query, options)
 	if err != nil {
@@ -109,7 +108,7 @@ func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Res
 	return x.run()
 }
 
-// Count counts the objects that a query holds for; Limit, Continue and the order do not matter.
+// Count returns the number of matching objects; Limit, Continue and the sort order are ignored.
 func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
 	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
 		Yield: options.Yield})
@@ -119,9 +118,9 @@ func (q *Querier) Count(ctx context.Context, query Query, options Options) (int,
 	return x.count()
 }
 
-// Explain says how a query would be answered, without looking at objects.
+// Explain returns the plan of a query without reading objects.
 func (q *Querier) Explain(query Query, options Options) (*Plan, error) {
-	options.AllowScan = true // which the plan says
+	options.AllowScan = true // the plan shows the scan
 	x, err := q.prepare(context.Background(), query, options)
 	if err != nil {
 		return nil, err
@@ -129,8 +128,8 @@ func (q *Querier) Explain(query Query, options Options) (*Plan, error) {
 	return x.plan, nil
 }
 
-// Get returns the object of a key: namespace/name, or the name of what has no namespace. It is shared and
-// must not be changed.
+// Get returns the object of a key, which is namespace/name, or the name of a cluster-scoped object. The
+// object is shared and must not be changed.
 func (q *Querier) Get(key string) (*unstructured.Unstructured, bool) {
 	item, ok := q.source.Snapshot().Get(key)
 	if !ok {
@@ -139,23 +138,12 @@ func (q *Querier) Get(key string) (*unstructured.Unstructured, bool) {
 	return objectOf(item), true
 }
 
-// ByIndex gives the objects with a value; see [Eq].
+// ByIndex returns the objects with a value; see [Eq].
 func (q *Querier) ByIndex(index string, parts ...string) (*Result, error) {
 	return q.Query(context.Background(), Eq(index, parts...), Options{})
 }
 
-// Range gives the objects with a value from one on and before another, in the order of the values; see
-// [Range].
-func (q *Querier) Range(index, from, to string) (*Result, error) {
-	return q.Query(context.Background(), Range(index, from, to), Options{SortBy: index})
-}
-
-// Prefix gives the objects with a value that begins like this; see [Prefix].
-func (q *Querier) Prefix(index string, parts ...string) (*Result, error) {
-	return q.Query(context.Background(), Prefix(index, parts...), Options{})
-}
-
-// Keys gives the keys of the objects that a query holds for, in the order that the options ask for.
+// Keys returns the keys of the matching objects in the order of the options.
 func (q *Querier) Keys(ctx context.Context, query Query, options Options) ([]string, error) {
 	r, err := q.Query(ctx, query, options)
 	if err != nil {
@@ -164,33 +152,30 @@ func (q *Querier) Keys(ctx context.Context, query Query, options Options) ([]str
 	return r.Keys(), nil
 }
 
-// Stamp says how recent the present content of the source is.
+// Stamp returns how recent the source's current content is.
 func (q *Querier) Stamp() Stamp { return q.source.Snapshot().Stamp() }
 
-// Result is what a query found. It holds on to the objects as they were kept, and decodes them when they are
-// read.
+// Result is the answer to a query. It references the objects as they are stored, and decodes them when they
+// are read.
 type Result struct {
-	// Stamp says how recent all of this is.
 	Stamp Stamp
-	// Plan says how it was found.
-	Plan *Plan
-	// Continue is the token for what comes next; empty when nothing does.
+	Plan  *Plan
+	// Continue is the token of the next page; empty on the last page.
 	Continue string
 
 	entries []entry
 }
 
-// entry is an object that was found.
 type entry struct {
 	key  string
 	item any
 }
 
-// Len counts the objects.
+// Len returns the number of objects.
 func (r *Result) Len() int { return len(r.entries) }
 
-// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace. Keeping them
-// keeps nothing else in memory.
+// Keys returns the keys of the objects: namespace/name, or the name of a cluster-scoped object. They do not
+// pin the objects in memory.
 func (r *Result) Keys() []string {
 	keys := make([]string, len(r.entries))
 	for i, e := range r.entries {
@@ -199,8 +184,8 @@ func (r *Result) Keys() []string {
 	return keys
 }
 
-// All gives the objects in order, each with its key. They are shared and must not be changed. Each is decoded
-// when it is its turn, so that memory does not grow with the result.
+// All iterates over the objects in order, each with its key. Each object is decoded when it is reached, so
+// that memory does not grow with the result. Objects are shared and must not be changed.
 func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 	return func(yield func(string, *unstructured.Unstructured) bool) {
 		for _, e := range r.entries {
@@ -211,9 +196,8 @@ func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 	}
 }
 
-// AllJSON calls read for each object in order, with its key and its JSON, which is good until read returns
-// and must not be changed, and returns the first error, its own or that of read. Where objects are kept as
-// JSON nothing is decoded.
+// AllJSON calls read for each object in order, with its key and its JSON, which is valid until read returns
+// and must not be changed. It returns the first error. Objects that are stored as JSON are not decoded.
 func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 	for _, e := range r.entries {
 		if o, ok := e.item.(dynamicinformer.PackedObject); ok {
@@ -233,7 +217,7 @@ func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 	return nil
 }
 
-// Objects gives all objects in order, decoded. They are shared and must not be changed.
+// Objects returns all objects in order, decoded. They are shared and must not be changed.
 func (r *Result) Objects() []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, len(r.entries))
 	for i, e := range r.entries {

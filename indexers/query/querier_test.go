@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// simple makes an object with a few fields.
 func simple(key, team string, weight int64, class any) *unstructured.Unstructured {
 	ns, name, _ := strings.Cut(key, "/")
 	return &unstructured.Unstructured{Object: m{
@@ -58,7 +57,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestScansHaveToBeAllowed(t *testing.T) {
+func TestScansNeedPermission(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
@@ -87,7 +86,7 @@ func TestScansHaveToBeAllowed(t *testing.T) {
 	}
 }
 
-// A label selector begins with an index over one of its labels, if that holds all that is selected.
+// A label selector starts with an index over one of its labels, if that has all selected objects.
 func TestLabelsBeginWithAnIndex(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
@@ -159,7 +158,7 @@ sort   along weight, all of it
 	}
 }
 
-// Two bounds of an index of which objects have one value are one stretch; of others they are not.
+// Two bounds of a single-valued index are joined, unlike bounds of a multi-valued index.
 func TestBoundsAreJoined(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, joins := range map[string]bool{
@@ -208,7 +207,7 @@ func TestValues(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 			t.Errorf("%s of %v: %v (-want +got):\n%s", test.index, test.query, err, diff)
 		}
-		for _, v := range got { // what is shown can be asked for
+		for _, v := range got { // values can be queried as shown
 			if v.Value == indexers.Null {
 				continue
 			}
@@ -228,7 +227,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Nulls are found by their name alone.
+// Null values are found only by their name.
 func TestNulls(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, test := range []struct {
@@ -298,7 +297,7 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// A query that nobody waits for any more ends.
+// A cancelled query ends.
 func TestContextEndsAQuery(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 3000 {
@@ -326,7 +325,7 @@ func TestReading(t *testing.T) {
 	if _, ok := querier.Get("a/none"); ok {
 		t.Error("found what is not there")
 	}
-	r, err := querier.Range("weight", "9", "11")
+	r, err := querier.Query(t.Context(), query.Range("weight", "9", "11"), query.Options{SortBy: "weight"})
 	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Stamp.Synced {
 		t.Errorf("got %v, %v", r, err)
 	}
@@ -337,7 +336,8 @@ func TestReading(t *testing.T) {
 		}
 		i++
 	}
-	if r, err := querier.Prefix("place", "a"); err != nil || !slices.Equal(r.Keys(), []string{"a/y"}) {
+	if r, err := querier.Query(t.Context(), query.Prefix("place", "a"), query.Options{}); err != nil ||
+		!slices.Equal(r.Keys(), []string{"a/y"}) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	now := time.Now()
@@ -351,8 +351,7 @@ func TestReading(t *testing.T) {
 
 func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 
-// What is looked up is written as the index has it: transforms that change the case or cut off blanks apply
-// to it.
+// Operands are transformed like the values of the index: case and blanks.
 func TestOperandsAreTransformed(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
@@ -376,8 +375,8 @@ func TestOperandsAreTransformed(t *testing.T) {
 	}
 }
 
-// An index without a type that is compared with a quantity or a number says so.
-func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
+// Comparing an index without a type with a quantity or a number warns.
+func TestTextOrderOfNumbersWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: memory, path: .spec.memory, order: sorted}, {name: typed, path: .spec.memory, type: quantity, order: sorted}, {name: text, path: .spec.memory, type: string, order: sorted}]}]}}`)})
@@ -409,8 +408,8 @@ func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
 	}
 }
 
-// An expression is taken as it is, whatever the transforms of the index make of values.
-func TestCaseOfExpressionsIsDoubted(t *testing.T) {
+// A regular expression is not transformed; the plan warns if it cannot match because of its case.
+func TestCaseOfExpressionsWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: low, path: .spec.host, transform: [trim, lower]}, {name: high, path: .spec.host, transform: upper}, {name: plain, path: .spec.host}]}]}}`)})
@@ -439,8 +438,8 @@ func TestCaseOfExpressionsIsDoubted(t *testing.T) {
 	}
 }
 
-// Whoever asks an index that has left out values is told.
-func TestDroppedValuesAreDoubted(t *testing.T) {
+// The plan warns about an index that left out values.
+func TestDroppedValuesWarn(t *testing.T) {
 	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
 	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}
 	many.Object["spec"].(m)["hosts"] = []any{"a", "b", "c"}
@@ -479,7 +478,7 @@ func TestDroppedValuesAreDoubted(t *testing.T) {
 	}
 }
 
-func TestOrdersThatCannotBeRead(t *testing.T) {
+func TestSortErrors(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team",
 		"weight,,name", "weight, "} {

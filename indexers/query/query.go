@@ -10,11 +10,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Query says which objects are wanted. It never changes and may be used from any number of goroutines. What
-// it says about indexes is only looked at when it is asked of a [Querier]: whether they exist, and whether
-// the values are of their types.
+// Query selects objects. It is immutable and safe for concurrent use. A [Querier] checks that the indexes
+// exist and that the values have their types; building a query does not.
 type Query interface {
-	// String gives the query in the text syntax; [Parse] makes the same query of it.
+	// String returns the query in the text syntax; [Parse] makes the same query of it.
 	String() string
 
 	query()
@@ -24,11 +23,11 @@ type Query interface {
 type junction struct {
 	or   bool
 	subs []Query
-	// narrows says that the first of subs is what is asked, and the others of which objects.
+	// narrows is set by Narrow: the first of subs is the query, the others restrict its objects.
 	narrows bool
 }
 
-// negated returns the junction of the negated queries that holds where j does not.
+// negated returns the negation of j as a junction of negated queries.
 func (j junction) negated() junction {
 	subs := make([]Query, len(j.subs))
 	for i, sub := range j.subs {
@@ -37,30 +36,30 @@ func (j junction) negated() junction {
 	return junction{or: !j.or, subs: subs}
 }
 
-// negation holds for all objects for which sub does not.
+// negation matches the objects that sub does not match.
 type negation struct{ sub Query }
 
-// everything holds for all objects.
+// everything matches all objects.
 type everything struct{}
 
-// comparison is about the values of an index.
+// comparison compares the values of an index.
 type comparison struct {
 	op    operator
 	index string
-	// values holds the parts of each value: two values for a range, any number for "in", else one or none.
+	// values has two elements for a range, any number for "in", and otherwise one or none.
 	values []value
-	at     mark
+	at     textRange
 }
 
-// value is one value to look up.
+// value is an operand, in parts if it is composite.
 type value struct {
 	parts []string
-	// joined values come from text, where the parts of a composite value are joined; whether it is one shows
-	// when the index is known.
+	// joined is set for a value from text, with parts joined by "/". Only the index shows whether it is
+	// composite.
 	joined bool
 }
 
-// operands calls yield for each text that a query compares with something.
+// operands iterates over the texts that a query compares with.
 func operands(q Query) iter.Seq[string] {
 	return func(yield func(string) bool) { yieldOperands(q, yield) }
 }
@@ -83,11 +82,11 @@ func yieldOperands(q Query, yield func(string) bool) bool {
 				}
 			}
 		}
-	case *labelling:
+	case *labelQuery:
 		return yield(q.text)
 	case *condition:
 		return yield(q.text)
-	case *linking:
+	case *referenceQuery:
 		o := q.object
 		return yield(q.reference) && yield(o.Group) && yield(o.Resource) && yield(o.Kind) &&
 			yield(o.Namespace) && yield(o.Name) && yield(o.UID)
@@ -95,8 +94,9 @@ func yieldOperands(q Query, yield func(string) bool) bool {
 	return true
 }
 
-// mark is where something is written, in a query that was text.
-type mark struct {
+// textRange is the part of a query's text that an element was parsed from. The zero value means that the
+// query was not text.
+type textRange struct {
 	text       string
 	start, end int
 }
@@ -118,60 +118,58 @@ const (
 	opWithin
 )
 
-// labelling selects by labels.
-type labelling struct {
+type labelQuery struct {
 	selector labels.Selector
-	err      error // of the selector
+	err      error // of parsing the selector
 	text     string
-	at       mark
+	at       textRange
 }
 
-// condition looks into objects.
+// condition tests the body of objects.
 type condition struct {
 	text    string
-	at      mark
-	compile func() (tester, error) // once
+	at      textRange
+	compile func() (tester, error) // called once
 }
 
-// linking is about the references of objects.
-type linking struct {
-	of        link
-	object    references.Object // at the other end; not for dangling
-	reference string            // its name, or empty for any
-	at        mark
+type referenceQuery struct {
+	kind      referenceKind
+	object    references.Object // the other end; not set for dangling
+	reference string            // reference name, or empty for any
+	at        textRange
 }
 
-type link uint8
+type referenceKind uint8
 
 const (
-	linkDangling link = iota
-	linkTo            // the objects that refer to one
-	linkFrom          // the objects that one refers to
+	linkDangling referenceKind = iota
+	linkTo                     // objects that refer to the given one
+	linkFrom                   // objects that the given one refers to
 )
 
-func (*linking) query()    {}
-func (junction) query()    {}
-func (negation) query()    {}
-func (everything) query()  {}
-func (*comparison) query() {}
-func (*labelling) query()  {}
-func (*condition) query()  {}
+func (*referenceQuery) query() {}
+func (junction) query()        {}
+func (negation) query()        {}
+func (everything) query()      {}
+func (*comparison) query()     {}
+func (*labelQuery) query()     {}
+func (*condition) query()      {}
 
-// All holds for every object.
+// All matches every object.
 func All() Query { return everything{} }
 
-// And holds for the objects for which all queries do; without any, for all objects.
+// And matches the objects that all queries match; without queries, every object.
 func And(queries ...Query) Query { return junction{subs: queries} }
 
-// Narrow is And of a query and others that say among which objects it is asked, such as those of a namespace.
-// Its continue tokens are those of the query alone, so that they fit where there are no other objects in the
-// first place.
+// Narrow is And of a query and conditions that restrict the objects it is asked about, such as a namespace.
+// Its continue tokens are the same as of q alone: they are valid for q over a source that has only these
+// objects.
 func Narrow(q Query, to ...Query) Query {
 	return junction{subs: append([]Query{q}, to...), narrows: true}
 }
 
-// asked returns a query without what narrows it.
-func asked(q Query) Query {
+// withoutNarrowing returns the query that was passed to Narrow, or q itself.
+func withoutNarrowing(q Query) Query {
 	for {
 		j, ok := q.(junction)
 		if !ok || !j.narrows {
@@ -181,18 +179,18 @@ func asked(q Query) Query {
 	}
 }
 
-// Or holds for the objects for which at least one query does; without any, for none.
+// Or matches the objects that at least one query matches; without queries, none.
 func Or(queries ...Query) Query { return junction{or: true, subs: queries} }
 
-// Not holds for all objects for which the query does not, among them those that are not in its index at all.
+// Not matches all objects that the query does not match, including objects without a value in its index.
 func Not(q Query) Query { return negation{q} }
 
-// Eq holds for objects with this value. Of a composite index all parts have to be given. Values are written
-// as text whatever their type, and need not be in their canonical form; indexers.Null stands for what an
-// index with "missing: null" holds of objects without a value.
+// Eq matches objects with this value. A composite index needs all parts. Values of every type are written as
+// text and need not be canonical. indexers.Null selects the objects without a value if the index has
+// "missing: null".
 func Eq(index string, parts ...string) Query { return compare(opEqual, index, parts) }
 
-// In holds for objects with one of these values, of an index that is not composite.
+// In matches objects with one of these values. The index must not be composite.
 func In(index string, values ...string) Query {
 	c := &comparison{op: opIn, index: index}
 	for _, v := range values {
@@ -201,58 +199,58 @@ func In(index string, values ...string) Query {
 	return c
 }
 
-// Less holds for objects with a value before this one, of a sorted index. Of a composite index the first
-// parts are enough, here and for the three below.
+// Less matches objects with a smaller value in a sorted index. For a composite index the first parts are
+// sufficient, also in the three functions below.
 func Less(index string, parts ...string) Query { return compare(opLess, index, parts) }
 
-// AtMost holds for objects with this value or one before.
+// AtMost matches objects with this value or a smaller one.
 func AtMost(index string, parts ...string) Query { return compare(opAtMost, index, parts) }
 
-// Greater holds for objects with a value after this one.
+// Greater matches objects with a greater value.
 func Greater(index string, parts ...string) Query { return compare(opGreater, index, parts) }
 
-// AtLeast holds for objects with this value or one after.
+// AtLeast matches objects with this value or a greater one.
 func AtLeast(index string, parts ...string) Query { return compare(opAtLeast, index, parts) }
 
-// Range holds for objects with a value from one on and before another, of a sorted index that is not
-// composite. An empty text is no bound. It is one value that has to be within both bounds, where And of two
-// queries is content with two values of one object.
+// Range matches objects with a value v, from <= v < to, in a sorted index that is not composite. An empty
+// bound is open. One value has to be within both bounds; And of two comparisons also matches an object with
+// two values that satisfy one each.
 func Range(index, from, to string) Query {
 	return &comparison{op: opRange, index: index, values: []value{{parts: []string{from}},
 		{parts: []string{to}}}}
 }
 
-// Prefix holds for objects with a value that begins like this: of a composite index with these parts, of
-// another, which has to be sorted, with this text. When all parts of a composite index are given, the last is
-// the beginning of a text.
+// Prefix matches objects with a value that begins with these parts in a composite index, or with this text in
+// a sorted one. If all parts of a composite index are given, the last one is a text prefix.
 func Prefix(index string, parts ...string) Query { return compare(opPrefix, index, parts) }
 
-// Contains holds for objects with a value that contains a text. All values of the index are looked at, which
-// is less than to look at all objects. Of a composite index the value is what a query shows: the parts joined
-// by "/".
+// Contains matches objects with a value that contains a text. It tests every value of the index, which is
+// cheaper than testing every object. A composite value is tested as a query shows it: the parts joined by
+// "/".
 func Contains(index, text string) Query { return search(opContains, index, text) }
 
-// Matches is Contains for a regular expression in the syntax of Go (RE2), which may match any part of the
-// value.
+// Matches matches objects with a value in which a regular expression (RE2, Go syntax) matches any part.
 func Matches(index, expression string) Query {
 	return search(opMatches, index, expression)
 }
 
-// Within holds for objects with an address, or a range of addresses, within one such as "10.0.0.0/8". The
-// index has to be of type ip or cidr.
+// Within matches objects with an address or an address range inside a prefix such as "10.0.0.0/8". The index
+// must have type ip or cidr.
 func Within(index, prefix string) Query { return search(opWithin, index, prefix) }
 
-// Dangling holds for objects with a reference that leads to nothing: of that name, or of any if it is empty.
-// It needs a [Querier] WithReferences, like the two below.
-func Dangling(reference string) Query { return &linking{of: linkDangling, reference: reference} }
-
-// RefersTo holds for the objects that refer to one, by the reference of that name, or by any if it is empty.
-// The object is whatever has the name: its UID does not count.
-func RefersTo(object references.Object, reference string) Query {
-	return &linking{of: linkTo, object: named(object), reference: reference}
+// Dangling matches objects with a reference of this name, or any name if it is empty, without target.
+// Dangling, RefersTo and ReferredBy need [Querier.WithReferences].
+func Dangling(reference string) Query {
+	return &referenceQuery{kind: linkDangling, reference: reference}
 }
 
-// named leaves of an object what the text of a query says.
+// RefersTo matches the objects that refer to an object, by the named reference or by any if it is empty. The
+// UID of the object is ignored.
+func RefersTo(object references.Object, reference string) Query {
+	return &referenceQuery{kind: linkTo, object: named(object), reference: reference}
+}
+
+// named removes the fields that the text of a query does not have.
 func named(o references.Object) references.Object {
 	if o.UID = ""; o.Kind != "" {
 		o.Resource = ""
@@ -260,43 +258,42 @@ func named(o references.Object) references.Object {
 	return o
 }
 
-// ReferredBy holds for the objects that one refers to.
+// ReferredBy matches the objects that an object refers to, by the named reference or by any if it is empty.
 func ReferredBy(object references.Object, reference string) Query {
-	return &linking{of: linkFrom, object: named(object), reference: reference}
+	return &referenceQuery{kind: linkFrom, object: named(object), reference: reference}
 }
 
-// Exists holds for objects that have a value. indexers.Null is none.
+// Exists matches objects that have a value other than indexers.Null.
 func Exists(index string) Query { return &comparison{op: opExists, index: index} }
 
-// Missing holds for objects that have no value.
+// Missing matches objects without a value.
 func Missing(index string) Query { return Not(Exists(index)) }
 
-// Label holds for objects with these labels; the selector is written as for kubectl: "app=web,tier!=test".
+// Label matches objects by a label selector in the syntax of kubectl: "app=web,tier!=test".
 func Label(selector string) Query {
 	s, err := labels.Parse(selector)
-	return &labelling{selector: s, err: err, text: selector}
+	return &labelQuery{selector: s, err: err, text: selector}
 }
 
-// errNoSelector is what a query says that was made of a nil selector.
 var errNoSelector = errors.New("there is no selector; labels.Everything() selects all objects")
 
-// Selector is Label for a selector that was made elsewhere. Of nil it makes a query that always fails.
+// Selector is Label for a parsed selector. A nil selector makes a query that always fails.
 func Selector(selector labels.Selector) Query {
 	if selector == nil {
-		return &labelling{err: errNoSelector, text: noQuery}
+		return &labelQuery{err: errNoSelector, text: noQuery}
 	}
-	return &labelling{selector: selector, text: selector.String()}
+	return &labelQuery{selector: selector, text: selector.String()}
 }
 
-// namespaceIndex is the name under which informers have the index by namespace.
+// namespaceIndex is the name of the informers' index by namespace.
 const namespaceIndex = "namespace"
 
-// Namespace holds for objects in one of these namespaces; "" stands for objects outside of any.
+// Namespace matches objects in one of these namespaces; "" selects cluster-scoped objects.
 func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespaces...) }
 
-// Where holds for objects that a condition of the path language holds for, such as "@.spec.replicas > 2 &&
-// !@.spec.paused", or that a path such as .spec.paused leads to something in. The body of each object that is
-// left by the rest of the query is looked into.
+// Where matches objects by a condition of the path language, such as "@.spec.replicas > 2 && !@.spec.paused",
+// or by a path such as .spec.paused that has to exist. It reads the body of each object that the rest of the
+// query leaves.
 func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {
@@ -304,7 +301,7 @@ func where(text string) *condition {
 		compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
 }
 
-// search has one text that is never taken apart.
+// search returns a comparison with one text that is never split into parts.
 func search(op operator, index, text string) Query {
 	return &comparison{op: op, index: index, values: []value{{parts: []string{text}, joined: true}}}
 }

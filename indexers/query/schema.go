@@ -11,11 +11,11 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// schema knows what the indexes of a source hold.
-type schema map[string]*described
+// schema describes the indexes of a source by name.
+type schema map[string]*compiledIndex
 
-// described is an index with its function, which counts for itself.
-type described struct {
+// compiledIndex is an index with functions of its own, which have their own counters.
+type compiledIndex struct {
 	*indexers.Index
 	functions *indexers.Functions
 }
@@ -23,45 +23,43 @@ type described struct {
 func newSchema(indexes []*indexers.Index) schema {
 	s := schema{}
 	for _, index := range indexes {
-		s[index.Name] = &described{index, indexers.CompileIndexes(index)}
+		s[index.Name] = &compiledIndex{index, indexers.CompileIndexes(index)}
 	}
 	return s
 }
 
-// access is an index of a snapshot together with what is known of it.
-type access struct {
+// openedIndex is an index of a snapshot with its declaration.
+type openedIndex struct {
 	Index
 	name string
 	now  time.Time
-	// declared is nil for indexes that no config describes: their keys are text. functions are those of
-	// declared.
+	// declared and functions are nil for indexes without a declaration; their keys are text.
 	declared  *indexers.Index
 	functions *indexers.Functions
 }
 
-// open returns the index of that name.
-func (s schema) open(snapshot Snapshot, name string) (access, error) {
+func (s schema) open(snapshot Snapshot, name string) (openedIndex, error) {
 	index, ok := snapshot.Index(name)
 	if !ok {
-		return access{}, &UnknownIndexError{Name: name,
+		return openedIndex{}, &UnknownIndexError{Name: name,
 			Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
 	}
-	a := access{Index: index, name: name}
+	a := openedIndex{Index: index, name: name}
 	if d := s[name]; d != nil {
 		a.declared, a.functions = d.Index, d.functions
 	}
 	return a, nil
 }
 
-func (a access) sorted() bool { return a.declared != nil && a.declared.Sorted }
+func (a openedIndex) sorted() bool { return a.declared != nil && a.declared.Sorted }
 
-func (a access) composite() bool { return a.declared != nil && a.declared.Composite() }
+func (a openedIndex) composite() bool { return a.declared != nil && a.declared.Composite() }
 
 // single reports whether an object has at most one key.
-func (a access) single() bool { return a.declared != nil && a.declared.Single() }
+func (a openedIndex) single() bool { return a.declared != nil && a.declared.Single() }
 
-// each calls yield for each key, with the number of its objects, in any order, until it returns false.
-func (a access) each(yield func(key string, count int) bool) {
+// each calls yield for each key with the number of its objects, in any order, until it returns false.
+func (a openedIndex) each(yield func(key string, count int) bool) {
 	if x, ok := a.Index.(interface {
 		Each(yield func(key string, count int) bool)
 	}); ok {
@@ -71,15 +69,15 @@ func (a access) each(yield func(key string, count int) bool) {
 	a.Keys("", "", false, yield)
 }
 
-// keeper is an index that keeps the keys with their object.
-type keeper interface {
+// keyAppender is an index that stores the keys of each object.
+type keyAppender interface {
 	// AppendValues appends the keys of an object and reports whether they are known.
 	AppendValues(to []string, object string) ([]string, bool)
 }
 
-// keysOf appends the keys of an object: those that the index keeps with it, or else computed of it.
-func (a access) keysOf(to []string, object string, item any) []string {
-	if x, ok := a.Index.(keeper); ok {
+// keysOf appends the keys of an object, stored or computed.
+func (a openedIndex) keysOf(to []string, object string, item any) []string {
+	if x, ok := a.Index.(keyAppender); ok {
 		if keys, known := x.AppendValues(to, object); known {
 			return keys
 		}
@@ -87,18 +85,17 @@ func (a access) keysOf(to []string, object string, item any) []string {
 	return append(to, a.functions.StoredKeys(item)[0]...)
 }
 
-// rereading is how much dearer it is to get the keys of an object, and to put it into an order, than to take
-// one object from an index: less where they are kept than where they have to be computed.
-func (a access) rereading() int {
-	if _, ok := a.Index.(keeper); ok {
+// keyCost is the cost of getting and sorting the keys of an object, relative to reading one object from an
+// index. Stored keys are cheaper than computed ones.
+func (a openedIndex) keyCost() int {
+	if _, ok := a.Index.(keyAppender); ok {
 		return 4
 	}
 	return 16
 }
 
-// parts gives the parts of a value that is to be looked up, as the index has them. Of an open value the last
-// part is only the beginning of a text.
-func (a access) parts(v value, open bool) []string {
+// parts returns the canonical parts of an operand. If open is set, the last part is a text prefix.
+func (a openedIndex) parts(v value, open bool) []string {
 	parts := v.parts
 	if v.joined && a.composite() {
 		parts = indexers.SplitValue(v.parts[0])
@@ -121,24 +118,23 @@ func (a access) parts(v value, open bool) []string {
 	return out
 }
 
-// key gives the key of a value.
-func (a access) key(v value) (string, error) {
+func (a openedIndex) key(v value) (string, error) {
 	if a.declared == nil {
 		return indexers.Value(v.parts...), nil
 	}
 	return a.declared.Key(a.parts(v, false)...)
 }
 
-// suggestPrefix adds to an error about a value of a query that was text how to ask for the first parts alone.
-func (a access) suggestPrefix(v value, err error) error {
+// suggestPrefix adds to an error about an incomplete composite value how to query its first parts.
+func (a openedIndex) suggestPrefix(v value, err error) error {
 	if parts := a.parts(v, false); v.joined && a.composite() && len(parts) < len(a.declared.Types()) {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
 	}
 	return err
 }
 
-// explain adds to an error about values that are no times how to write those that are relative to now.
-func (a access) explain(err error) error {
+// suggestRelativeTime adds the syntax of relative times to an error about a time.
+func (a openedIndex) suggestRelativeTime(err error) error {
 	var operand *indexers.OperandError
 	if a.declared == nil || !errors.As(err, &operand) || operand.Part < 0 {
 		return err
@@ -149,7 +145,7 @@ func (a access) explain(err error) error {
 	return err
 }
 
-// relative reads "now", "now-14d" or "now+1h30m".
+// relative parses "now", "now-14d" or "now+1h30m".
 func relative(text string, now time.Time) (time.Time, bool) {
 	rest, ok := strings.CutPrefix(text, "now")
 	if !ok || rest == "" {
@@ -165,35 +161,34 @@ func relative(text string, now time.Time) (time.Time, bool) {
 	return now.Add(by), ok
 }
 
-// show gives the value of a key, for people and for [Parse].
-func (a access) show(key string) string {
+// show formats a key as a value in the text syntax.
+func (a openedIndex) show(key string) string {
 	if a.declared == nil {
 		return key
 	}
 	return indexers.Value(a.declared.Parts(key)...)
 }
 
-// span is a stretch of keys: from low on and before high. An empty high is no bound, unless there is nothing
-// in the stretch.
+// span is a range of keys, low <= key < high. An empty high is open, unless the span is empty.
 type span struct {
 	low, high string
-	nothing   bool
+	empty     bool
 }
 
-// and gives what is in both stretches.
-func (s span) and(other span) span {
-	both := span{low: max(s.low, other.low), high: s.high, nothing: s.nothing || other.nothing}
+// intersect returns the keys in both spans.
+func (s span) intersect(other span) span {
+	both := span{low: max(s.low, other.low), high: s.high, empty: s.empty || other.empty}
 	if both.high == "" || other.high != "" && other.high < both.high {
 		both.high = other.high
 	}
 	if both.high != "" && both.low >= both.high {
-		both.nothing = true
+		both.empty = true
 	}
 	return both
 }
 
-// prefix gives the stretch of the keys that begin with some parts.
-func (a access) prefix(v value) (span, error) {
+// prefix returns the span of the keys that begin with some parts.
+func (a openedIndex) prefix(v value) (span, error) {
 	if !a.sorted() && !a.composite() {
 		return span{}, &UnsortedError{a.name, "a beginning"}
 	}
@@ -201,10 +196,10 @@ func (a access) prefix(v value) (span, error) {
 	return span{low: prefix, high: sortkey.After(prefix)}, err
 }
 
-// bounds gives the stretch of the keys with a value, or whose first parts are those of a value.
-func (a access) bounds(v value, what string) (span, error) {
+// bounds returns the span of the keys with a value, or with these first parts. purpose is for the error.
+func (a openedIndex) bounds(v value, purpose string) (span, error) {
 	if !a.sorted() {
-		return span{}, &UnsortedError{a.name, what}
+		return span{}, &UnsortedError{a.name, purpose}
 	}
 	parts := a.parts(v, false)
 	if len(parts) > 0 && len(parts) < len(a.declared.Types()) {
@@ -215,8 +210,8 @@ func (a access) bounds(v value, what string) (span, error) {
 	return span{low: key, high: key + "\x00"}, err
 }
 
-// span gives the stretch of keys that a comparison asks for.
-func (a access) span(c *comparison) (span, error) {
+// span returns the span of keys that a comparison matches.
+func (a openedIndex) span(c *comparison) (span, error) {
 	switch c.op {
 	case opPrefix:
 		return a.prefix(c.values[0])
@@ -228,7 +223,7 @@ func (a access) span(c *comparison) (span, error) {
 	s, err := a.bounds(c.values[0], "a comparison")
 	switch c.op {
 	case opLess:
-		return span{high: s.low, nothing: s.low == ""}, err
+		return span{high: s.low, empty: s.low == ""}, err
 	case opAtMost:
 		return span{high: s.high}, err
 	case opGreater:
@@ -238,7 +233,7 @@ func (a access) span(c *comparison) (span, error) {
 	}
 }
 
-func (a access) between(from, to value) (s span, err error) {
+func (a openedIndex) between(from, to value) (s span, err error) {
 	if !a.sorted() {
 		return s, &UnsortedError{a.name, "a range"}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// searchedKeys looks at all values of an index: what it costs follows their number, and not that of the
+// searchedKeys tests all values of an index. Its cost grows with their number, not with the number of
 // objects.
-func (c *compiler) searchedKeys(index access, q *comparison) ([]string, error) {
+func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, error) {
 	test, err := c.searched(index, q)
 	if err != nil {
 		return nil, err
@@ -39,8 +39,7 @@ func (c *compiler) searchedKeys(index access, q *comparison) ([]string, error) {
 	return keys, nil
 }
 
-// searched returns the test of each value.
-func (c *compiler) searched(a access, q *comparison) (func(value string) bool, error) {
+func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
 		return a.within(operand)
@@ -63,14 +62,14 @@ func (c *compiler) searched(a access, q *comparison) (func(value string) bool, e
 		}
 		return func(value string) bool { return c.meter.matches(expression, value) }, nil
 	}
-	operand = a.folded(operand)
+	operand = a.foldCase(operand)
 	return func(value string) bool { return strings.Contains(value, operand) }, nil
 }
 
-// longText is the number of bytes from which on a match looks at the context in between.
+// longText is the number of bytes from which a match checks the context while it runs.
 const longText = 1 << 10
 
-// matches tests a text. Once the caller's context has ended, the result means nothing.
+// matches tests a text. The result is undefined if the context ends.
 func (m *meter) matches(e *regexp.Regexp, text string) bool {
 	if len(text) < longText {
 		return m.work(1+len(text)/8) && e.MatchString(text)
@@ -78,13 +77,12 @@ func (m *meter) matches(e *regexp.Regexp, text string) bool {
 	return e.MatchReader(&meteredText{strings.NewReader(text), m})
 }
 
-// meteredText is a text that ends once the meter is full.
+// meteredText ends early if the meter's context ends.
 type meteredText struct {
 	*strings.Reader
 	meter *meter
 }
 
-// ReadRune implements io.RuneReader.
 func (t *meteredText) ReadRune() (r rune, size int, err error) {
 	if !t.meter.work(1) {
 		return 0, 0, io.EOF
@@ -92,9 +90,9 @@ func (t *meteredText) ReadRune() (r rune, size int, err error) {
 	return t.Reader.ReadRune()
 }
 
-// folded gives a part of a text in the case that the index has it in. Blanks at its ends stay, which may be
-// within the whole text.
-func (a access) folded(text string) string {
+// foldCase applies the case transforms of the index to a substring. The guards keep blanks at its ends from
+// being trimmed: they may be inside the whole value.
+func (a openedIndex) foldCase(text string) string {
 	if a.declared == nil || a.composite() {
 		return text
 	}
@@ -103,10 +101,11 @@ func (a access) folded(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
-var errNoPrefix = errors.New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
+var errNoRange = errors.New(
+	"within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
-// within tests addresses, and ranges of them.
-func (a access) within(operand string) (func(value string) bool, error) {
+// within returns a test for addresses and address ranges.
+func (a openedIndex) within(operand string) (func(value string) bool, error) {
 	typ := a.addressType()
 	if typ == sortkey.Any {
 		return nil, &indexers.OperandError{Index: a.name,
@@ -114,7 +113,7 @@ func (a access) within(operand string) (func(value string) bool, error) {
 	}
 	wide, ok := sortkey.ParseRange(operand)
 	if !ok {
-		return nil, errNoPrefix
+		return nil, errNoRange
 	}
 	low, high := typ.Within(wide)
 	return func(value string) bool {
@@ -123,8 +122,8 @@ func (a access) within(operand string) (func(value string) bool, error) {
 	}, nil
 }
 
-// addressType is ip or cidr, or the zero value for indexes of something else.
-func (a access) addressType() sortkey.Type {
+// addressType returns ip or cidr, or the zero value for other indexes.
+func (a openedIndex) addressType() sortkey.Type {
 	if a.declared == nil || a.composite() {
 		return sortkey.Any
 	}
@@ -134,8 +133,8 @@ func (a access) addressType() sortkey.Type {
 	return sortkey.Any
 }
 
-// addresses gives the stretch of a sorted index of addresses that holds all of a range.
-func (a access) addresses(q *comparison) (low, high string, ok bool) {
+// addresses returns the keys of a sorted address index that contain an address range.
+func (a openedIndex) addresses(q *comparison) (low, high string, ok bool) {
 	if q.op != opWithin || !a.sorted() {
 		return "", "", false
 	}
@@ -144,9 +143,9 @@ func (a access) addresses(q *comparison) (low, high string, ok bool) {
 	return low, high, ok
 }
 
-// miscased gives a letter of an expression that no value of the index has, as its transforms make all of them
-// lower or upper case; an expression is taken as it is.
-func (a access) miscased(expression string) (letter string, ok bool) {
+// unmatchableLetter returns a letter of an expression that no value can contain, because the index converts
+// all values to the other case.
+func (a openedIndex) unmatchableLetter(expression string) (letter string, ok bool) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return "", false
@@ -157,7 +156,7 @@ func (a access) miscased(expression string) (letter string, ok bool) {
 			return slices.ContainsFunc(r.Sub, look)
 		}
 		for _, c := range r.Rune {
-			if letter = string(c); a.folded(letter) != letter {
+			if letter = string(c); a.foldCase(letter) != letter {
 				return true
 			}
 		}

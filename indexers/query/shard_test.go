@@ -13,8 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestStampOfAShard: ranges that have been added and not been listed are missing, although the informer stays
-// synced.
+// A shard with added ranges that are not listed yet is incomplete, although the informer stays synced.
 func TestStampOfAShard(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",

@@ -2,46 +2,46 @@ package query
 
 import "time"
 
-// Source gives the present content of a cache.
+// Source provides the current content of a cache.
 type Source interface {
-	// Snapshot returns the content at one moment, which must not change afterwards. It is called once for
-	// each query.
+	// Snapshot returns the current content, which must not change afterwards. It is called once for each
+	// query.
 	Snapshot() Snapshot
 }
 
-// Snapshot is the content of a cache at one moment, with all its indexes. It is safe for concurrent use.
+// Snapshot is the content of a cache at one moment with all its indexes. It is safe for concurrent use.
 type Snapshot interface {
-	// Stamp says what the content is worth.
+	// Stamp returns how recent the content is.
 	Stamp() Stamp
-	// Len counts the objects.
+	// Len returns the number of objects.
 	Len() int
-	// Get returns the item of a key, which is namespace/name, or the name of what has no namespace.
+	// Get returns the item of a key, which is namespace/name, or the name of a cluster-scoped object.
 	Get(key string) (item any, ok bool)
 	// All calls yield for each object, in any order, until it returns false.
 	All(yield func(key string, item any) bool)
-	// Index returns the index of that name.
+	// Index returns the index of a name.
 	Index(name string) (Index, bool)
-	// IndexNames lists the indexes.
+	// IndexNames returns the names of all indexes.
 	IndexNames() []string
 }
 
-// Stamp says how recent a snapshot is.
+// Stamp describes how recent a snapshot is.
 type Stamp struct {
-	// ResourceVersion is what the content is at, or empty while it is not known.
+	// ResourceVersion is the resource version of the content; empty if unknown.
 	ResourceVersion string
-	// Contact is when the server last confirmed the content; zero while it never has, or where nobody knows.
+	// Contact is the time at which the server last confirmed the content; zero if it never has or if that is
+	// unknown.
 	Contact time.Time
-	// Synced is false while the content is not complete. Of an informer with a shard, that is what is in the
-	// shard.
+	// Synced reports whether the content, or its shard, is complete.
 	Synced bool
-	// Stale is set while the content may be behind although it was complete once.
+	// Stale reports whether content that was complete once may be behind now.
 	Stale bool
-	// Shard says which part of the objects the content is, where it is no more than a shard: its key and its
-	// ranges. Counts, groups and values are of that part, and what an index declares unique is so within it.
+	// Shard is the key and the ranges of the shard that the content is limited to; empty without a shard.
+	// Counts, groups and values cover the shard only, and unique indexes are unique within it.
 	Shard string
 }
 
-// Age is how long ago the server last confirmed the content; 0 when it is not known.
+// Age returns the time since the server last confirmed the content; 0 if unknown.
 func (s Stamp) Age(now time.Time) time.Duration {
 	if s.Contact.IsZero() {
 		return 0
@@ -49,17 +49,17 @@ func (s Stamp) Age(now time.Time) time.Duration {
 	return max(now.Sub(s.Contact), 0)
 }
 
-// Index finds objects by keys: those that indexers.Index.Key gives, or whatever the index function gave.
+// Index finds objects by keys, as returned by indexers.Index.Key or an index function.
 type Index interface {
-	// Len counts the different keys.
+	// Len returns the number of distinct keys.
 	Len() int
-	// Count counts the objects with a key.
+	// Count returns the number of objects with a key.
 	Count(key string) int
-	// Has reports whether the object is among those with a key.
+	// Has reports whether an object has a key.
 	Has(key, object string) bool
 	// Objects calls yield for each object with a key, in any order, until it returns false.
 	Objects(key string, yield func(object string, item any) bool)
-	// Keys calls yield for each key from one on and before another, in their order or the opposite, with the
-	// number of objects that have it, until it returns false. An empty text is no bound.
+	// Keys calls yield for each key, from <= key < to, with the number of its objects, until it returns
+	// false. Keys are sorted, in reverse if descending. An empty bound is open.
 	Keys(from, to string, descending bool, yield func(key string, count int) bool)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// modes are the ways to keep objects.
 var modes = []dynamicinformer.StorageMode{dynamicinformer.StoragePacked, dynamicinformer.StorageObject}
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -66,7 +65,7 @@ func TestModelOverTheStore(t *testing.T) {
 	}
 }
 
-// After any history of writes the indexes say what those of a fresh store say.
+// After random writes the indexes are the same as in a new store.
 func TestModelAfterChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(21, 22))
 	f := functions(t)
@@ -98,14 +97,14 @@ func TestModelAfterChanges(t *testing.T) {
 	}
 }
 
-// One query sees one moment: an object that is moved from value to value by a writer is under exactly one of
-// them, and every page of it is of some moment.
+// A query reads one snapshot: an object whose value changes constantly has exactly one value in each result
+// and on each page.
 func TestQueriesSeeOneMoment(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	mover := func(round int) *unstructured.Unstructured {
-		// Both indexes always agree about it.
+		// both indexes change together
 		return simple("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
 	}
 	put(t, s, mover(0))
@@ -138,7 +137,7 @@ func TestQueriesSeeOneMoment(t *testing.T) {
 	wg.Wait()
 }
 
-// Readers, writers, and indexes that come and go, all at once.
+// Concurrent readers, writers and index changes.
 func TestEverythingAtOnce(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
@@ -219,7 +218,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// Few objects and a long stretch of an index: the objects are looked at, not the stretch, and the result is
+// With few candidates and a long range of an index, the candidates are tested one by one and the result is
 // the same.
 func TestFewObjectsAndALongStretch(t *testing.T) {
 	for _, mode := range modes {

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// hub passes on what a test says, as an informer does to a handler.
+// hub calls handlers like an informer.
 type hub struct {
 	cache.ResourceEventHandler
 	refuses, removed bool
@@ -43,7 +43,7 @@ type registered struct{}
 func (registered) HasSynced() bool                     { return true }
 func (registered) HasSyncedChecker() cache.DoneChecker { return nil }
 
-// follow subscribes to a query and returns the hub and the events.
+// follow subscribes to a query.
 func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
@@ -63,7 +63,7 @@ func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {
 	return h, events
 }
 
-// summary says what events are about.
+// summary formats events.
 func summary(events []query.Event) []string {
 	out := []string{}
 	for _, e := range events {
@@ -121,7 +121,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// TestSubscriptionToAShard: what leaves the shard is found no more, but not gone.
+// An object that leaves the shard is Deleted, but not Gone.
 func TestSubscriptionToAShard(t *testing.T) {
 	h, events := follow(t, query.Eq("team", "edge"))
 	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
@@ -141,8 +141,7 @@ func TestSubscriptionToAShard(t *testing.T) {
 	}
 }
 
-// What an informer repeats changes nothing, whoever made the objects; what differs is told whatever the
-// version says.
+// Repeated notifications cause no event; a changed content does, whatever the resource version.
 func TestSubscriptionRepeats(t *testing.T) {
 	written := func(version string, weight int64) *unstructured.Unstructured {
 		u := simple("a/x", "edge", weight, nil)
@@ -177,12 +176,12 @@ func TestSubscriptionRepeats(t *testing.T) {
 	}
 }
 
-// meta is the metadata of the same object as a struct.
+// meta is the metadata of a typed copy of the same object.
 func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
-// Whatever happens, the events applied to an empty set give what the query finds.
+// Applied to an empty set, the events of random changes give the result of the query.
 func TestSubscriptionModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// The text of a query finds what the query finds, whatever its values are made of.
+// The text of a query parses to the same query for any values.
 func TestTextIsTheSameQuery(t *testing.T) {
 	odd := []string{"a", "a/b", `a\b`, `a\`, "/", "", "(", ")", "a b", `"`, "'", "~x", "now", "*", "é",
 		"\x00", "a,b", "x/"}
@@ -41,7 +41,7 @@ func TestTextIsTheSameQuery(t *testing.T) {
 	}
 }
 
-// Queries that differ do not accept each other's tokens.
+// Continue tokens are rejected by other queries.
 func TestTokensBelongToOneQuery(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
@@ -58,7 +58,7 @@ func TestTokensBelongToOneQuery(t *testing.T) {
 			t.Errorf("%s goes on with a token of %s: %v", other, first, err)
 		}
 	}
-	// Operands that have no text differ, too.
+	// Operands that are not valid UTF-8 differ, too.
 	r, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xfe")),
 		query.Options{Limit: 1, AllowScan: true})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestTokensBelongToOneQuery(t *testing.T) {
 	}
 }
 
-// What is made of nil fails when it is asked, and does not panic.
+// Queries made of nil fail without panic.
 func TestNilQueries(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, q := range []query.Query{
@@ -97,7 +97,7 @@ func TestNilQueries(t *testing.T) {
 	}
 }
 
-// The words and patterns of other languages are answered with what to write.
+// Words and patterns of other languages are rejected with a remedy.
 func TestMistakesSayWhatToWrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"a=1 and b=2":            `query:5: "and" cannot stand here; write &&`,
@@ -125,7 +125,7 @@ func TestMistakesSayWhatToWrite(t *testing.T) {
 		}
 		checkPlace(t, err)
 	}
-	// names of indexes
+	// these are valid names of indexes
 	for _, text := range []string{"and=1", "or", "not", "not in (a, b)", "!not", "not=1 && and", "like^=x"} {
 		if _, err := query.Parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -10,21 +10,21 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// total gathers what a measure is computed of.
+// total accumulates the values of a measure.
 type total struct {
 	sum             *big.Rat
-	best            cell // of min and max
+	best            cell // for min and max
 	values, skipped int
 }
 
-// add computes with a value. The error says that its type is not known.
-func (t *total) add(m measuring, c cell) error {
+// add adds a value. It fails if the value's type is ambiguous.
+func (t *total) add(m measureColumn, c cell) error {
 	if m.typ == sortkey.Any && ambiguous(c.text) {
-		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %s(%s as quantity) or "+
-			"%s(%s as duration), or name an index with a type", m.function, m.name, c.text, m.function,
-			m.name, m.function, m.name)
+		return fmt.Errorf(
+			"cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) "+
+				"or %[1]s(%[2]s as duration), or name an index with a type", m.function, m.name, c.text)
 	}
-	if c.unfit {
+	if c.mistyped {
 		t.skipped++
 		return nil
 	}
@@ -49,7 +49,7 @@ func (t *total) add(m measuring, c cell) error {
 	return nil
 }
 
-// ambiguous reports whether a text, such as 30m, can be a quantity and a duration.
+// ambiguous reports whether a text, such as 30m, can be a quantity or a duration.
 func ambiguous(text string) bool {
 	_, number := sortkey.Number.Canonical(text)
 	_, quantity := sortkey.Quantity.Canonical(text)
@@ -57,8 +57,8 @@ func ambiguous(text string) bool {
 	return quantity && duration && !number
 }
 
-// number reads a value exactly; a duration as nanoseconds.
-func (m measuring) number(text string) (*big.Rat, bool) {
+// number parses a value exactly; a duration as nanoseconds.
+func (m measureColumn) number(text string) (*big.Rat, bool) {
 	if m.typ == sortkey.Duration {
 		d, ok := sortkey.ParseDuration(text)
 		return new(big.Rat).SetInt64(int64(d)), ok
@@ -73,8 +73,8 @@ func (m measuring) number(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(canonical)
 }
 
-func (t *total) result(m measuring) Computed {
-	out := Computed{Values: t.values, Skipped: t.skipped}
+func (t *total) result(m measureColumn) MeasureResult {
+	out := MeasureResult{Values: t.values, Skipped: t.skipped}
 	switch {
 	case t.values == 0:
 	case m.function == "min", m.function == "max":
@@ -89,15 +89,15 @@ func (t *total) result(m measuring) Computed {
 	return out
 }
 
-// show writes a number as values of the type are written.
-func (m measuring) show(n *big.Rat) string {
+// show formats a number as a value of the measure's type.
+func (m measureColumn) show(n *big.Rat) string {
 	if m.typ == sortkey.Duration {
 		whole := new(big.Int).Quo(n.Num(), n.Denom())
 		if whole.IsInt64() {
 			return time.Duration(whole.Int64()).String()
 		}
 		seconds := new(big.Int).Quo(whole, big.NewInt(int64(time.Second)))
-		return seconds.String() + "s" // beyond what Go has a duration for
+		return seconds.String() + "s" // out of range of time.Duration
 	}
 	digits, exact := n.FloatPrec()
 	if !exact {

@@ -8,17 +8,17 @@ import (
 
 // ValueCount is a value of an index with the number of objects that have it.
 type ValueCount struct {
-	// Value is the value as it is written in a query.
+	// Value is the value in the text syntax of queries.
 	Value string `json:"value"`
-	// Parts are its parts, each in its canonical form; one unless the index is composite. A part may be
+	// Parts are the parts of the value in canonical form; one unless the index is composite. A part may be
 	// indexers.Null.
 	Parts []string `json:"parts"`
 	Count int      `json:"count"`
 }
 
-// Values gives all values of an index that objects have for which a query holds; [All] stands for all
-// objects. They are in the order of the values: for indexes that are not sorted, in that of their text.
-// Limit, Continue and the order of the options do not matter.
+// Values returns the values that the matching objects have in an index; [All] matches every object. They are
+// in the order of the index, or of their text if it is not sorted. Limit, Continue and the sort order are
+// ignored.
 func (q *Querier) Values(ctx context.Context, index string, query Query,
 	options Options) ([]ValueCount, error) {
 	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
@@ -30,11 +30,11 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	if err != nil {
 		return nil, err
 	}
-	var found map[string]struct{} // nil stands for all
+	var found map[string]struct{} // nil means all objects
 	if c, ok := x.cond.(constant); !ok || !bool(c) {
 		found = map[string]struct{}{}
 		x.candidates(func(key string, item any) bool {
-			if holdAll(x.dear, key, item) {
+			if holdAll(x.expensive, key, item) {
 				found[key] = struct{}{}
 			}
 			return true
@@ -59,12 +59,12 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	return out, nil
 }
 
-// among counts the objects with a key that were found.
-func (x *execution) among(a access, key string, found map[string]struct{}) int {
+// among counts the objects in found that have a key.
+func (x *execution) among(a openedIndex, key string, found map[string]struct{}) int {
 	n := 0
 	if len(found) < a.Count(key) {
 		for object := range found {
-			if x.goOn() && a.Has(key, object) {
+			if x.step() && a.Has(key, object) {
 				n++
 			}
 		}
@@ -74,12 +74,12 @@ func (x *execution) among(a access, key string, found map[string]struct{}) int {
 		if _, ok := found[object]; ok {
 			n++
 		}
-		return x.goOn()
+		return x.step()
 	})
 	return n
 }
 
-func (a access) value(key string, count int) ValueCount {
+func (a openedIndex) value(key string, count int) ValueCount {
 	parts := []string{key}
 	if a.declared != nil {
 		parts = a.declared.Parts(key)
@@ -87,8 +87,8 @@ func (a access) value(key string, count int) ValueCount {
 	return ValueCount{Value: a.show(key), Parts: parts, Count: count}
 }
 
-// Duplicates gives the values that more than one object has, the most frequent first. It is meant for indexes
-// that should be unique.
+// Duplicates returns the values that more than one object has, the most frequent first. It is meant for
+// indexes that should be unique.
 func (q *Querier) Duplicates(ctx context.Context, index string) ([]ValueCount, error) {
 	all, err := q.Values(ctx, index, All(), Options{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// weighed makes a querier over numbered objects: few of them are of team "few", all are of one tier.
+// weighed makes a querier over numbered objects: few of them have team "few", all have the same tier.
 func weighed(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)
@@ -35,8 +35,8 @@ func weighed(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 	return query.New(source, f.Indexes()...), source
 }
 
-// The work of a sorted query follows what is found, or the limit, and not the number of objects.
-func TestSortingCostsWhatItHasTo(t *testing.T) {
+// The work of a sorted query depends on the candidates or the limit, not on the number of objects.
+func TestSortingCost(t *testing.T) {
 	const objects = 5000
 	querier, _ := weighed(t, objects, 10)
 	for _, test := range []struct {
@@ -72,8 +72,8 @@ func TestSortingCostsWhatItHasTo(t *testing.T) {
 	}
 }
 
-// Where an order leads to what the query finds only at its end, the objects are gathered after all.
-func TestWalksThatFindNothingAreGivenUp(t *testing.T) {
+// A walk along an index that meets few matching objects is given up, and the candidates are sorted.
+func TestUnproductiveWalksAreGivenUp(t *testing.T) {
 	const objects = 5000
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StorageObject, f)
@@ -101,7 +101,7 @@ func TestWalksThatFindNothingAreGivenUp(t *testing.T) {
 	}
 }
 
-// impatient is a context that notes how much is done between two looks at it.
+// impatient is a context that counts the work between two checks.
 type impatient struct {
 	context.Context
 	steps, most int
@@ -117,7 +117,7 @@ func (c *impatient) Err() error {
 	return nil
 }
 
-// counting is a source that notes each look at it in an impatient context.
+// counting is a source that reports each access to an impatient context.
 type counting struct {
 	query.Source
 	by *impatient
@@ -171,7 +171,7 @@ func (x countingIndex) Keys(from, to string, descending bool, yield func(string,
 	})
 }
 
-// costly are queries and orders that look at all of an index or of the objects.
+// costly are queries and orders that read all of an index or all objects.
 func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Querier) error {
 	var values []string
 	for i := range 3000 {
@@ -237,9 +237,8 @@ func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Qu
 	return all
 }
 
-// Between two looks at the context no query does more than a bounded number of steps, and one whose context
-// ends stops.
-func TestWorkBetweenLooksAtTheContext(t *testing.T) {
+// A query does a bounded number of steps between two checks of its context, and stops when that ends.
+func TestWorkBetweenContextChecks(t *testing.T) {
 	const bound = 1024
 	_, source := weighed(t, 5000, 10)
 	for name, ask := range costly(t) {
@@ -264,7 +263,7 @@ func TestWorkBetweenLooksAtTheContext(t *testing.T) {
 	}
 }
 
-// Many values are looked up once each: not once for each other, nor once for each object.
+// The cost of "in" is linear in the number of values.
 func TestInIsLinear(t *testing.T) {
 	_, source := weighed(t, 5000, 10)
 	values := make([]string, 20_000)
@@ -288,7 +287,7 @@ func TestInIsLinear(t *testing.T) {
 	}
 }
 
-// totalContext adds up the steps between looks.
+// totalContext counts the steps between all checks.
 type totalContext struct {
 	impatient
 	all int

@@ -1,10 +1,10 @@
-// Package references follows which objects refer to which: over all types that it is given, in both
-// directions, and which references dangle because there is nothing at their other end.
+// Package references tracks the references between objects of several types in both directions, and which of
+// them dangle because their target does not exist.
 //
 // # Usage
 //
-// A [Graph] is fed by informers. Each [Member] is one of them, with its type and the references that its
-// objects make; owner references need not be declared:
+// Informers feed a [Graph]. Each [Member] is an informer with its type and the references of its objects;
+// owner references need not be declared:
 //
 //	graph := references.New()
 //	defer graph.Close()
@@ -15,21 +15,22 @@
 //	})
 //	for _, r := range graph.Dangling() { fmt.Println(r) }
 //
-// [Graph.To] gives who refers to an object, [Graph.From] what an object refers to, and [Graph.Subscribe]
-// tells when a reference begins or ceases to dangle. Queries use a graph by [Graph.View].
+// [Graph.To] returns the references to an object, [Graph.From] the references of an object, and
+// [Graph.Subscribe] sends an event when a reference starts or stops dangling. Queries use a graph through
+// [Graph.View].
 //
 // # Consistency
 //
-// What a look-up gives is of one moment of the graph. The graph hears of each type by its own connection, so
-// that of two objects that are created together the reference may be seen first: it dangles until its target
-// is heard of. In the end the graph says what the caches say (TestModel).
+// A lookup is atomic. Each type has its own watch, so that a reference can arrive before its target when both
+// are created together: it dangles until the target arrives. Eventually the graph agrees with the caches
+// (TestModel).
 //
-// A reference dangles only where that is known: its type has a member that has synced and is complete. Others
-// are [Unknown], among them those to types that nobody follows.
+// A reference dangles only if its type has a member that has synced and is complete. Otherwise it is
+// [Unknown], for example if no member has the type.
 //
 // # Concurrency and cost
 //
-// All methods are safe for concurrent use, and callbacks run without a lock. Nothing scans: a change costs as
-// much as the object has references and is referred to, and a look-up as much as it gives. The graph keeps
-// some 200 bytes for each object and each reference, and no object.
+// All methods are safe for concurrent use, and callbacks run without locks. Nothing scans: the cost of a
+// change depends on the references of and to the object, the cost of a lookup on its result. The graph uses
+// about 200 bytes for each object and each reference, and stores no objects.
 package references

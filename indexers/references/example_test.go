@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// A certificate names an issuer that does not exist, until somebody makes it.
+// A certificate refers to an issuer that does not exist until later.
 func Example() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1

@@ -8,10 +8,10 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Owners is the name of references to owners, which all objects have. They are to objects of one UID.
+// Owners is the name of owner references, which all objects have. They refer to a UID.
 const Owners = "owners"
 
-// extractor reads what objects refer to.
+// extractor reads the references of objects.
 type extractor struct {
 	names      []string // of references, in the order of functions
 	references []*indexers.Reference
@@ -29,27 +29,26 @@ func newExtractor(declared []*indexers.Reference) extractor {
 	return x
 }
 
-// identified is an object with its place.
-type identified struct {
-	place
-	holding
+// extracted is an object with its key.
+type extracted struct {
+	objectKey
+	objectState
 }
 
-// identify reads the metadata of an object. The texts are its own, which may be parts of what is kept of the
-// object.
-func identify(obj any) (identified, bool) {
+// identify reads the metadata of an object. It copies texts, so that they do not pin the stored object.
+func identify(obj any) (extracted, bool) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return identified{}, false
+		return extracted{}, false
 	}
-	return identified{
-		place{strings.Clone(m.GetNamespace()), strings.Clone(m.GetName())},
-		holding{uid: strings.Clone(string(m.GetUID()))},
+	return extracted{
+		objectKey{strings.Clone(m.GetNamespace()), strings.Clone(m.GetName())},
+		objectState{uid: strings.Clone(string(m.GetUID()))},
 	}, true
 }
 
-// read gives what is to be kept of an object.
-func (x extractor) read(obj any) (identified, bool) {
+// read returns the data of an object for the graph.
+func (x extractor) read(obj any) (extracted, bool) {
 	object, ok := identify(obj)
 	if !ok {
 		return object, false

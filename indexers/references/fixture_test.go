@@ -46,7 +46,7 @@ func declared(t testing.TB) []*indexers.Reference {
 	return c.Resources[0].References
 }
 
-// feed passes on what a test says, as an informer does to its handlers.
+// feed calls handlers like an informer.
 type feed struct {
 	handler cache.ResourceEventHandler
 	synced  chan struct{}
@@ -77,7 +77,7 @@ func (f *feed) Done() <-chan struct{}               { return f.synced }
 
 type m = map[string]any
 
-// object makes an object of a type. Its UID is that of the name unless it is given.
+// object makes an object of a type. Its default UID is its name.
 func object(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind,
 		"metadata": m{"name": name, "uid": uid}, "spec": spec}}

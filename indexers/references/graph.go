@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned for a graph after Close.
+// ErrClosed is returned by methods of a closed graph.
 var ErrClosed = errors.New("references: the graph has been closed")
 
-// Graph follows objects and the references between them.
+// Graph tracks objects and the references between them.
 type Graph struct {
 	mu struct {
 		sync.Mutex
@@ -20,7 +20,7 @@ type Graph struct {
 		edges         int
 		subscriptions map[*Subscription]struct{}
 		why           func(Type) string
-		// changed is closed, and replaced, when a member has synced or gone.
+		// changed is closed and replaced when a member has synced or was removed.
 		changed chan struct{}
 		closed  bool
 	}
@@ -37,7 +37,7 @@ func New() *Graph {
 	return g
 }
 
-// Close removes all members and ends all subscriptions, without further events.
+// Close removes all members and ends all subscriptions without events.
 func (g *Graph) Close() {
 	g.mu.Lock()
 	g.mu.closed = true
@@ -53,21 +53,21 @@ func (g *Graph) Close() {
 	}
 }
 
-// change is one change of the graph, under its lock: what it touched is settled at the end, so that nobody is
-// told of what lies between.
+// change is one change of the graph under its lock. Touched references are evaluated at the end, so that
+// intermediate states cause no events.
 type change struct {
 	*Graph
 	touched []*edge
 }
 
-// touch notes all references to a node.
+// touch marks all references to a node.
 func (c *change) touch(n *node) {
 	for e := n.in; e != nil; e = e.next {
 		c.touched = append(c.touched, e)
 	}
 }
 
-// hold makes a reference of an object, for one more member.
+// hold adds a reference of an object for one more member.
 func (c *change) hold(from *node, id edgeID) {
 	e := from.out[id]
 	if e == nil {
@@ -76,21 +76,21 @@ func (c *change) hold(from *node, id edgeID) {
 			from.out = map[edgeID]*edge{}
 		}
 		from.out[id] = e
-		e.lead(c.mu.of(id.to))
+		e.link(c.mu.of(id.to))
 		c.mu.edges++
 	}
 	e.holders++
 	c.touched = append(c.touched, e)
 }
 
-// release is the opposite.
+// release is the reverse of hold.
 func (c *change) release(from *node, id edgeID) {
 	e := from.out[id]
 	e.holders--
 	c.touched = append(c.touched, e)
 }
 
-// settle finds out what became of the references that were touched, and tells the subscriptions.
+// settle evaluates the touched references and notifies subscriptions.
 func (c *change) settle() {
 	for _, e := range c.touched {
 		switch {
@@ -99,21 +99,21 @@ func (c *change) settle() {
 			c.resolve(e, ReferenceGone)
 			delete(e.from.out, e.edgeID)
 			c.mu.edges--
-			e.cut()
+			e.unlink()
 			e.from.drop()
 		default:
-			c.judge(e)
+			c.evaluate(e)
 		}
 	}
 }
 
-// judge compares the state of a reference with what was told of it.
-func (c *change) judge(e *edge) {
+// evaluate compares the state of a reference with the last event.
+func (c *change) evaluate(e *edge) {
 	switch state := e.state(); {
 	case state == Dangling && !e.dangling:
 		e.dangling = true
 		c.mu.dangling[e] = struct{}{}
-		c.tell(Event{Type: Started, Reference: e.reference()})
+		c.notify(Event{Type: Started, Reference: e.reference()})
 	case state == Resolved:
 		c.resolve(e, TargetFound)
 	case state == Unknown:
@@ -121,7 +121,7 @@ func (c *change) judge(e *edge) {
 	}
 }
 
-// resolve ends the dangling of a reference, if it dangles.
+// resolve sends the end of dangling, if the reference dangles.
 func (c *change) resolve(e *edge, reason Reason) {
 	if !e.dangling {
 		return
@@ -130,12 +130,12 @@ func (c *change) resolve(e *edge, reason Reason) {
 	delete(c.mu.dangling, e)
 	r := e.reference()
 	if reason == ReferenceGone {
-		r.State = Dangling // to the end
+		r.State = Dangling // it dangled until the end
 	}
-	c.tell(Event{Type: Stopped, Reason: reason, Reference: r})
+	c.notify(Event{Type: Stopped, Reason: reason, Reference: r})
 }
 
-func (c *change) tell(e Event) {
+func (c *change) notify(e Event) {
 	for s := range c.mu.subscriptions {
 		s.push(e)
 	}

@@ -19,7 +19,7 @@ func waitForSync(graph *references.Graph) {
 	}
 }
 
-// add makes a member that has synced.
+// add adds a member that has synced.
 func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, func()) {
 	t.Helper()
 	f := newFeed()
@@ -46,7 +46,8 @@ func texts(all []references.Reference) []string {
 	return out
 }
 
-// Owners are one object: another of its name, or of its kind in another group, is not it.
+// An owner reference is to one UID: another object of its name, or of its kind in another group, is not the
+// owner.
 func TestOwnersAreOfOneUID(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -64,8 +65,7 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
-	// An owner reference with a stale UID dangles; so the present object of that name is not the owner for
-	// any question.
+	// an owner reference with a stale UID dangles, so the current object of that name is not the owner
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
 	view := graph.View(secrets)
 	if to, from := graph.To(ca), view.RefersTo(ca, ""); len(to) > 0 || len(from) > 0 {
@@ -93,8 +93,8 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	}
 }
 
-// A reference without a namespace to a type that has namespaces may lead to an object in any: it does not
-// dangle, and it is counted. The same reference is judged once the type is known to be cluster-scoped.
+// A reference without namespace to a namespaced type can be to any namespace: it does not dangle and is
+// counted as unchecked. It is evaluated again if the type becomes cluster-scoped.
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -129,15 +129,15 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	}
 }
 
-// What is not known not to exist does not dangle.
+// An object that is not known to be missing does not dangle.
 func TestUnknownIsNotDangling(t *testing.T) {
 	spec := m{"issuerRef": m{"name": "ca"}}
 	for _, test := range []struct {
 		reason string
-		target *references.Member // nil: nobody follows the type
+		target *references.Member // nil: no member has the type
 		state  references.State
 	}{
-		{"nobody follows the type", nil, references.Unknown},
+		{"no member has the type", nil, references.Unknown},
 		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
 		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")},
 			references.Dangling},
@@ -162,7 +162,7 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}
 }
 
-// Events say why a reference dangles no more, and a member that is replaced changes nothing.
+// Events have the reason why a reference stopped dangling, and replacing a member causes no events.
 func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
@@ -205,7 +205,7 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// The types that should be followed too are those that are referred to.
+// UnknownTypes are the target types without members.
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -227,8 +227,7 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// TestReferencesWithSlashes lead to no object: the key of the name "a/s" is that of the object s in another
-// namespace.
+// A name with a slash resolves to no object: "a/s" is the key of object s in another namespace.
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -277,7 +276,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// BenchmarkDangling looks for ten dangling references among few and many.
+// BenchmarkDangling returns ten dangling references among few and many.
 func BenchmarkDangling(b *testing.B) {
 	for _, objects := range []int{1000, 100_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {

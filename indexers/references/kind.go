@@ -1,34 +1,34 @@
 package references
 
-// kind is a type that objects are of, or are said to be of.
+// kind is the type of objects or of reference targets.
 type kind struct {
 	Type
-	// known is set once a member has told the whole Type; before, only Resource or Kind is set.
+	// known is set when a member has provided the whole Type; before, only Resource or Kind is set.
 	known   bool
 	members map[*member]struct{}
-	nodes   map[place]*node
-	// referrers counts the references to the objects by who makes them.
+	nodes   map[objectKey]*node
+	// referrers counts the references to objects of the kind.
 	referrers map[referrer]int
 }
 
-// referrer is a type whose objects make references of one name.
+// referrer is a type whose objects have references of one name.
 type referrer struct {
 	kind *kind
 	name string
-	// unplaced is set for references without a namespace to a type that has namespaces: they may lead to an
-	// object of any.
+	// unplaced is set for references without namespace to a namespaced type: the namespace of the target is
+	// unknown.
 	unplaced bool
 }
 
 func newKind(t Type) *kind {
-	return &kind{Type: t, nodes: map[place]*node{}, members: map[*member]struct{}{},
+	return &kind{Type: t, nodes: map[objectKey]*node{}, members: map[*member]struct{}{},
 		referrers: map[referrer]int{}}
 }
 
-// place is where an object is within its kind.
-type place struct{ namespace, name string }
+// objectKey is the key of an object within its kind.
+type objectKey struct{ namespace, name string }
 
-// typeName is the group with a plural name or a kind.
+// typeName is a group with a plural name or a kind.
 type typeName struct{ group, name string }
 
 // kinds finds types by either of their names.
@@ -40,8 +40,8 @@ func newKinds() kinds {
 	return kinds{map[typeName]*kind{}, map[typeName]*kind{}}
 }
 
-// find returns the kinds that an object may be of: more than one only where nobody has said that they are the
-// same.
+// find returns the possible kinds of an object: two only if it is unknown that both names are of the same
+// type.
 func (ks kinds) find(o Object) (found []*kind) {
 	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {
@@ -53,7 +53,7 @@ func (ks kinds) find(o Object) (found []*kind) {
 	return found
 }
 
-// of returns the kind of an object that is referred to, which is made where nobody has heard of it.
+// of returns the kind of a reference target and creates it if necessary.
 func (ks kinds) of(o Object) *kind {
 	if found := ks.find(o); len(found) > 0 {
 		return found[0]
@@ -67,10 +67,9 @@ func (ks kinds) of(o Object) *kind {
 	return k
 }
 
-// learn returns the kind of a type that is known now. What was said of it by one of its names alone becomes a
-// part of it, and so does what was said under another scope; all references to it are returned, because their
-// state may change.
-func (ks kinds) learn(t Type) (k *kind, moved []*edge) {
+// register returns the kind of a type that is now known. Incomplete kinds with one of its names are merged
+// into it. It returns all references to the kind, because their state can change.
+func (ks kinds) register(t Type) (k *kind, moved []*edge) {
 	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
 	if byResource != nil && byResource.known && byResource.Type == t {
 		return byResource, nil
@@ -86,16 +85,16 @@ func (ks kinds) learn(t Type) (k *kind, moved []*edge) {
 		}
 	}
 	ks.byResource[typeName{t.Group, t.Resource}] = k
-	if byKind == nil || !byKind.known { // of two types of one kind the first has its name
+	if byKind == nil || !byKind.known { // if two types have the same kind, the first one has the name
 		ks.byKind[typeName{t.Group, t.Kind}] = k
 	}
 	for _, e := range moved {
-		e.lead(k)
+		e.link(k)
 	}
 	return k, moved
 }
 
-// incoming gives all references to objects of the kind.
+// incoming returns all references to objects of the kind.
 func (k *kind) incoming() []*edge {
 	var all []*edge
 	for _, n := range k.nodes {
@@ -106,26 +105,25 @@ func (k *kind) incoming() []*edge {
 	return all
 }
 
-// at is where references to a namespace and a name lead: what is outside of any namespace is found whatever
-// namespace is asked for.
-func (k *kind) at(namespace, name string) place {
+// at returns the key of a reference target. The namespace is ignored for cluster-scoped types.
+func (k *kind) at(namespace, name string) objectKey {
 	if k.known && !k.Namespaced {
 		namespace = ""
 	}
-	return place{namespace, name}
+	return objectKey{namespace, name}
 }
 
-// node returns the node of a place, which is made where there is none.
-func (k *kind) node(at place) *node {
+// node returns the node of a key and creates it if necessary.
+func (k *kind) node(at objectKey) *node {
 	n := k.nodes[at]
 	if n == nil {
-		n = &node{kind: k, place: at}
+		n = &node{kind: k, objectKey: at}
 		k.nodes[at] = n
 	}
 	return n
 }
 
-// complete reports whether what is not there is known not to be there.
+// complete reports whether a missing object of a namespace is known not to exist.
 func (k *kind) complete(namespace string) bool {
 	for m := range k.members {
 		if m.synced && m.covers(namespace) {

@@ -6,12 +6,12 @@ import (
 )
 
 // To returns the references to an object, sorted. It leaves out references to another object of that name:
-// with a UID other than that of o, or, if o has none, than that of the objects in the graph. See
+// with a UID other than that of o, or, if o has none, than the UIDs of the objects in the graph. See
 // [Graph.ToOthers].
 func (g *Graph) To(o Object) []Reference { return g.to(o, false) }
 
-// ToOthers returns the references that [Graph.To] leaves out, sorted. Their object was deleted and created
-// again, or was copied from elsewhere.
+// ToOthers returns the references that [Graph.To] leaves out, sorted. Their target was deleted and recreated,
+// or they were copied.
 func (g *Graph) ToOthers(o Object) []Reference { return g.to(o, true) }
 
 func (g *Graph) to(o Object, others bool) []Reference {
@@ -28,10 +28,10 @@ func (g *Graph) to(o Object, others bool) []Reference {
 	return sorted(all)
 }
 
-// From returns the references that an object makes, sorted.
+// From returns the references of an object, sorted.
 func (g *Graph) From(o Object) []Reference { return g.from(o, func(*edge) bool { return true }) }
 
-// from is From for some of the references.
+// from is From with a filter.
 func (g *Graph) from(o Object, fits func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,7 +46,7 @@ func (g *Graph) from(o Object, fits func(*edge) bool) []Reference {
 	return sorted(all)
 }
 
-// Dangling gives all references that lead to nothing, sorted. It costs as much as there are.
+// Dangling returns all dangling references, sorted. The cost is linear in their number.
 func (g *Graph) Dangling() []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,7 +66,7 @@ func sorted(all []Reference) []Reference {
 	return all
 }
 
-// at returns the nodes of an object: of a type that nobody follows, it may have one by each name of the type.
+// at returns the nodes of an object. If no member has its type, there may be one for each name of the type.
 func (g *Graph) at(o Object) (nodes []*node) {
 	for _, k := range g.mu.find(o) {
 		if n := k.nodes[k.at(o.Namespace, o.Name)]; n != nil {
@@ -76,8 +76,8 @@ func (g *Graph) at(o Object) (nodes []*node) {
 	return nodes
 }
 
-// UnknownTypes gives the types that are referred to and that no member has followed, sorted: of each the
-// group and either the plural name or the kind, as the references have it.
+// UnknownTypes returns the target types that never had a member, sorted: the group and either the plural name
+// or the kind, as in the references.
 func (g *Graph) UnknownTypes() []Type {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,15 +96,15 @@ func (g *Graph) UnknownTypes() []Type {
 	return all
 }
 
-// Stats counts what a graph holds.
+// Stats are the counts of a graph.
 type Stats struct {
-	// Members are the informers, and Synced those that have synced.
+	// Members is the number of informers, Synced the number that have synced.
 	Members, Synced int
-	// References are those of all objects, and Dangling those that lead to nothing.
+	// References is the number of references of all objects, Dangling of the dangling ones.
 	References, Dangling int
 }
 
-// Stats counts what the graph holds now.
+// Stats returns the current counts.
 func (g *Graph) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,8 +117,8 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-// WaitForSync waits until all members have synced, those included that are added meanwhile. The error is that
-// of ctx, or ErrClosed.
+// WaitForSync waits until all members have synced, including those added meanwhile. It returns the cause of
+// ctx's end, or ErrClosed.
 func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {
 		g.mu.Lock()

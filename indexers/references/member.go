@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Informer is what a graph needs of an informer; all informers have it.
+// Informer is the part of an informer that a graph needs.
 type Informer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error
@@ -21,77 +21,79 @@ type Informer interface {
 
 // Member is an informer of a graph.
 type Member struct {
-	// Type is what its objects are of.
+	// Type is the type of the objects.
 	Type Type
-	// References are those that the objects make, besides owner references.
+	// References are the declared references of the objects; owner references are implied.
 	References []*indexers.Reference
-	// Informer follows the objects.
+	// Informer provides the objects.
 	Informer Informer
-	// Namespaces tells whether the informer follows a namespace; nil stands for all. It must always say the
-	// same, and is called with a lock held. While a *dynamicinformer.Informer is degraded because it may not
-	// read all of them, that something is not there says nothing.
+	// Namespaces reports whether the informer follows a namespace; nil means all. It must be a pure function
+	// and is called with a lock held. A missing object does not count as deleted while a
+	// *dynamicinformer.Informer is Degraded because it may not read every namespace.
 	Namespaces func(namespace string) bool
-	// Selected is set when the informer follows only objects that a selector selects. That one is not there
-	// says nothing then. Of a *dynamicinformer.Informer that follows a shard this need not be said.
+	// Selected is set if the informer has a selector, so that a missing object may exist. It need not be set
+	// for a shard of a *dynamicinformer.Informer.
 	Selected bool
 }
 
-// Membership is an informer that a graph follows.
+// Membership is a member that was added to a graph.
 type Membership struct{ member *member }
 
-// Synced is closed when the graph has heard of all objects that the informer had in the beginning.
-func (m *Membership) Synced() <-chan struct{} { return m.member.heard }
+// Synced returns a channel that is closed when the graph has received the informer's initial objects.
+func (m *Membership) Synced() <-chan struct{} { return m.member.syncedCh }
 
-// Stopped is closed by Stop, and when the graph is closed.
+// Stopped returns a channel that is closed by Stop and by Graph.Close.
 func (m *Membership) Stopped() <-chan struct{} { return m.member.ended }
 
-// Stop takes all out of the graph that it knows of this informer alone. It may be called again.
+// Stop removes the member with the objects that only it has. Further calls have no effect.
 func (m *Membership) Stop() { m.member.stop() }
 
-// member is a Member of a graph. What it holds is guarded by the lock of the graph.
+// member is a Member of a graph. The lock of the graph guards its fields.
 type member struct {
 	Member
-	graph   *Graph
-	extract extractor
-	heard   chan struct{} // closed once it has synced
-	ended   chan struct{} // closed by stop
+	graph    *Graph
+	extract  extractor
+	syncedCh chan struct{} // closed after the sync
+	ended    chan struct{} // closed by stop
 
-	registration cache.ResourceEventHandlerRegistration // nil until the informer has given it
-	kind         *kind
-	synced       bool
-	generation   int    // of the informer, that the handler has heard the whole of
-	lack         string // why the informer may not have all that it is to follow; empty where it has
-	gone         bool
-	objects      map[place]holding
+	registration     cache.ResourceEventHandlerRegistration // nil until AddEventHandler returns
+	kind             *kind
+	synced           bool
+	generation       int    // generation of the informer whose objects the handler has received completely
+	incompleteReason string // why objects may be missing; empty if complete
+	removed          bool
+	objects          map[objectKey]objectState
 }
 
-// holding is what a member has of an object.
-type holding struct {
+// objectState is an object of a member.
+type objectState struct {
 	uid string
 	out []edgeID
 }
 
-// Add makes an informer a member, until it is stopped or the graph is closed. It may be called before or
-// after the informer has synced. One type may have several members, with different objects or references.
+// Add adds an informer until it is stopped or the graph is closed, before or after the informer has synced.
+// One type can have several members with different objects or references.
 //
-// To change a member, add the new one, and stop the old one when the new one has synced: nothing begins or
-// ceases to dangle between.
+// To change a member, add the new one and stop the old one after the new one has synced. No reference starts
+// or stops dangling in between.
 func (g *Graph) Add(m Member) (*Membership, error) {
 	if m.Type.Resource == "" || m.Type.Kind == "" {
-		return nil, fmt.Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
+		return nil, fmt.
+			Errorf("references: a member needs both the resource and the kind of its type, got %+v",
+				m.Type)
 	}
 	if m.Informer == nil {
 		return nil, errors.New("references: a member needs an informer")
 	}
-	one := &member{Member: m, graph: g, extract: newExtractor(m.References), heard: make(chan struct{}),
-		ended: make(chan struct{}), objects: map[place]holding{}}
+	one := &member{Member: m, graph: g, extract: newExtractor(m.References), syncedCh: make(chan struct{}),
+		ended: make(chan struct{}), objects: map[objectKey]objectState{}}
 	closed := false
 	g.do(func(c *change) {
 		if closed = c.mu.closed; closed {
 			return
 		}
 		var moved []*edge
-		one.kind, moved = c.mu.learn(m.Type)
+		one.kind, moved = c.mu.register(m.Type)
 		c.touched = append(c.touched, moved...)
 		one.kind.members[one] = struct{}{}
 		c.mu.members[one] = struct{}{}
@@ -101,35 +103,36 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 	}
 	var handler cache.ResourceEventHandler = one
 	if _, ours := m.Informer.(*dynamicinformer.Informer); ours {
-		handler = dynamicinformer.MetadataOnly(handler) // the references are read of the JSON
+		handler = dynamicinformer.MetadataOnly(handler) // references are read from the JSON
 	}
 	registration, err := m.Informer.AddEventHandler(handler)
 	if err != nil {
-		one.leave()
+		one.remove()
 		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
 	}
 	if !one.registered(registration) {
 		_ = m.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
-	go one.follow(registration.HasSyncedChecker().Done()) // ends with stop, or with the informer
+	go one.follow(registration.HasSyncedChecker().Done()) // ends with stop or with the informer
 	return &Membership{one}, nil
 }
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && !m.isSharded() && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced ||
-		m.Namespaces(namespace))
+	return !m.Selected && !m.isSharded() && m.incompleteReason == "" &&
+		(m.Namespaces == nil || !m.Type.Namespaced ||
+			m.Namespaces(namespace))
 }
 
-// isSharded reports whether the informer follows a shard, which may change: that an object is not there says
-// nothing.
+// isSharded reports whether the informer follows a shard, so that a missing object may exist. That can
+// change.
 func (m *member) isSharded() bool {
 	ours, ok := m.Informer.(*dynamicinformer.Informer)
 	return ok && ours.Shard() != nil
 }
 
-// follow notes that the member has synced, and then what its informer has.
+// follow records the sync of the member, and then the completeness of its informer.
 func (m *member) follow(synced <-chan struct{}) {
 	select {
 	case <-m.ended:
@@ -137,26 +140,26 @@ func (m *member) follow(synced <-chan struct{}) {
 	case <-synced:
 	}
 	m.graph.do(func(c *change) {
-		if m.gone {
+		if m.removed {
 			return
 		}
 		m.synced = true
-		close(m.heard)
+		close(m.syncedCh)
 		if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
 			m.generation = ours.Status().Generation
 		}
-		m.look(c)
+		m.updateCompleteness(c)
 		c.touched = append(c.touched, m.kind.incoming()...)
 		c.wake()
 	})
 	if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
-		m.keepUp(ours)
+		m.followStatus(ours)
 	}
 }
 
-// keepUp follows the status of an informer until the member or the informer ends. A type that goes and comes
-// back is complete when the handler has heard of all its objects.
-func (m *member) keepUp(ours *dynamicinformer.Informer) {
+// followStatus follows the status of an informer until the member or the informer ends. A type that was
+// removed and installed again is complete when the handler has received all its objects.
+func (m *member) followStatus(ours *dynamicinformer.Informer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // ended by cancel
@@ -166,7 +169,7 @@ func (m *member) keepUp(ours *dynamicinformer.Informer) {
 		case <-ctx.Done():
 		}
 	}()
-	heard := m.generation // which nobody else changes from now on
+	heard := m.generation // only changed below from now on
 	for {
 		current, changed := ours.StatusChange()
 		if current.State == status.Synced && current.Generation != heard && ours.Flush(ctx) == nil {
@@ -174,7 +177,7 @@ func (m *member) keepUp(ours *dynamicinformer.Informer) {
 		}
 		m.graph.do(func(c *change) {
 			m.generation = heard
-			m.look(c)
+			m.updateCompleteness(c)
 		})
 		select {
 		case <-m.ended:
@@ -186,12 +189,12 @@ func (m *member) keepUp(ours *dynamicinformer.Informer) {
 	}
 }
 
-// look notes whether the informer has all that it is to follow. One that may not read all goes on with the
-// namespaces that it may read, and one whose type is not served has nothing: what it lacks is not known to be
-// missing.
-func (m *member) look(c *change) {
+// updateCompleteness records whether the informer has all objects that it should follow. If the informer may
+// not read every namespace, it continues with the readable ones. If its type is not served, it has no
+// objects. In both cases missing objects do not count as deleted.
+func (m *member) updateCompleteness(c *change) {
 	ours, ok := m.Informer.(*dynamicinformer.Informer)
-	if !ok || m.gone {
+	if !ok || m.removed {
 		return
 	}
 	lack := ""
@@ -203,45 +206,45 @@ func (m *member) look(c *change) {
 	case current.Generation != m.generation:
 		lack = notRead
 	}
-	if lack != m.lack {
-		m.lack = lack
+	if lack != m.incompleteReason {
+		m.incompleteReason = lack
 		c.touched = append(c.touched, m.kind.incoming()...)
 	}
 }
 
-// notRead is what a member lacks that has not synced.
+// notRead is the reason of a member that has not synced.
 const notRead = "they have not been read yet"
 
-// wake tells those who wait for a change of the members.
+// wake wakes up WaitForSync.
 func (c *change) wake() {
 	close(c.mu.changed)
 	c.mu.changed = make(chan struct{})
 }
 
-// registered keeps a registration, for stop to end. It is false for a member that is gone already.
+// registered stores a registration, for stop. It returns false if the member was removed.
 func (m *member) registered(r cache.ResourceEventHandlerRegistration) bool {
 	m.graph.mu.Lock()
 	defer m.graph.mu.Unlock()
-	if !m.gone {
+	if !m.removed {
 		m.registration = r
 	}
-	return !m.gone
+	return !m.removed
 }
 
-// stop ends the membership, once.
+// stop removes the member once.
 func (m *member) stop() {
-	if m.leave() && m.registration != nil {
-		_ = m.Informer.RemoveEventHandler(m.registration) // which fails only for an informer that has ended
+	if m.remove() && m.registration != nil {
+		_ = m.Informer.RemoveEventHandler(m.registration) // fails only for a stopped informer
 	}
 }
 
-// leave takes all out of the graph that the member has put there. It is false the second time.
-func (m *member) leave() (first bool) {
+// remove removes the member and its objects from the graph. It returns false if that has been done.
+func (m *member) remove() (first bool) {
 	m.graph.do(func(c *change) {
-		if m.gone {
+		if m.removed {
 			return
 		}
-		first, m.gone = true, true
+		first, m.removed = true, true
 		close(m.ended)
 		delete(m.kind.members, m)
 		delete(c.mu.members, m)
@@ -254,12 +257,12 @@ func (m *member) leave() (first bool) {
 	return first
 }
 
-// put makes an object what the member has at a place; nil takes it away.
-func (m *member) put(c *change, at place, next *holding) {
+// put sets the member's object of a key; nil removes it.
+func (m *member) put(c *change, at objectKey, next *objectState) {
 	old, had := m.objects[at]
 	n := m.kind.node(at)
 	if next != nil {
-		if n.enter(next.uid) {
+		if n.addHolder(next.uid) {
 			c.touch(n)
 		}
 		for _, id := range next.out {
@@ -270,7 +273,7 @@ func (m *member) put(c *change, at place, next *holding) {
 		delete(m.objects, at)
 	}
 	if had {
-		if n.leave(old.uid) {
+		if n.removeHolder(old.uid) {
 			c.touch(n)
 		}
 		for _, id := range old.out {
@@ -281,50 +284,50 @@ func (m *member) put(c *change, at place, next *holding) {
 }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (m *member) OnAdd(obj any, _ bool) { m.see(obj) }
+func (m *member) OnAdd(obj any, _ bool) { m.upsert(obj) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (m *member) OnUpdate(_, obj any) { m.see(obj) }
+func (m *member) OnUpdate(_, obj any) { m.upsert(obj) }
 
-func (m *member) see(obj any) {
+func (m *member) upsert(obj any) {
 	object, ok := m.extract.read(obj)
 	if !ok {
 		return
 	}
 	m.graph.do(func(c *change) {
-		if !m.gone {
-			m.put(c, object.place, &object.holding)
+		if !m.removed {
+			m.put(c, object.objectKey, &object.objectState)
 		}
 	})
 }
 
 // OnDelete implements cache.ResourceEventHandler.
 func (m *member) OnDelete(obj any) {
-	at, ok := placeOf(obj)
+	at, ok := keyOf(obj)
 	if !ok {
 		return
 	}
 	m.graph.do(func(c *change) {
-		if _, have := m.objects[at]; have && !m.gone {
-			m.look(c) // it may be gone because its namespace may no longer be read
+		if _, have := m.objects[at]; have && !m.removed {
+			m.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
 			m.put(c, at, nil)
 		}
 	})
 }
 
-// OnDeparted implements dynamicinformer.Departed. References to an object that has left a shard do not
-// dangle: see covers.
+// OnDeparted implements dynamicinformer.Departed. References to an object that left a shard do not dangle,
+// see covers.
 func (m *member) OnDeparted(obj any) { m.OnDelete(obj) }
 
-// placeOf names an object that has been deleted, of which perhaps nothing but the key is known.
-func placeOf(obj any) (place, bool) {
+// keyOf returns the key of a deleted object, which may be a tombstone.
+func keyOf(obj any) (objectKey, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		namespace, name, ok := strings.Cut(tombstone.Key, "/")
 		if !ok {
 			namespace, name = "", tombstone.Key
 		}
-		return place{namespace, name}, true
+		return objectKey{namespace, name}, true
 	}
 	object, ok := identify(obj)
-	return object.place, ok
+	return object.objectKey, ok
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// model is what a graph should say, computed by looking at everything.
+// model computes the expected state of a graph by scanning all objects.
 type model struct {
 	views []*view
 }
@@ -30,13 +30,13 @@ type view struct {
 	objects map[string]*unstructured.Unstructured // by namespace/name
 }
 
-// target is what an object should refer to.
+// target is an expected target.
 type target struct {
 	name string
 	to   references.Object
 }
 
-// targets reads an object without any index.
+// targets reads an object without an index.
 func (v *view) targets(u *unstructured.Unstructured) (all []target) {
 	for _, owner := range u.GetOwnerReferences() {
 		group := ""
@@ -61,7 +61,7 @@ func (v *view) targets(u *unstructured.Unstructured) (all []target) {
 	return all
 }
 
-// resolve says what there is at the end of a reference.
+// resolve returns the target of a reference and its state.
 func (m *model) resolve(to references.Object) (references.Object, references.State) {
 	state := references.Unknown
 	known := false
@@ -98,7 +98,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 	return to, state
 }
 
-// meansOther reports whether a target has the UID of none of the objects of its name.
+// meansOther reports whether a target has none of the UIDs of the objects of its name.
 func (m *model) meansOther(to references.Object) bool {
 	if to.UID == "" {
 		return false
@@ -115,12 +115,12 @@ func (m *model) meansOther(to references.Object) bool {
 	return found
 }
 
-// everKnown are types that have had a member: they stay known.
+// everKnown are types that ever had a member: they stay known.
 var everKnown map[references.Type]bool
 
 func (m *model) was(typ references.Type) bool { return everKnown[typ] }
 
-// all gives every reference, each once, as text.
+// all returns every reference as text, without duplicates.
 func (m *model) all(wanted func(references.Reference) bool) []string {
 	found := map[string]bool{}
 	for _, v := range m.views {
@@ -156,8 +156,8 @@ func shown(all []references.Reference) []string {
 	return out
 }
 
-// TestModel compares a graph with a look at everything, after each step of random histories: objects come,
-// change and go, are replaced by others of their names, and members come, sync and go.
+// TestModel compares a graph with a model after each step of random histories: objects and members are
+// created, changed, replaced and deleted.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })

@@ -1,57 +1,56 @@
 package references
 
-// node is an object that is there, or that is referred to.
+// node is an existing object or a reference target.
 type node struct {
 	kind *kind
-	place
-	// present are the objects that members have here: of several members, or of one that has not heard yet of
-	// a replacement, they may be different ones.
-	present []presence
-	// out are the references that the object makes.
+	objectKey
+	// present are the objects that members have for the key. They can have different UIDs if there are
+	// several members, or one has not yet received a replacement.
+	present []uidCount
+	// out are the references of the object.
 	out map[edgeID]*edge
-	// in is the first of the references to it.
+	// in is the first reference to the object.
 	in *edge
 }
 
-// presence counts the members that have an object.
-type presence struct {
+// uidCount is the number of members that have an object.
+type uidCount struct {
 	uid     string
 	members int
 }
 
-// edgeID tells the references of one object apart.
+// edgeID identifies a reference of one object.
 type edgeID struct {
 	name string
-	to   Object // as it was written
+	to   Object // as written
 }
 
 // edge is a reference.
 type edge struct {
 	edgeID
-	from, node *node // node is what it leads to
-	// holders counts the members whose object makes it.
+	from, node *node // node is the target
+	// holders is the number of members whose object has the reference.
 	holders  int
 	dangling bool
-	// by is where the kind of node counts the reference.
+	// by is the referrer under which the target's kind counts the reference.
 	by referrer
-	// next and previous are the other references to the same node.
+	// next and previous link the references to the same node.
 	next, previous *edge
 }
 
-// enter notes that a member has an object; leave that it has it no more. They are false where that changes
-// nothing.
-func (n *node) enter(uid string) bool {
+// addHolder adds a member that has the object, leave removes it. They return false if present stays the same.
+func (n *node) addHolder(uid string) bool {
 	for i := range n.present {
 		if n.present[i].uid == uid {
 			n.present[i].members++
 			return false
 		}
 	}
-	n.present = append(n.present, presence{uid, 1})
+	n.present = append(n.present, uidCount{uid, 1})
 	return true
 }
 
-func (n *node) leave(uid string) bool {
+func (n *node) removeHolder(uid string) bool {
 	for i := range n.present {
 		if n.present[i].uid != uid {
 			continue
@@ -65,7 +64,7 @@ func (n *node) leave(uid string) bool {
 	return false
 }
 
-// has reports whether an object is there; "" stands for any UID.
+// has reports whether an object with the UID exists; "" means any UID.
 func (n *node) has(uid string) bool {
 	for _, p := range n.present {
 		if uid == "" || p.uid == uid {
@@ -75,14 +74,14 @@ func (n *node) has(uid string) bool {
 	return false
 }
 
-// drop forgets a node that nothing is known of.
+// drop removes the node if it has no object and no references.
 func (n *node) drop() {
-	if n.in == nil && len(n.present) == 0 && len(n.out) == 0 && n.kind.nodes[n.place] == n {
-		delete(n.kind.nodes, n.place)
+	if n.in == nil && len(n.present) == 0 && len(n.out) == 0 && n.kind.nodes[n.objectKey] == n {
+		delete(n.kind.nodes, n.objectKey)
 	}
 }
 
-// object names what is at the node.
+// object returns the name of the node's object.
 func (n *node) object() Object {
 	o := Object{Group: n.kind.Group, Resource: n.kind.Resource, Kind: n.kind.Kind,
 		Namespace: n.namespace, Name: n.name}
@@ -92,9 +91,9 @@ func (n *node) object() Object {
 	return o
 }
 
-// lead makes an edge lead to a kind.
-func (e *edge) lead(k *kind) {
-	e.cut()
+// link links an edge to its target in a kind.
+func (e *edge) link(k *kind) {
+	e.unlink()
 	e.node = k.node(k.at(e.to.Namespace, e.to.Name))
 	e.by = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
 	k.referrers[e.by]++
@@ -104,8 +103,8 @@ func (e *edge) lead(k *kind) {
 	e.node.in = e
 }
 
-// cut takes an edge off its node.
-func (e *edge) cut() {
+// unlink unlinks an edge from its target.
+func (e *edge) unlink() {
 	if e.node == nil {
 		return
 	}
@@ -125,8 +124,8 @@ func (e *edge) cut() {
 	old.drop()
 }
 
-// meansOther reports whether the reference names the UID of another object than the one with this UID or, if
-// that is empty, than the objects at the node.
+// meansOther reports whether the reference has a UID different from uid or, if that is empty, from all
+// objects at the node.
 func (e *edge) meansOther(uid string) bool {
 	if uid == "" {
 		return e.to.UID != "" && len(e.node.present) > 0 && !e.node.has(e.to.UID)
@@ -134,7 +133,7 @@ func (e *edge) meansOther(uid string) bool {
 	return e.to.UID != "" && e.to.UID != uid
 }
 
-// state says whether the reference leads to something.
+// state returns whether the reference resolves.
 func (e *edge) state() State {
 	switch {
 	case e.node.has(e.to.UID):
@@ -147,7 +146,7 @@ func (e *edge) state() State {
 	return Unknown
 }
 
-// reference is the edge as others see it.
+// reference returns the exported form of the edge.
 func (e *edge) reference() Reference {
 	to := e.node.object()
 	to.UID = e.to.UID

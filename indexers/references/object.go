@@ -13,26 +13,26 @@ import (
 type Type struct {
 	// Group is "" for the core group.
 	Group string
-	// Resource is the plural name, Kind that of a single object.
+	// Resource is the plural name, Kind the kind.
 	Resource, Kind string
-	// Namespaced is false for types whose objects are outside of any namespace.
+	// Namespaced is false for cluster-scoped types.
 	Namespaced bool
 }
 
-// Object names an object, by the Resource or the Kind of its type or by both. What a graph gives has both
-// where it follows the type.
+// Object identifies an object. Resource, Kind or both are set; results of a graph have both if the type has a
+// member.
 type Object struct {
 	// Group is "" for the core group.
 	Group, Resource, Kind string
-	// Namespace is "" for what is outside of any.
+	// Namespace is "" for cluster-scoped objects.
 	Namespace string
 	Name      string
-	// UID is set where a reference is to one object rather than to whatever has the name.
+	// UID is set if a reference is to one object rather than to any object of the name.
 	UID string
 }
 
-// Key returns "namespace/name", or the name of an object without a namespace. It is a text for people: a
-// reference may name anything. StoreKey is the key for looking the object up.
+// Key returns "namespace/name", or the name of a cluster-scoped object, for display: a reference can contain
+// any text. Use StoreKey to look the object up.
 func (o Object) Key() string { return cache.NewObjectName(o.Namespace, o.Name).String() }
 
 // StoreKey returns the key of the object in a cache, or false if no object can have the name.
@@ -40,7 +40,7 @@ func (o Object) StoreKey() (key string, ok bool) {
 	return pattern.Key(cache.NewObjectName(o.Namespace, o.Name))
 }
 
-// String names the object as in "Issuer.cert-manager.io prod/ca".
+// String formats the object like "Issuer.cert-manager.io prod/ca".
 func (o Object) String() string {
 	text := cmp.Or(o.Kind, o.Resource)
 	if o.Group != "" {
@@ -49,7 +49,7 @@ func (o Object) String() string {
 	return text + " " + o.Key()
 }
 
-// compare orders objects by their type, namespace and name.
+// compare orders objects by type, namespace and name.
 func (o Object) compare(other Object) int {
 	return cmp.Or(
 		strings.Compare(o.Group, other.Group), strings.Compare(o.Resource,
@@ -59,28 +59,28 @@ func (o Object) compare(other Object) int {
 	)
 }
 
-// State says whether a reference leads to something.
+// State is the state of a reference.
 type State string
 
 const (
-	// Resolved references lead to an object.
+	// Resolved: the target exists.
 	Resolved State = "Resolved"
-	// Dangling references lead to nothing: there is no object of the name, or it has another UID.
+	// Dangling: the target does not exist, or has another UID.
 	Dangling State = "Dangling"
-	// Unknown is the state of references to a type that no member follows completely, or that has not synced
-	// yet, and of references without a namespace to a type that has namespaces.
+	// Unknown: no synced member has all objects of the target's type, or the reference has no namespace and
+	// the type is namespaced.
 	Unknown State = "Unknown"
 )
 
 // Reference is one reference of an object.
 type Reference struct {
-	// From is the object that refers.
+	// From is the object that has the reference.
 	From Object
-	// Name is that of the declaration, or [Owners].
+	// Name is the name of the declaration, or [Owners].
 	Name string
-	// To is what it refers to.
+	// To is the target.
 	To Object
-	// State is that at the moment of the look-up.
+	// State is the state at the time of the lookup.
 	State State
 }
 

@@ -2,55 +2,55 @@ package references
 
 import "sync"
 
-// EventType says what happened to a reference.
+// EventType is the type of an [Event].
 type EventType string
 
 const (
 	// Started: the reference dangles now.
 	Started EventType = "Started"
-	// Stopped: it does not dangle any more.
+	// Stopped: the reference no longer dangles.
 	Stopped EventType = "Stopped"
 )
 
-// Reason says why a reference dangles no more.
+// Reason is the reason why a reference stopped dangling.
 type Reason string
 
 const (
-	// TargetFound: there is an object at its end.
+	// TargetFound: the target exists.
 	TargetFound Reason = "TargetFound"
-	// ReferenceGone: the object that made it is gone, or refers to something else.
+	// ReferenceGone: the referring object was deleted or changed.
 	ReferenceGone Reason = "ReferenceGone"
-	// TargetUnknown: nobody follows the objects at its end any more.
+	// TargetUnknown: no member has all objects of the target's type any more.
 	TargetUnknown Reason = "TargetUnknown"
 )
 
-// Event is a change of what dangles.
+// Event is the start or end of dangling of a reference.
 type Event struct {
 	Type EventType
 	// Reason is set for Stopped.
 	Reason Reason
-	// Reference is the one, as it is after the change.
+	// Reference is the reference after the change.
 	Reference Reference
-	// Initial is set for what dangled when the subscription began.
+	// Initial is set for references that dangled when the subscription started.
 	Initial bool
 }
 
-// Subscription tells a handler what dangles.
+// Subscription calls a handler for dangling references.
 type Subscription struct {
 	graph *Graph
 	ended chan struct{}
 	mu    struct {
 		sync.Mutex
 		queue []Event
-		ready chan struct{} // holds one token while there is something in the queue
+		ready chan struct{} // holds one token while the queue is not empty
 		ended bool
 	}
 }
 
-// Subscribe calls handler with Started for each reference that dangles now, and then for each change, one
-// call at a time and in order. Applied to an empty set, the events give what dangles at any time. A slow
-// handler delays nobody: events wait for it in memory. Handlers run on a goroutine of the subscription, which
-// ends with Stop or with the graph.
+// Subscribe calls handler with Started for each dangling reference, and then for each change, one call at a
+// time and in order. Applied to an empty set, the events give the dangling references. A slow handler blocks
+// nothing: events are queued in memory. The handler runs on a goroutine of the subscription, which ends with
+// Stop or Graph.Close.
 func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 	s := &Subscription{graph: g, ended: make(chan struct{})}
 	s.mu.ready = make(chan struct{}, 1)
@@ -63,11 +63,11 @@ func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 		s.push(Event{Type: Started, Reference: r, Initial: true})
 	}
 	g.mu.subscriptions[s] = struct{}{}
-	go s.deliver(handler) // ends with Stop, which Close of the graph calls, too
+	go s.deliver(handler) // ends with Stop, which Graph.Close calls too
 	return s, nil
 }
 
-// Stop ends the subscription. The handler may still be in a call, but is not called again.
+// Stop ends the subscription. A running call of the handler continues, but there are no further calls.
 func (s *Subscription) Stop() {
 	s.mu.Lock()
 	ended := s.mu.ended
@@ -82,7 +82,7 @@ func (s *Subscription) Stop() {
 	delete(s.graph.mu.subscriptions, s)
 }
 
-// Waiting counts the events that the handler has not been called with yet.
+// Waiting returns the number of queued events.
 func (s *Subscription) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Unchecked counts references to a type that cannot be resolved, because the graph does not know which
-// objects the type has, or because the references name no namespace. They do not dangle; their state is
-// [Unknown] unless the graph has the object.
+// Unchecked counts references to a type that cannot be resolved, because the graph does not have all objects
+// of the type, or because the references have no namespace. They do not dangle; their state is [Unknown]
+// unless the graph has the target.
 type Unchecked struct {
-	// Type is the type, as far as it is known: of one that nobody has followed, the group and one of the
-	// names.
+	// Type is the target type. If it never had a member, only the group and one of the names are set.
 	Type Type
 	// References is the number of such references.
 	References int
-	// Why says why in a few words.
+	// Why is the reason.
 	Why string
 }
 
@@ -33,23 +32,23 @@ func (u Unchecked) String() string {
 	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Why)
 }
 
-// Explain sets what says why nobody follows a type that is referred to, such as that the server has no such
-// type. It returns "" where it does not know, and is called without a lock. Nil stands for nobody who knows.
+// Explain sets a function that returns why a type has no member, for example that the server does not serve
+// it, or "" if unknown. It is called without locks. Optional.
 func (g *Graph) Explain(why func(Type) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.why = why
 }
 
-// Unchecked gives the types that are referred to and not followed, or not as a whole, sorted. A program that
-// acts on what dangles looks here, too: an empty list of dangling references may mean that nobody looks. It
-// costs as much as there are types.
+// Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling
+// references should check it: there may be no dangling references because types are not followed. The cost is
+// linear in the number of types.
 func (g *Graph) Unchecked() []Unchecked {
 	return g.unchecked(func(referrer) bool { return true })
 }
 
-// Unchecked is that of the graph for the references of one name that the objects make, or for all if it is
-// empty.
+// Unchecked is [Graph.Unchecked] for the references of the view's objects with one name, or with any if name
+// is empty.
 func (v *View) Unchecked(name string) []Unchecked {
 	return v.graph.unchecked(func(by referrer) bool {
 		return (name == "" || by.name == name) && v.is(by.kind.Type)
@@ -59,7 +58,7 @@ func (v *View) Unchecked(name string) []Unchecked {
 func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 	g.mu.Lock()
 	why := g.mu.why
-	seen := map[*kind]bool{} // a kind may have two names
+	seen := map[*kind]bool{} // a kind can have two names
 	var out []Unchecked
 	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
@@ -82,9 +81,9 @@ func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 	return out
 }
 
-// unchecked counts the references of some referrers to the kind that cannot be checked, by reason.
+// unchecked counts the uncheckable references of some referrers to the kind by reason.
 func (k *kind) unchecked(of func(referrer) bool) (out []Unchecked) {
-	lack := k.lack()
+	lack := k.incompleteReason()
 	if n := k.referred(func(by referrer) bool { return of(by) && !by.unplaced }); n > 0 && lack != "" {
 		out = append(out, Unchecked{Type: k.Type, References: n, Why: lack})
 	}
@@ -94,22 +93,22 @@ func (k *kind) unchecked(of func(referrer) bool) (out []Unchecked) {
 	return out
 }
 
-// unplaced is the reason for references without a namespace to a type that has namespaces.
+// unplaced is the reason for references without namespace to a namespaced type.
 const unplaced = "they name no namespace"
 
-// unfollowed is why nothing is known of a type without members.
-const unfollowed = "nobody follows them"
+// unfollowed is the reason for a type without members.
+const unfollowed = "no informer follows them"
 
-// lack says why it is not known which objects there are; empty where it is. Members with some namespaces
-// count as if they had all.
-func (k *kind) lack() string {
+// incompleteReason returns why the existing objects are not all known, or "". Members with some namespaces
+// count like members with all.
+func (k *kind) incompleteReason() string {
 	why := unfollowed
 	for m := range k.members {
 		switch {
 		case !m.synced:
 			why = notRead
-		case m.lack != "":
-			why = m.lack
+		case m.incompleteReason != "":
+			why = m.incompleteReason
 		case m.Selected:
 			why = "only a selection of them is followed"
 		case m.isSharded():

@@ -7,26 +7,25 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// View is a graph as seen by the objects of one type. It gives their keys, namespace/name, sorted and each
-// once.
+// View is a graph as seen by the objects of one type. It returns their keys, namespace/name, sorted and
+// without duplicates.
 type View struct {
 	graph *Graph
 	typ   Object
-	names []string // that are known without a member
+	names []string // known without a member
 }
 
-// NewView returns a view of nothing with the names of some references and [Owners], for which queries can be
-// checked.
+// NewView returns an empty view with the names of some references and [Owners], to check queries.
 func NewView(declared []*indexers.Reference) *View {
 	return &View{graph: New(), names: newExtractor(declared).names}
 }
 
-// View returns the view of a type. References to objects of other types are seen from the side of this type.
+// View returns the view of a type.
 func (g *Graph) View(t Type) *View {
 	return &View{graph: g, typ: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
 }
 
-// Names are the references that the objects may make, sorted: those of the members of the type.
+// Names returns the names of the references of the type's members, sorted.
 func (v *View) Names() []string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
@@ -40,7 +39,7 @@ func (v *View) Names() []string {
 	return slices.Compact(names)
 }
 
-// Dangling gives the objects with a reference that leads to nothing: of one name, or of any if it is empty.
+// Dangling returns the objects with a dangling reference of one name, or of any if it is empty.
 func (v *View) Dangling(name string) []string {
 	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
@@ -56,14 +55,14 @@ func (v *View) LeftOut(o Object, name string) int {
 	return len(v.keys(v.graph.ToOthers(o), name, func(r Reference) Object { return r.From }))
 }
 
-// ReferredBy returns the objects that o refers to, whether they exist or not. It leaves out references that
-// name the UID of another object than the existing one.
+// ReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID of
+// another object than the existing one.
 func (v *View) ReferredBy(o Object, name string) []string {
 	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.meansOther("") }), name,
 		func(r Reference) Object { return r.To })
 }
 
-// keys gives the keys of the objects of the type.
+// keys returns the keys of the objects of the view's type.
 func (v *View) keys(all []Reference, name string, of func(Reference) Object) []string {
 	keys := []string{}
 	for _, r := range all {
@@ -84,9 +83,8 @@ func (v *View) is(t Type) bool {
 		t.Resource == v.typ.Resource)
 }
 
-// WhyNothing says in one line why RefersTo or, with from, ReferredBy may find nothing of an object that is
-// there: because its type is not known by that name, nobody follows it, or it has namespaces and the object
-// none. It is empty otherwise.
+// WhyNothing returns why RefersTo or, with from, ReferredBy can be empty for an existing object: an unknown
+// type name, no member for the type, or a missing namespace. It returns "" otherwise.
 func (v *View) WhyNothing(o Object, from bool) string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
@@ -96,10 +94,10 @@ func (v *View) WhyNothing(o Object, from bool) string {
 	followed := slices.ContainsFunc(found, func(k *kind) bool { return len(k.members) > 0 })
 	switch {
 	case from && !followed:
-		return "nobody follows objects of type " + name + ", so that it is not known what they refer to"
+		return "no informer follows objects of type " + name + ", so that it is not known what they refer to"
 	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
 		return "nothing refers to objects of type " + name +
-			", and nobody follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
+			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
 	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool {
 		return k.known &&
 			k.Namespaced

@@ -1,9 +1,9 @@
-// Package reload keeps an index config up to date while a program runs.
+// Package reload reloads an index config when its files change.
 //
 // # Usage
 //
-// A [Watcher] loads the files of a config, watches them, and hands each new config to Apply, together with
-// what differs:
+// A [Watcher] loads the files of a config, watches them, and passes each new config and the differences to
+// Apply:
 //
 //	watcher, err := reload.New(ctx, reload.Options{
 //		Files:  []string{"indexes.yaml"},
@@ -14,14 +14,13 @@
 //
 // # Consistency
 //
-// A config that has errors, that Check refuses, or that Apply does not take changes nothing: the one before
-// stays in force, and the outcome says why. What Check or Apply refused is tried again at longer and longer
-// intervals, up to a minute, because their reasons may pass. A file is looked at when it has been quiet for a
-// moment, so that one that is being written is not read by halves. What a mount of a ConfigMap does, which
-// swaps a symbolic link, is seen as well as files that are written or replaced; and since some file systems
-// tell of nothing, the files are also read now and then.
+// If a config has errors, or Check or Apply returns one, the previous config stays in effect and the outcome
+// has the error. Check and Apply are retried at increasing intervals, up to a minute, because their errors
+// can be temporary. A changed file is read after a quiet period, so that it is not read while it is being
+// written. The watcher sees written files, replaced files, and swapped symbolic links as in ConfigMap mounts.
+// It also polls, because some file systems send no events.
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. Apply and Report are called one at a time and under no lock.
+// All methods are safe for concurrent use. Apply and Report are called one at a time without locks.
 package reload

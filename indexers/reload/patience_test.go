@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// However often something happens, a look is due twenty times the quiet later at the latest.
+// In a busy folder, files are read after twenty quiet periods at most.
 func TestPatience(t *testing.T) {
 	p := patience{quiet: 100 * time.Millisecond, retry: time.Second}
 	start := time.Now()

@@ -38,8 +38,8 @@ func run(t *testing.T, options reload.Options) *scene {
 	return s
 }
 
-// A config that Check refused, for a server that did not answer, and then Apply, comes into force when they
-// do not any more, although nobody writes the file again. The same failure is reported once.
+// A config that Check and then Apply reject temporarily is applied later without another write. The same
+// failure is reported once.
 func TestRefusedConfigIsTriedAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -92,7 +92,7 @@ func TestTheSameFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Something else in the folder that is written all the time keeps nobody from noticing the config.
+// A busy file in the same folder does not prevent a reload.
 func TestBusyNeighbour(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
@@ -119,7 +119,7 @@ func TestBusyNeighbour(t *testing.T) {
 	<-stopped
 }
 
-// A folder that may not be read for a while ends nothing.
+// A temporarily unreadable folder does not end the watcher.
 func TestForbiddenFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		forbiddenFolderAsRoot(t)
@@ -137,8 +137,7 @@ func chmod(t *testing.T, dir string, mode os.FileMode) {
 	}
 }
 
-// forbiddenFolderAsRoot has a file stand where the folder above was, which even root cannot look into: the
-// folder is not merely gone then.
+// forbiddenFolderAsRoot replaces the folder by a file, which even root cannot read as a folder.
 func forbiddenFolderAsRoot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config", "sub")
 	above := filepath.Dir(dir)
@@ -163,7 +162,7 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	// because nothing tells of it
+	// there is no event for it
 	s := run(t, reload.Options{Files: []string{file}, Poll: 5 * time.Millisecond})
 	forbid()
 	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })

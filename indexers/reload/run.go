@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Run watches the files until ctx ends, and takes over each config that they hold. A folder that cannot be
-// watched, as it is not there or may not be read, is tried again. It returns an error when the system has no
-// means to watch files left; reading them now and then goes on working through Reload.
+// Run watches the files until ctx ends and applies each new config. It retries folders that cannot be
+// watched, for example because they do not exist. It returns an error if the system's resources for watching
+// are exhausted; periodic calls of Reload still work then.
 func (w *Watcher) Run(ctx context.Context) error {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		defer ticker.Stop()
 		poll = ticker.C
 	}
-	// What happened between New and the first watch is looked at here.
+	// changes between New and the first watch
 	look := time.NewTimer(0)
 	defer look.Stop()
 	p := patience{quiet: w.options.Quiet, retry: w.options.Retry}
@@ -40,9 +40,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-notify.Events:
-			// Whatever happens in the folders: the links on the way to a file may be anywhere in them.
+			// any event in the folders, because links on the way to a file can be anywhere in them
 			look.Reset(p.disturbed(time.Now()))
-		case <-notify.Errors: // notifications were lost
+		case <-notify.Errors: // events were lost
 			look.Reset(p.disturbed(time.Now()))
 		case <-poll:
 			look.Reset(0)
@@ -51,59 +51,59 @@ func (w *Watcher) Run(ctx context.Context) error {
 			if err := watched.follow(w.options.Files); err != nil {
 				return err
 			}
-			if again, ok := p.looked(w.wasRefused() || watched.missing); ok {
+			if again, ok := p.looked(w.wasRejected() || watched.missing); ok {
 				look.Reset(again)
 			}
 		}
 	}
 }
 
-// patience says how long to wait before files are looked at.
+// patience computes delays before the files are read.
 type patience struct {
 	quiet, retry time.Duration
-	// since is when something happened first that was not looked at yet; zero when nothing has.
+	// since is the time of the first event since the last read; zero without events.
 	since time.Time
-	// failures counts the looks in a row after which another is due.
+	// failures is the number of consecutive failed reads.
 	failures int
 }
 
 const (
-	// mostQuiet is how many times as long as usual files wait in a folder in which something always happens.
-	mostQuiet = 20
-	// longestRetry bounds the time to another try.
-	longestRetry = time.Minute
+	// maxQuiet is the maximum delay in a busy folder, in quiet periods.
+	maxQuiet = 20
+	// maxRetry is the maximum retry interval.
+	maxRetry = time.Minute
 )
 
-// disturbed says how long to wait when something happens: for quiet, but not for ever.
+// disturbed returns the delay after an event.
 func (p *patience) disturbed(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	return min(p.quiet, max(p.since.Add(mostQuiet*p.quiet).Sub(now), 0))
+	return min(p.quiet, max(p.since.Add(maxQuiet*p.quiet).Sub(now), 0))
 }
 
-// looked says how long to wait after a look until the next, if one is due without anything happening.
+// looked returns the delay until the next read, if the last one failed.
 func (p *patience) looked(failed bool) (time.Duration, bool) {
 	p.since = time.Time{}
 	if !failed {
 		p.failures = 0
 		return 0, false
 	}
-	wait := min(p.retry<<min(p.failures, 20), max(p.retry, longestRetry))
+	wait := min(p.retry<<min(p.failures, 20), max(p.retry, maxRetry))
 	p.failures++
 	return wait, true
 }
 
-// folders are the folders that are watched: those in which the files are, and those of all links on the way.
-// Folders are watched rather than files, because a file that is replaced is another one.
+// folders are the watched folders: of the files and of all links on the way. A watch on a file would
+// end when the file is replaced.
 type folders struct {
 	notify  *fsnotify.Watcher
 	watched map[string]bool
-	// missing is set when some cannot be watched now.
+	// missing is set if some folders cannot be watched now.
 	missing bool
 }
 
-// follow watches the folders that the files are in now, and those alone.
+// follow watches exactly the current folders of the files.
 func (f *folders) follow(files []string) error {
 	wanted := map[string]bool{}
 	for _, name := range files {
@@ -113,7 +113,7 @@ func (f *folders) follow(files []string) error {
 	}
 	f.missing = false
 	for folder := range wanted {
-		// Adding a folder again does nothing, unless it is another one by now.
+		// adding a folder again has no effect unless it was replaced
 		if err := f.notify.Add(folder); err != nil {
 			if exhausted(err) {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
@@ -124,26 +124,25 @@ func (f *folders) follow(files []string) error {
 	}
 	for folder := range f.watched {
 		if !wanted[folder] {
-			_ = f.notify.Remove(folder) // which fails when the folder is gone, and with it the watch
+			_ = f.notify.Remove(folder) // fails if the folder and its watch no longer exist
 		}
 	}
 	f.watched = wanted
 	return nil
 }
 
-// exhausted reports whether the system has no means to watch files left, rather than something against this
-// one.
+// exhausted reports whether the system's resources for watching are exhausted.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// mostLinks bounds the links on the way to a file, which may go round in circles.
-const mostLinks = 40
+// maxLinks is the maximum number of links on the way to a file, which can be cyclic.
+const maxLinks = 40
 
-// foldersOf gives the folder of a file and of everything that the links on the way lead to.
+// foldersOf returns the folder of a file and of all links on the way.
 func foldersOf(name string) []string {
 	all := []string{filepath.Dir(name)}
-	for range mostLinks {
+	for range maxLinks {
 		folder, base := filepath.Dir(name), filepath.Base(name)
 		if target, err := os.Readlink(folder); err == nil {
 			all = append(all, filepath.Dir(folder))
@@ -161,7 +160,7 @@ func foldersOf(name string) []string {
 	return all
 }
 
-// against resolves the target of a link in a folder.
+// against resolves a link target in a folder.
 func against(folder, target string) string {
 	if filepath.IsAbs(target) {
 		return target

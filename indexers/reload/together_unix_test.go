@@ -15,9 +15,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// A folder that is swapped between the first file and the second gives a config of two versions, which nobody
-// wrote: the files are read again. The second file is a pipe, another one for each who reads it, so that the
-// swap comes when it has been opened, after the first was read.
+// A folder that is swapped between reads of two files gives an inconsistent config: the files are read again.
+// The second file is a named pipe, so that the swap happens exactly between the reads.
 func TestFilesAreReadTogether(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")
@@ -42,7 +41,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 	}
 	text := strings.NewReplacer("name: test", "name: second", "name: w",
 		"name: other").Replace(configWith("x"))
-	// feed gives the text to each who reads, after the swaps for the first ones.
+	// feed writes the text to each reader, after the swaps for the first ones.
 	feed := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -14,66 +14,65 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultQuiet is how long files have to be left alone before they are read.
+	// DefaultQuiet is the default of Options.Quiet.
 	DefaultQuiet = 100 * time.Millisecond
-	// DefaultPoll is how often files are read that nobody told of.
+	// DefaultPoll is the default of Options.Poll.
 	DefaultPoll = time.Minute
-	// DefaultRetry is how long after it failed a config is checked and applied again. The time doubles with
-	// each failure, up to a minute.
+	// DefaultRetry is the default of Options.Retry.
 	DefaultRetry = time.Second
 )
 
-// Options say what to watch. Files are required.
+// Options configure a Watcher.
 type Options struct {
-	// Files are the files of the config, all of them together. Required.
+	// Files are the files of the config. Required.
 	Files []string
-	// Check looks at a config before it is applied, to compare it with the types of a cluster for example.
-	// Run calls it again, at longer and longer intervals, for a config that it refused: a server may answer
-	// later, or have a type. Default: that it has no errors is enough.
+	// Check validates a config before it is applied, for example against the types of a cluster. After an
+	// error, Run retries it at increasing intervals: a server may be unavailable or get the type later.
+	// Default: a config without errors is valid.
 	Check func(ctx context.Context, config *indexers.Config) error
-	// Apply takes a config over, or returns an error and changes nothing. It is called when something differs
-	// from the config that is in force, and not for the first one, which New returns. What it refuses Run
-	// tries again, as with Check. Default: nothing.
+	// Apply applies a config or returns an error and changes nothing. It is called if a config differs from
+	// the current one, not for the first config, which New returns. After an error, Run retries it like
+	// Check. Optional.
 	Apply func(ctx context.Context, update Update) error
-	// Report is told of each time that the files were read again and were not what they had been, and when
-	// another try at the same files came out otherwise than the one before. Default: nobody is.
+	// Report is called after changed files were read, and when a retry has another result than the previous
+	// try. Optional.
 	Report func(Outcome)
-	// Quiet is how long the folders of the files have to be left alone before they are read. Where that never
-	// happens, they are read after twenty times as long. Default: DefaultQuiet.
+	// Quiet is the time without events in the folders before the files are read. In a busy folder they are
+	// read after twenty times as long. Default: DefaultQuiet.
 	Quiet time.Duration
-	// Retry is how long after it was refused a config is checked and applied again, for the first time.
-	// Default: DefaultRetry.
+	// Retry is the first interval before a rejected config is tried again. It doubles with each failure, up
+	// to a minute. Default: DefaultRetry.
 	Retry time.Duration
-	// Poll is how often files are read that nobody told of; negative: never. Default: DefaultPoll.
+	// Poll is the interval of reading files without events; negative disables it. Default: DefaultPoll.
 	Poll time.Duration
 }
 
-// Update is a config that is to be taken over.
+// Update is a config to apply.
 type Update struct {
-	// Old is in force, New is to be.
+	// Old is the current config, New the one to apply.
 	Old, New *indexers.Config
-	// Changes are what differs between them; there is at least one.
+	// Changes are the differences; at least one.
 	Changes []indexers.Change
 }
 
-// Outcome is what came of reading the files again.
+// Outcome is the result of reading the files.
 type Outcome struct {
-	// Config is in force now: the new one, or, with Err, the one before.
+	// Config is the current config: the new one, or the previous one if Err is set.
 	Config *indexers.Config
-	// Changes are what was taken over; none when files changed without a difference that matters.
+	// Changes are the applied differences; empty if the content is equivalent.
 	Changes []indexers.Change
-	// Err says why the one before stays in force: an *indexers.ConfigError with all that is wrong, or what
-	// Check or Apply returned.
+	// Err is the reason why the config was rejected: an *indexers.ConfigError, or the error of Check or
+	// Apply.
 	Err error
 }
 
-// String says what happened in one line, or, for an error, with all that is wrong.
+// String describes the outcome in one line, or with all errors.
 func (o Outcome) String() string {
 	if o.Err != nil {
-		return fmt.Sprintf("the config that was loaded before stays in force: %v", o.Err)
+		return fmt.Sprintf("the previous config stays in effect: %v", o.Err)
 	}
 	if len(o.Changes) == 0 {
-		return "the config was written again; nothing differs"
+		return "the config was written without changes"
 	}
 	names := make([]string, len(o.Changes))
 	for i, c := range o.Changes {
@@ -82,15 +81,14 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("the config has changed: %v", names)
 }
 
-// Watcher keeps a config up to date.
 type Watcher struct {
 	options Options
-	// reading is held while files are read and applied, so that this happens in turn.
+	// reading serializes reading and applying.
 	reading sync.Mutex
-	// read is what the files held last, under reading.
+	// read is the content of the last read, under reading.
 	read []indexers.Source
-	// refused is what Check or Apply said of that, if they refused it, under reading.
-	refused error
+	// rejected is the error of Check or Apply for it, under reading.
+	rejected error
 
 	mu struct {
 		sync.Mutex
@@ -98,11 +96,11 @@ type Watcher struct {
 	}
 }
 
-// New loads the config for the first time. It fails when the config has errors or Check refuses it. Nothing
-// is watched before Run.
+// New loads the initial config. It returns an error if the config has errors or Check fails. Call Run to
+// watch the files.
 func New(ctx context.Context, options Options) (*Watcher, error) {
 	if len(options.Files) == 0 {
-		return nil, errors.New("reload: there are no files to watch")
+		return nil, errors.New("reload: no files; set Options.Files")
 	}
 	if options.Quiet <= 0 {
 		options.Quiet = DefaultQuiet
@@ -126,21 +124,21 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Config returns the config that is in force.
+// Config returns the current config.
 func (w *Watcher) Config() *indexers.Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.config
 }
 
-// mostReads bounds how often files are read that are never the same twice.
-const mostReads = 5
+// maxReads is the maximum number of reads of files that change constantly.
+const maxReads = 5
 
-// readTogether reads files that belong together, again until two reads agree: those of a ConfigMap are all
-// swapped at once, between the first and the last of them perhaps.
+// readTogether reads files until two reads agree: a ConfigMap swaps all its files at once, possibly between
+// two reads.
 func readTogether(files []string) []indexers.Source {
 	sources := indexers.ReadSources(files...)
-	for reads := 1; len(files) > 1 && reads < mostReads; reads++ {
+	for reads := 1; len(files) > 1 && reads < maxReads; reads++ {
 		again := indexers.ReadSources(files...)
 		if slices.EqualFunc(sources, again, sameSource) {
 			break
@@ -161,21 +159,21 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 	return w.options.Check(ctx, config)
 }
 
-// Reload reads the files, and takes over what differs, before it returns; a program may call it for a signal.
-// It returns what Report is told. When the files are what they were, it does nothing, unless Check or Apply
-// refused them: then it tries again.
+// Reload reads the files and applies differences before it returns, for example on a signal. It returns the
+// outcome that Report receives. For unchanged files it does nothing, unless Check or Apply failed: then it
+// retries.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	sources := readTogether(w.options.Files)
-	same, before := slices.EqualFunc(sources, w.read, sameSource), w.refused
+	same, before := slices.EqualFunc(sources, w.read, sameSource), w.rejected
 	if same && before == nil {
 		return Outcome{Config: w.Config()}
 	}
-	w.read, w.refused = sources, nil
-	outcome := w.takeOver(ctx, sources)
+	w.read, w.rejected = sources, nil
+	outcome := w.apply(ctx, sources)
 	if ctx.Err() != nil && outcome.Err != nil {
-		w.read = nil // it was not the config's fault
+		w.read = nil // not an error of the config
 	}
 	if again := same && outcome.Err != nil &&
 		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
@@ -184,27 +182,27 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	return outcome
 }
 
-// wasRefused reports whether Check or Apply refused the config that was read last.
-func (w *Watcher) wasRefused() bool {
+// wasRejected reports whether Check or Apply rejected the last config.
+func (w *Watcher) wasRejected() bool {
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	return w.refused != nil
+	return w.rejected != nil
 }
 
-func (w *Watcher) takeOver(ctx context.Context, sources []indexers.Source) Outcome {
+func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome {
 	old := w.Config()
 	config, err := indexers.Parse(sources...)
 	if err != nil {
 		return Outcome{Config: old, Err: err}
 	}
-	if w.refused = w.check(ctx, config); w.refused != nil {
-		return Outcome{Config: old, Err: w.refused}
+	if w.rejected = w.check(ctx, config); w.rejected != nil {
+		return Outcome{Config: old, Err: w.rejected}
 	}
 	changes := indexers.Diff(old, config)
 	if len(changes) > 0 && w.options.Apply != nil {
-		if w.refused = w.options.Apply(ctx,
-			Update{Old: old, New: config, Changes: changes}); w.refused != nil {
-			return Outcome{Config: old, Err: w.refused}
+		if w.rejected = w.options.Apply(ctx,
+			Update{Old: old, New: config, Changes: changes}); w.rejected != nil {
+			return Outcome{Config: old, Err: w.rejected}
 		}
 	}
 	w.mu.Lock()

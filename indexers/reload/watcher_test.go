@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// configWith is a config with one resource that has these indexes.
+// configWith returns a config with one resource with these indexes.
 func configWith(names ...string) string {
 	text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n"
 	for _, name := range names {
@@ -30,7 +30,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// scene is a watcher that runs, and what it says.
+// scene is a running watcher with its outcomes.
 type scene struct {
 	*testing.T
 	watcher  *reload.Watcher
@@ -66,7 +66,7 @@ func watch(t *testing.T, files ...string) *scene {
 	return s
 }
 
-// until waits for an outcome that fits. Files may be seen in more than one step while they are written.
+// until waits for a matching outcome. A file may be read more than once while it is written.
 func (s *scene) until(what string, fits func(reload.Outcome) bool) reload.Outcome {
 	s.Helper()
 	patience := time.After(time.Minute)
@@ -82,7 +82,7 @@ func (s *scene) until(what string, fits func(reload.Outcome) bool) reload.Outcom
 	}
 }
 
-// has waits until a config with these indexes is in force.
+// has waits until a config with these indexes is in effect.
 func (s *scene) has(names ...string) {
 	s.Helper()
 	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
@@ -115,7 +115,7 @@ func TestFileIsWritten(t *testing.T) {
 	}
 }
 
-// Editors write another file and give it the name.
+// Editors write another file and rename it.
 func TestFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
@@ -130,7 +130,7 @@ func TestFileIsReplaced(t *testing.T) {
 	}
 }
 
-// A mount of a ConfigMap has a link ..data to a folder, which is swapped, and links to the files in it.
+// A ConfigMap mount has a link ..data to a folder, which is swapped, and links to the files in it.
 func TestConfigMapIsSwapped(t *testing.T) {
 	dir := t.TempDir()
 	version := func(n int, name string) {
@@ -161,7 +161,7 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	}
 }
 
-// A link that leads to another folder is followed there.
+// The folder behind a link is watched.
 func TestTargetOfALinkIsWritten(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
@@ -174,7 +174,7 @@ func TestTargetOfALinkIsWritten(t *testing.T) {
 	s.has("b")
 }
 
-// A bad file changes nothing and says why; so do a file that is gone, a check and an application that fail.
+// An invalid or missing file, and a failing Check or Apply, change nothing and report the reason.
 func TestBadConfigChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -200,7 +200,7 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	}
 }
 
-// What Check or Apply refuse is not in force, and is tried again each time.
+// A config that Check or Apply rejects is not in effect, and is retried on each Reload.
 func TestRefusedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -234,7 +234,7 @@ func TestRefusedConfig(t *testing.T) {
 	}
 	write(t, file, "# the same\n"+configWith("a"))
 	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 ||
-		!strings.Contains(o.String(), "nothing differs") {
+		!strings.Contains(o.String(), "without changes") {
 		t.Errorf("got %v", o)
 	}
 	if checks != 6 || applications != 2 {
@@ -249,12 +249,12 @@ func TestNewErrors(t *testing.T) {
 	var ce *indexers.ConfigError
 	if _, err := reload.New(t.Context(),
 		reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) ||
-		ce.Diagnostics[0].Code != indexers.CodeFile {
+		ce.Diagnostics[0].Code != "E017" {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestHugeFile: a file that is longer than memory is refused, and not read to its end.
+// A file that is larger than memory is rejected and not read completely.
 func TestHugeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "huge.yaml")
 	write(t, file, "")
@@ -268,7 +268,7 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// A file that is written under another name, through a hard link, is one that nobody tells of.
+// A file written through a hard link in another folder sends no event.
 func TestPoll(t *testing.T) {
 	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))

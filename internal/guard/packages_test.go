@@ -124,7 +124,7 @@ func TestPackages(t *testing.T) {
 
 func TestPublic(t *testing.T) {
 	tests := map[string]bool{
-		"dynamicinformer": true, "indexers/jsonpath": true, "compat/dynamicinformer": true, "cmdline": true,
+		"dynamicinformer": true, "indexers/reload": true, "compat/dynamicinformer": true, "cmdline": true,
 		"internal/guard": false, "indexers/internal/x": false, "cmd/crdcache": false, "testdata": false,
 		"sandbox": false, "sandbox/child": false, "sandboxes": true,
 	}

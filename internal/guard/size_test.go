@@ -22,8 +22,8 @@ type room struct {
 var rooms = []room{
 	{"dynamicinformer", 5360},
 	{"discovery", 4274},
-	{"indexers", 12778},
-	{"indexers/query", 5366},
+	{"indexers", 8764},
+	{"indexers/query", 5301},
 	{"indexers/references", 1478},
 	{"internal/codec", 762},
 	{"internal/requests", 3169},
@@ -34,6 +34,7 @@ var rooms = []room{
 	{"internal/health", 1700},
 	{"internal/persist", 860},
 	{"internal/queue", 463},
+	{"internal/jsonpath", 3826},
 	{"internal/jsontext", 2120},
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
@@ -63,7 +64,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 1050
+	maxNames = 905
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -153,8 +153,9 @@ func parseQuery(text string) (query.Query, error) {
 	if err != nil {
 		return nil, explained(err)
 	}
-	if follows, _ := query.FollowsReferences(q); follows {
-		return nil, apierrors.NewBadRequest("queries about references are not answered here: they take all types that refer, and are referred to")
+	if follows, _ := query.UsesReferences(q); follows {
+		return nil, apierrors.NewBadRequest(
+			"queries about references are not answered here: they take all types that refer, and are referred to")
 	}
 	return q, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// Config compares resources with the definitions of custom resources, and gives what it finds in the order of
-// the resources. cluster says that the definitions are all that a cluster has.
+// Config compares resources with CustomResourceDefinitions and returns findings in the order of the
+// resources. cluster means that the definitions are a whole cluster's.
 func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
 	var all []config.Finding
 	for _, r := range resources {
-		k := checking{resource: r, file: r.File, cluster: cluster, report: func(f config.Finding) {
+		k := checker{resource: r, file: r.File, cluster: cluster, report: func(f config.Finding) {
 			if !slices.Contains(all, f) {
 				all = append(all, f)
 			}
@@ -30,29 +30,29 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 	return all
 }
 
-// checking compares one resource, or one condition of a query.
-type checking struct {
+// checker checks one resource of a config, or one condition or column of a query.
+type checker struct {
 	resource *config.Resource // nil for a query
-	cluster  bool             // the definitions are those of a cluster
+	cluster  bool             // the definitions are a whole cluster's
 	file     *config.File
 	report   func(config.Finding)
-	name     string        // of the type, for people: certificates.cert-manager.io/v1
-	at       config.Origin // of the expression that is being checked
-	whole    bool          // it is the path of an index, from the top of the object
+	name     string        // name and version of the type for messages: certificates.cert-manager.io/v1
+	at       config.Origin // the expression being checked
+	whole    bool          // the expression is the path of an index without each
 }
 
-func (k *checking) fail(code config.Code, at config.Place, message, hint string) {
+func (k *checker) fail(code config.Code, at config.Place, message, hint string) {
 	k.report(k.file.Finding(code, at, message, hint))
 }
 
-// expression is the place of the whole expression that is being checked.
-func (k *checking) expression() config.Place {
+// expression returns the place of the whole expression being checked.
+func (k *checker) expression() config.Place {
 	return k.at.Place(k.file, 0, 0, len(k.at.Node.Value))
 }
 
-func (k *checking) check(definitions []*crd.Definition) {
+func (k *checker) check(definitions []*crd.Definition) {
 	if k.resource.Match.Resource+k.resource.Match.Kind == "" {
-		return // which is an error of its own
+		return // reported by the decoder
 	}
 	meant := k.definitions(definitions)
 	if !k.resource.Match.Pattern() || len(meant) < 2 {
@@ -64,13 +64,13 @@ func (k *checking) check(definitions []*crd.Definition) {
 	k.each(meant)
 }
 
-// each compares the resource with each of the types that a pattern matches. What only some of them lack is no
-// error: the others have it.
-func (k *checking) each(meant []*crd.Definition) {
+// each checks the resource against each type that a pattern matches. A field that only some types lack is a
+// warning.
+func (k *checker) each(meant []*crd.Definition) {
 	report := k.report
 	defer func() { k.report = report }()
 	var found []config.Finding
-	lacking := map[config.Place]int{} // of so many types
+	lacking := map[config.Place]int{} // number of types
 	for _, d := range meant {
 		wrong := map[config.Place]bool{}
 		k.report = func(f config.Finding) {
@@ -87,14 +87,15 @@ func (k *checking) each(meant []*crd.Definition) {
 	for _, f := range found {
 		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
 			f.Code, f.Hint = config.CodeLackedBySome,
-				fmt.Sprintf("of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
+				fmt.Sprintf(
+					"%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Place()], len(meant))
 		}
 		report(f)
 	}
 }
 
-// definition compares the resource with one CRD that it means.
-func (k *checking) definition(d *crd.Definition) {
+// definition checks the resource against one CRD.
+func (k *checker) definition(d *crd.Definition) {
 	version, ok := k.version(d)
 	if !ok {
 		return
@@ -111,13 +112,13 @@ func (k *checking) definition(d *crd.Definition) {
 	}
 }
 
-// typeName is a version of a type, for people.
+// typeName formats a version of a type for messages.
 func typeName(d *crd.Definition, version crd.Version) string {
 	return d.GroupResource().String() + "/" + version.Name
 }
 
-// definitions finds the CRDs of the resource, and reports when there are none.
-func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition {
+// definitions returns the CRDs of the resource, and reports if there are none.
+func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 	m := k.resource.Match
 	var found []*crd.Definition
 	var inGroup, groups []string
@@ -142,7 +143,7 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 	at, asked := k.resource.At.Name, m.Resource+m.Kind
 	message, hint := k.absent(schema.GroupResource{Group: m.Group, Resource: asked}.String())
 	switch near := config.Nearest(asked, inGroup); {
-	case m.Pattern(): // there are no names near a pattern
+	case m.Pattern(): // no suggestions for a pattern
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(inGroup) > 0:
@@ -154,7 +155,7 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
-		message, hint = name+" is no type of Kubernetes that can be listed and watched", "correct its name"
+		message, hint = name+" is not a Kubernetes type that can be listed and watched", "correct its name"
 		if near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
@@ -171,8 +172,8 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 	return nil
 }
 
-// notBuiltIn reports whether a group of Kubernetes lacks the type for certain: another one has nearly the
-// same name, or the group is the core group, which nothing extends.
+// notBuiltIn reports whether a built-in group certainly lacks the type: a type of the group has a similar
+// name, or the group is the core group, which cannot be extended.
 func notBuiltIn(m config.Match) (near string, wrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
@@ -191,8 +192,8 @@ func notBuiltIn(m config.Match) (near string, wrong bool) {
 	return near, near != "" || m.Group == ""
 }
 
-// absent says that there is no CRD of the resource, and the way out if none is known to be nearer.
-func (k *checking) absent(name string) (message, hint string) {
+// absent returns the message and the default hint for a resource without CRD.
+func (k *checker) absent(name string) (message, hint string) {
 	switch pattern := k.resource.Match.Pattern(); {
 	case pattern && k.cluster:
 		return "no CRD of the cluster fits " + name,
@@ -207,14 +208,14 @@ func (k *checking) absent(name string) (message, hint string) {
 	return name + " is not in the given CRDs", "give the CRD of the resource too, or correct its name"
 }
 
-// builtIn tells the groups of Kubernetes itself: those without a dot, and below k8s.io. CRDs may be
-// below k8s.io too, and are found before this is asked.
+// builtIn reports whether a group belongs to Kubernetes: groups without a dot and below k8s.io. CRDs below
+// k8s.io were found before.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// version gives the version that is meant, and reports one that is not served.
-func (k *checking) version(d *crd.Definition) (crd.Version, bool) {
+// version returns the matching version, and reports one that is not served.
+func (k *checker) version(d *crd.Definition) (crd.Version, bool) {
 	served := d.ServedVersions()
 	wanted := k.resource.Match.Version
 	if wanted == "" && len(served) > 0 {
@@ -236,7 +237,7 @@ func (k *checking) version(d *crd.Definition) (crd.Version, bool) {
 	return crd.Version{}, false
 }
 
-func (k *checking) index(index *config.Index, root *crd.Schema) {
+func (k *checker) index(index *config.Index, root *crd.Schema) {
 	top := []cursor{{schema: root}}
 	if index.When != nil {
 		k.at = index.WhenAt
@@ -264,8 +265,8 @@ func (k *checking) index(index *config.Index, root *crd.Schema) {
 	}
 }
 
-// indexable reports a path that can only end at lists or maps, where only others are of use.
-func (k *checking) indexable(ends []cursor, others string) {
+// indexable reports a path that only leads to lists or maps.
+func (k *checker) indexable(ends []cursor, others string) {
 	for _, e := range ends {
 		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
 			return

@@ -6,13 +6,12 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/config"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Condition compares a condition or a path with the schema of a version of a type; see
-// indexers.CheckCondition.
+// Condition checks a condition or a path of a query; see indexers.CheckCondition.
 func Condition(text string, d *crd.Definition, version string) []config.Finding {
-	k, top, found := alone(text, d, version)
+	k, top, found := newQueryChecker(text, d, version)
 	if k == nil {
 		return nil
 	}
@@ -24,10 +23,9 @@ func Condition(text string, d *crd.Definition, version string) []config.Finding 
 	return *found
 }
 
-// Column compares a path whose values are to be sorted by, grouped or computed with; see
-// indexers.CheckColumn.
+// Column checks the path of a column; see indexers.CheckColumn.
 func Column(text string, d *crd.Definition, version string) []config.Finding {
-	k, top, found := alone(text, d, version)
+	k, top, found := newQueryChecker(text, d, version)
 	if k == nil {
 		return nil
 	}
@@ -39,7 +37,7 @@ func Column(text string, d *crd.Definition, version string) []config.Finding {
 
 // ColumnType returns the type of the values at a path; see indexers.ColumnType.
 func ColumnType(text string, d *crd.Definition, version string) (typ string) {
-	k, top, _ := alone(text, d, version)
+	k, top, _ := newQueryChecker(text, d, version)
 	path, err := jsonpath.Compile(text)
 	if k == nil || err != nil {
 		return ""
@@ -60,14 +58,14 @@ func ColumnType(text string, d *crd.Definition, version string) (typ string) {
 	return typ
 }
 
-// alone prepares the comparison of a text that is in no config; nil where there is no schema.
-func alone(text string, d *crd.Definition, version string) (*checking, []cursor, *[]config.Finding) {
+// newQueryChecker returns a checker for an expression of a query; nil without a schema.
+func newQueryChecker(text string, d *crd.Definition, version string) (*checker, []cursor, *[]config.Finding) {
 	v, ok := d.Version(version)
 	if !ok || v.Schema == nil {
 		return nil, nil, nil
 	}
 	var found []config.Finding
-	k := &checking{
+	k := &checker{
 		file: config.NewLine(text),
 		name: typeName(d, v),
 		at:   config.OfText(text),
@@ -80,8 +78,8 @@ func alone(text string, d *crd.Definition, version string) (*checking, []cursor,
 	return k, []cursor{{schema: withMetadata(v.Schema)}}, &found
 }
 
-// condition checks the paths in a condition, and the literals that they are compared with.
-func (k *checking) condition(filter *jsonpath.Filter, of []cursor) {
+// condition checks the paths in a condition and the literals compared with them.
+func (k *checker) condition(filter *jsonpath.Filter, of []cursor) {
 	for _, steps := range filter.Operands() {
 		k.walk(steps, of)
 	}
@@ -89,12 +87,12 @@ func (k *checking) condition(filter *jsonpath.Filter, of []cursor) {
 		k.existence(steps, of)
 	}
 	for _, c := range filter.Comparisons() {
-		k.literal(c, k.walk(c.Path, of)) // what is wrong with the path is reported once
+		k.literal(c, k.walk(c.Path, of)) // an invalid path is reported once
 	}
 }
 
-// existence reports a path to a boolean that is only asked whether it is there: false is there too.
-func (k *checking) existence(steps []jsonpath.Step, of []cursor) {
+// existence reports an existence test of a boolean, which is true for false.
+func (k *checker) existence(steps []jsonpath.Step, of []cursor) {
 	if len(steps) == 0 {
 		return
 	}
@@ -109,6 +107,6 @@ func (k *checking) existence(steps []jsonpath.Step, of []cursor) {
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
 	k.fail(config.CodeExistence, k.at.Place(k.file, 0, from, to),
-		fmt.Sprintf("%s is a boolean, and the condition asks whether it is there, which false is too",
+		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
 			ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
 }

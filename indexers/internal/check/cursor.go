@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// cursor is a place in a schema that a path has come to.
+// cursor is a position in a schema.
 type cursor struct {
 	schema *crd.Schema
-	path   string // how it came there
+	path   string // path that leads to it
 }
 
-// name is the path for people.
 func (c cursor) name() string {
 	if c.path == "" {
 		return "the object"
@@ -29,14 +28,14 @@ func (c cursor) isMap() bool {
 		s.AdditionalProperties != nil)
 }
 
-// isOpen is true where the schema does not say what there is.
+// isOpen reports whether the schema does not define the content.
 func (c cursor) isOpen() bool {
 	s := c.schema
 	return s.PreserveUnknown || s.EmbeddedResource || s.Type == "" && !s.IntOrString &&
 		!c.isList() && !c.isMap()
 }
 
-// kind names what is at the cursor, for people.
+// kind describes the values for messages.
 func (c cursor) kind() string {
 	switch s := c.schema; {
 	case c.isList():
@@ -55,7 +54,7 @@ func (c cursor) kind() string {
 	return "a number"
 }
 
-// field gives the cursor of a field or key, if the schema has it.
+// field returns the cursor of a field or map key.
 func (c cursor) field(name string) (cursor, bool) {
 	next := c.schema.Properties[name]
 	if next == nil {
@@ -64,15 +63,15 @@ func (c cursor) field(name string) (cursor, bool) {
 	return cursor{next, c.path + keyText(name)}, next != nil
 }
 
-// keyText writes a key as the path language does.
+// keyText formats a key in the path language.
 func keyText(name string) string { return jsonpath.FromSegments(name).String() }
 
-// elements gives the cursor of the elements of a list.
+// elements returns the cursor of the elements of a list.
 func (c cursor) elements(selector string) (cursor, bool) {
 	return cursor{c.schema.Items, c.path + selector}, c.schema.Items != nil
 }
 
-// members gives the cursors of all values of a map and all elements of a list.
+// members returns the cursors of all values of a map and all elements of a list.
 func (c cursor) members() []cursor {
 	var out []cursor
 	if e, ok := c.elements("[*]"); ok {
@@ -88,7 +87,7 @@ func (c cursor) members() []cursor {
 	return slices.DeleteFunc(out, func(m cursor) bool { return m.schema == nil })
 }
 
-// below gives the cursor and all that are below it, parents first.
+// below returns the cursor and all its descendants, parents first.
 func (c cursor) below() []cursor {
 	out := []cursor{c}
 	for _, m := range c.members() {
@@ -97,7 +96,7 @@ func (c cursor) below() []cursor {
 	return out
 }
 
-// metadataSchema describes the metadata of objects, of which CRDs say nothing but that it is there.
+// metadataSchema is the schema of object metadata, which CRDs leave out.
 var metadataSchema = func() *crd.Schema {
 	text := &crd.Schema{Type: "string"}
 	number := &crd.Schema{Type: "integer"}
@@ -121,7 +120,7 @@ var metadataSchema = func() *crd.Schema {
 	})
 }()
 
-// withMetadata gives the schema of a whole object.
+// withMetadata adds metadata, apiVersion and kind to the schema of a CRD.
 func withMetadata(s *crd.Schema) *crd.Schema {
 	whole := *s
 	whole.Properties = map[string]*crd.Schema{}

@@ -1,2 +1,2 @@
-// Package check compares index configs and conditions with what CustomResourceDefinitions say of objects.
+// Package check checks index configs and query conditions against the schemas of CustomResourceDefinitions.
 package check

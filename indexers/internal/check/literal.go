@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers/internal/config"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// literal reports a comparison whose result is the same for all values that the path can have.
-func (k *checking) literal(c jsonpath.Comparison, ends []cursor) {
+// literal reports a comparison with the same result for all possible values.
+func (k *checker) literal(c jsonpath.Comparison, ends []cursor) {
 	message, hint := "", ""
 	for _, e := range ends {
 		if message, hint = e.pointless(c); message == "" {
@@ -29,8 +29,8 @@ func (k *checking) literal(c jsonpath.Comparison, ends []cursor) {
 	k.fail(config.CodeLiteral, k.at.Place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
-// pointless says why all values at the cursor compare alike with a literal, and what may be meant; "" when
-// they need not. A null is always possible.
+// pointless explains why a comparison has the same result for all non-null values at the cursor, with a hint;
+// "" if it has not.
 func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
 	is, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(with.Literal)
 	equality := with.Op == "==" || with.Op == "!="
@@ -54,7 +54,7 @@ func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
 	return "", ""
 }
 
-// enumerated is for a literal, which may not be among the values that the schema lists.
+// enumerated explains a comparison with a literal that is not an enum value.
 func (c cursor) enumerated(written string) (message, hint string) {
 	values := make([]string, len(c.schema.Enum))
 	for i, v := range c.schema.Enum {
@@ -70,7 +70,7 @@ func (c cursor) enumerated(written string) (message, hint string) {
 	return fmt.Sprintf("%s is never %s", c.name(), written), hint
 }
 
-// literalKinds gives the kinds of literals that values at the cursor can be compared with.
+// literalKinds returns the kinds of literals that values at the cursor can be compared with.
 func (c cursor) literalKinds() []jsonpath.Kind {
 	switch c.scalarKind() {
 	case kindInteger, kindNumber:
@@ -97,16 +97,16 @@ func literalKind(v any) jsonpath.Kind {
 	return jsonpath.KindNumber
 }
 
-// literalText writes a value as a condition does.
+// literalText formats a value as in a condition.
 func literalText(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // literals and the values of a schema come from JSON
+	_ = e.Encode(v) // literals and enum values can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// otherForm is the hint for a literal of another kind than the values.
+// otherForm returns the hint for a literal of the wrong kind.
 func otherForm(literal any, wanted jsonpath.Kind) string {
 	text, quoted := literal.(string)
 	var read any

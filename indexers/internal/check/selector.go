@@ -9,9 +9,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// selectable reports a field selector over a field that the server does not select custom resources by: it
-// would refuse every list.
-func (k *checking) selectable(version crd.Version) {
+// selectable reports a field selector over a field that custom resources cannot be selected by: the server
+// would reject every list.
+func (k *checker) selectable(version crd.Version) {
 	if k.resource.FieldSelector == nil {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// targets compares the targets of the references with the definitions. Where fields of objects name the type,
-// it compares the values for missing fields.
-func (k *checking) targets(definitions []*crd.Definition) {
+// targets checks the targets of references against the definitions. If objects name the type, it checks the
+// default.
+func (k *checker) targets(definitions []*crd.Definition) {
 	for _, r := range k.resource.References {
 		t, ok := targetOf(r)
 		if !ok {
@@ -48,25 +48,25 @@ func (k *checking) targets(definitions []*crd.Definition) {
 	}
 }
 
-// namespace reports a reference without a namespace to a type that has namespaces.
-func (k *checking) namespace(r *config.Reference, to schema.GroupResource, namespaced bool,
+// namespace reports a reference without a namespace to a namespaced type.
+func (k *checker) namespace(r *config.Reference, to schema.GroupResource, namespaced bool,
 	definitions []*crd.Definition) {
 	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
 	switch part := r.Part(config.PartNamespace); {
 	case !namespaced:
 	case part.Constant && part.Missing.Value == "" && part.Missing.At == nil:
 		k.fail(config.CodeNoNamespace, r.At,
-			fmt.Sprintf("objects of %s have namespaces, and the reference names none", to), hint)
+			fmt.Sprintf("%s is namespaced, and the reference has no namespace", to), hint)
 	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].At.Node == nil &&
 		k.clusterScoped(definitions):
 		k.fail(config.CodeNoNamespace, r.At,
-			fmt.Sprintf("objects of %s have namespaces, and the objects that refer to them have none",
+			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped",
 				to), hint)
 	}
 }
 
-// clusterScoped reports whether the definitions of the resource are known and all are cluster-scoped.
-func (k *checking) clusterScoped(definitions []*crd.Definition) bool {
+// clusterScoped reports whether the resource's definitions are known and all cluster-scoped.
+func (k *checker) clusterScoped(definitions []*crd.Definition) bool {
 	m, found := k.resource.Match, false
 	for _, d := range definitions {
 		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
@@ -81,7 +81,7 @@ func (k *checking) clusterScoped(definitions []*crd.Definition) bool {
 	return found
 }
 
-// Targets gives the types that the references of a resource are to.
+// Targets returns the target types of a resource's references.
 func Targets(r *config.Resource) (all []config.TargetType) {
 	for _, reference := range r.References {
 		if t, ok := targetOf(reference); ok {
@@ -91,8 +91,7 @@ func Targets(r *config.Resource) (all []config.TargetType) {
 	return all
 }
 
-// targetOf gives the type that a reference is to, or is to where fields do not say another; false where only
-// they know.
+// targetOf returns the fixed or default target type of a reference; false if only objects name it.
 func targetOf(r *config.Reference) (config.TargetType, bool) {
 	if r.To.IsFixed() {
 		return r.To, true
@@ -105,13 +104,13 @@ func targetOf(r *config.Reference) (config.TargetType, bool) {
 	return config.TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}, true
 }
 
-// noTarget reports a reference to a type that there is no definition of, beside those of the other groups and
-// names.
-func (k *checking) noTarget(r *config.Reference, t config.TargetType, groups, names []string) {
+// noTarget reports a target type without definition; groups and names are the known ones.
+func (k *checker) noTarget(r *config.Reference, t config.TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
-	message, hint := name+" is not in the given CRDs, so that the reference may be to a type that does not exist", "give the CRD of the type too, or correct its name"
+	message := name + " is the target of a reference and not in the given CRDs"
+	hint := "give the CRD of the type too, or correct its name"
 	if k.cluster {
-		message, hint = name+" is not in the cluster, so that the reference leads to nothing",
+		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
 	near := config.Nearest(t.Kind+t.Resource, names)
@@ -119,7 +118,7 @@ func (k *checking) noTarget(r *config.Reference, t config.TargetType, groups, na
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case !r.To.IsFixed():
-		return // objects may name types of anybody, and what is missing is a default: only a slip shows
+		return // objects can name any type, and this one is only the default
 	case len(names) > 0:
 		hint = fmt.Sprintf("the group has %s",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))

@@ -10,9 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// typed reports a type that no value of the path can have, or that some cannot, and an order that is not
-// the one of the values.
-func (k *checking) typed(index *config.Index, p config.Part, ends []cursor) {
+// typed reports an index type that no value or only some values at the path have, and numbers sorted as text.
+func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 	if len(ends) == 0 || len(p.Transforms) > 0 {
 		return
 	}
@@ -48,9 +47,8 @@ func (k *checking) typed(index *config.Index, p config.Part, ends []cursor) {
 	}
 }
 
-// partly reports a type that only some of the values of the path have: the others would be missed without a
-// word.
-func (k *checking) partly(p config.Part, ends []cursor) {
+// partly reports a type that only some values have: an index silently leaves out the others.
+func (k *checker) partly(p config.Part, ends []cursor) {
 	for _, e := range ends {
 		_, which := e.takes(p.Type)
 		if left, hint := leftOut(p.Type, e.scalarKind(), which); left != "" {
@@ -62,14 +60,13 @@ func (k *checking) partly(p config.Part, ends []cursor) {
 	}
 }
 
-// leftOut says which values of a kind are not of a type, with the way out; "" when there are none that one
-// knows of.
+// leftOut describes the values of a kind that do not have a type, with a hint; "" if there are none known.
 func leftOut(typ sortkey.Type, kind string, listed []string) (which, hint string) {
-	const anything = "leave out the type, which takes all values as text"
+	const anything = "remove the type to index all values as text"
 	switch {
 	case typ == sortkey.Any:
 		return "", ""
-	case !slices.Contains(takenKinds[typ], kind): // beside others that are
+	case !slices.Contains(takenKinds[typ], kind): // other alternatives of the schema match
 		return "that is", anything
 	case len(listed) > 0:
 		verb := " are"
@@ -85,7 +82,7 @@ func leftOut(typ sortkey.Type, kind string, listed []string) (which, hint string
 	return "", ""
 }
 
-// The kinds of values that indexes hold: what the type of a schema can be, and what it says by other means.
+// Kinds of values: scalar types of a schema, and special cases.
 const (
 	kindString  = "string"
 	kindInteger = "integer"
@@ -95,7 +92,7 @@ const (
 	kindTime    = "date-time"
 )
 
-// takenKinds are the kinds of values that a type can be read from. Text can be nearly everything.
+// takenKinds are the kinds that can have a type. Text can have nearly every type.
 var takenKinds = map[sortkey.Type][]string{
 	sortkey.String:   {kindString, kindTime, kindEither},
 	sortkey.Int:      {kindInteger, kindNumber, kindString, kindEither},
@@ -110,8 +107,8 @@ var takenKinds = map[sortkey.Type][]string{
 	sortkey.CIDR:     {kindString, kindEither},
 }
 
-// formats are those of which all values look alike, with an example of each form, and the type that fits
-// best. Text of other formats may be anything.
+// formats are text formats with values of one form: an example of each form and the best type. Other formats
+// can have any text.
 var formats = map[string]struct {
 	examples []string
 	typ      sortkey.Type
@@ -126,8 +123,7 @@ var formats = map[string]struct {
 	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
 }
 
-// takes reports whether some value at the cursor can be read as a type. which are the listed values that
-// cannot.
+// takes reports whether some value at the cursor can have a type. which are the enum values that cannot.
 func (c cursor) takes(typ sortkey.Type) (some bool, which []string) {
 	kind := c.scalarKind()
 	if !slices.Contains(takenKinds[typ], kind) {
@@ -148,7 +144,7 @@ func (c cursor) takes(typ sortkey.Type) (some bool, which []string) {
 	}), nil
 }
 
-// plainText writes a value as indexes read it.
+// plainText formats a value as an index reads it.
 func plainText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -156,7 +152,7 @@ func plainText(v any) string {
 	return literalText(v)
 }
 
-// sort says what values at the cursor are, as exactly as the schema does.
+// sort describes the values at the cursor as exactly as the schema does.
 func (c cursor) sort() string {
 	switch _, known := formats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
@@ -171,12 +167,12 @@ func (c cursor) sort() string {
 	return c.kind()
 }
 
-// isQuantity recognises what controller-gen makes of a resource.Quantity.
+// isQuantity recognizes the schema that controller-gen generates for a resource.Quantity.
 func (c cursor) isQuantity() bool {
 	return c.schema.IntOrString && strings.Contains(c.schema.Pattern, "[KMGTPE]i")
 }
 
-// scalarKind is the kind of the values if it is one that indexes hold.
+// scalarKind returns the kind of the values; "" if indexes cannot hold them.
 func (c cursor) scalarKind() string {
 	switch t := c.schema.Type; {
 	case c.schema.IntOrString:
@@ -189,7 +185,7 @@ func (c cursor) scalarKind() string {
 	return ""
 }
 
-// typeHint names the type that fits a schema.
+// typeHint suggests a type for a schema.
 func typeHint(s *crd.Schema) string {
 	switch {
 	case s.Type == "integer":

@@ -6,12 +6,12 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/config"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// walk follows the steps of a path through the schema and reports what does not fit. Where a path
-// has several places at once, a step has to fit at one of them. The result is empty after a report.
-func (k *checking) walk(steps []jsonpath.Step, from []cursor) []cursor {
+// walk follows a path through the schema and reports steps that do not fit at any of the cursors. The result
+// is empty after a report.
+func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 	for i, step := range steps {
 		if len(from) == 0 {
 			return nil
@@ -28,7 +28,7 @@ func (k *checking) walk(steps []jsonpath.Step, from []cursor) []cursor {
 	return from
 }
 
-// allBelow gives the cursors and everything below them.
+// allBelow returns the cursors and their descendants.
 func allBelow(from []cursor) []cursor {
 	var out []cursor
 	for _, c := range from {
@@ -37,7 +37,7 @@ func allBelow(from []cursor) []cursor {
 	return distinct(out)
 }
 
-// distinct keeps the first cursor of each schema, which bounds the work for paths such as ..*..*.
+// distinct keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
 func distinct(cursors []cursor) []cursor {
 	seen := map[*crd.Schema]bool{}
 	out := cursors[:0:0]
@@ -50,8 +50,8 @@ func distinct(cursors []cursor) []cursor {
 	return out
 }
 
-// selector applies one selector of step number i to all cursors.
-func (k *checking) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+// selector applies one selector of step i to all cursors.
+func (k *checker) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
 	step := steps[i]
 	if s.Kind == jsonpath.SelectPath {
 		return k.walk(s.Path, from)
@@ -76,7 +76,7 @@ func (k *checking) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, f
 	return out
 }
 
-// apply gives where a selector leads from one cursor.
+// apply returns the results of a selector at one cursor.
 func apply(s jsonpath.Selector, c cursor) []cursor {
 	switch s.Kind {
 	case jsonpath.SelectName:
@@ -100,11 +100,11 @@ func selectorText(s jsonpath.Selector) string {
 	return "[*]"
 }
 
-// mismatch reports that a selector fits at none of the cursors.
-func (k *checking) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+// mismatch reports a selector that fits at none of the cursors.
+func (k *checker) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
-			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s leaves open what is below %s", k.name, c.name()),
+			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
 				"this part of the path is not checked")
 			return
 		}
@@ -137,9 +137,9 @@ func (k *checking) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Sele
 	}
 }
 
-// dottedKey reports a label or an annotation whose name was taken for several fields, which is the commonest
-// mistake of all: .metadata.labels.app.kubernetes.io/name goes on behind the text of the label app.
-func (k *checking) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cursor) bool {
+// dottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
+// .metadata.labels.app.kubernetes.io/name selects below the text of label app.
+func (k *checker) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !onlyNames(steps[i-2:]) {
 		return false
 	}
@@ -162,7 +162,7 @@ func (k *checking) dottedKey(at config.Place, steps []jsonpath.Step, i int, on c
 	return true
 }
 
-// onlyNames reports whether each of the steps names one field.
+// onlyNames reports whether each step selects one name.
 func onlyNames(steps []jsonpath.Step) bool {
 	for _, step := range steps {
 		if step.Recursive || len(step.Selectors) != 1 || step.Selectors[0].Kind != jsonpath.SelectName {
@@ -179,7 +179,8 @@ func mapHint(c cursor) string {
 	return "use .* for all values, or name a field"
 }
 
-// listHint tells a name of a field of the elements from one of an element, such as the Ready of conditions.
+// listHint returns the hint for a name applied to a list; it may be the key of an element, such as the
+// condition type Ready.
 func listHint(c cursor, name string) string {
 	if keys := c.schema.ListMapKeys; len(keys) == 1 && c.schema.Items != nil &&
 		c.schema.Items.Properties[name] == nil {
@@ -188,8 +189,8 @@ func listHint(c cursor, name string) string {
 	return "use [*] for all elements, or a filter [?(...)] for some"
 }
 
-// nameMismatch reports a name that does not exist, with the nearest that does.
-func (k *checking) nameMismatch(at config.Place, name string, from []cursor) {
+// nameMismatch reports an unknown field and suggests the nearest one.
+func (k *checker) nameMismatch(at config.Place, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():

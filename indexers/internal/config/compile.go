@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // defaults is spec.defaults.
@@ -27,7 +27,7 @@ type limits struct {
 	maxValueBytes int
 }
 
-// with returns the limits with the fields that are there.
+// with returns the limits with the given fields replaced.
 func (l limits) with(dialect textField, maxValues, maxValueBytes numberField) limits {
 	switch dialect.value {
 	case "literal":
@@ -44,10 +44,10 @@ func (l limits) with(dialect textField, maxValues, maxValueBytes numberField) li
 	return l
 }
 
-// document reads one IndexConfig.
-func (d *decoding) document(n *yaml.Node) {
+// document decodes one IndexConfig.
+func (d *decoder) document(n *yaml.Node) {
 	var f configForm
-	if d.foreign(n) || !d.form(&f, n, "an "+Kind) || !d.ours(&f) {
+	if d.foreign(n) || !d.form(&f, n, "an "+Kind) || !d.known(&f) {
 		return
 	}
 	if m := &f.Metadata; m.node != nil && d.form(m, m.node, `"metadata"`) && m.Name.value != "" {
@@ -60,14 +60,15 @@ func (d *decoding) document(n *yaml.Node) {
 	base := limits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
 	index := f.Spec.Defaults.Index
 	d.defaults = defaults{limits: base.with(index.Dialect, index.MaxValues, index.MaxValueBytes)}
-	d.keeping(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage, &d.defaults.prune)
+	d.storageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
+		&d.defaults.prune)
 	for i := range f.Spec.Resources.items {
 		d.resource(&f.Spec.Resources.items[i])
 	}
 }
 
-// foreign reports a manifest of another kind, whose fields would all be unknown.
-func (d *decoding) foreign(n *yaml.Node) bool {
+// foreign reports a manifest of another kind, to avoid an error for each of its fields.
+func (d *decoder) foreign(n *yaml.Node) bool {
 	values := map[string]*yaml.Node{}
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -83,18 +84,18 @@ func (d *decoding) foreign(n *yaml.Node) bool {
 	if strings.HasPrefix(version.Value, group) {
 		return false
 	}
-	hint := "take it out of the file"
+	hint := "remove it from the file"
 	if kind.Value == "ConfigMap" {
-		hint = "give the file that it holds"
+		hint = "load the file in the ConfigMap"
 	}
 	d.failAt(CodeNotOurs, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value,
 		version.Value, Kind), hint)
 	return true
 }
 
-// ours checks apiVersion and kind. The fields of another version may mean something else, so they are not
-// read.
-func (d *decoding) ours(f *configForm) bool {
+// known checks apiVersion and kind. Fields of another version are not read, because they may have another
+// meaning.
+func (d *decoder) known(f *configForm) bool {
 	good := true
 	for _, c := range []struct {
 		field      textField
@@ -110,8 +111,8 @@ func (d *decoding) ours(f *configForm) bool {
 	return good
 }
 
-// read checks a map of any names to texts. Their values are not used.
-func (*textsForm) read(d *decoding, n *yaml.Node, at spot) bool {
+// read checks a map of texts; its values are not used.
+func (*textsForm) read(d *decoder, n *yaml.Node, at spot) bool {
 	if !d.want(n, yaml.MappingNode, at.what, "a map of texts", "write name: value") {
 		return false
 	}
@@ -123,8 +124,8 @@ func (*textsForm) read(d *decoding, n *yaml.Node, at spot) bool {
 	return true
 }
 
-// claim records a name that has to be unique.
-func (d *decoding) claim(names map[string]string, what string, name textField) {
+// claim records a name that must be unique.
+func (d *decoder) claim(names map[string]string, what string, name textField) {
 	if name.value == "" {
 		return
 	}
@@ -135,14 +136,14 @@ func (d *decoding) claim(names map[string]string, what string, name textField) {
 	}
 }
 
-func (d *decoding) resource(f *resourceForm) {
+func (d *decoder) resource(f *resourceForm) {
 	r := &Resource{
 		Config: d.config, Name: f.Name.value, File: d.file,
 		Optional: f.Optional.value, Storage: d.defaults.storage, Prune: d.defaults.prune,
 	}
 	d.claim(d.names, "resource", f.Name)
 	d.match(&f.Match, r)
-	d.keeping(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
+	d.storageAndPrune(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
 	d.namespaces(&f.Namespaces, r)
 	d.selectors(&f.Selectors, r)
 	names := map[string]string{}
@@ -163,8 +164,8 @@ func (d *decoding) resource(f *resourceForm) {
 	d.resources = append(d.resources, r)
 }
 
-// match compiles which resource is meant.
-func (d *decoding) match(f *matchForm, r *Resource) {
+// match compiles the match of a resource.
+func (d *decoder) match(f *matchForm, r *Resource) {
 	r.Match = Match{
 		Group: f.Group.value, Version: f.Version.value, Versions: f.Versions.value,
 		Resource: f.Resource.value, Kind: f.Kind.value,
@@ -179,8 +180,8 @@ func (d *decoding) match(f *matchForm, r *Resource) {
 	}
 }
 
-// keeping compiles how objects are kept. A field that is there replaces the default.
-func (d *decoding) keeping(storage *storageForm, prune *pruneForm, s *Storage, p *Prune) {
+// storage compiles storage and prune. A field that is set replaces the default.
+func (d *decoder) storageAndPrune(storage *storageForm, prune *pruneForm, s *Storage, p *Prune) {
 	if storage.Mode.node != nil {
 		s.Mode = storage.Mode.value
 	}
@@ -206,18 +207,18 @@ func (d *decoding) keeping(storage *storageForm, prune *pruneForm, s *Storage, p
 	}
 }
 
-// identity are the paths that tell objects apart, and what a cache needs.
+// identity are the paths that identify objects or that a cache needs.
 var identity = [][]string{
 	nil, {"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"}, {"metadata", "namespace"},
 	{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "labels"},
 	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
 }
 
-// removable reports what cannot be cut out.
-func (d *decoding) removable(n *yaml.Node, p *jsonpath.Path) bool {
+// removable reports paths that must not be pruned.
+func (d *decoder) removable(n *yaml.Node, p *jsonpath.Path) bool {
 	for _, keys := range identity {
 		if p.String() == jsonpath.FromSegments(keys...).String() {
-			hint := "objects could not be told apart, selected or followed without it"
+			hint := "a cache needs it to identify, select and watch objects"
 			d.failAt(CodeContradict, n, p.String()+" cannot be removed", hint)
 			return false
 		}
@@ -225,40 +226,52 @@ func (d *decoding) removable(n *yaml.Node, p *jsonpath.Path) bool {
 	return true
 }
 
-// removal compiles a path to what is cut out.
-func (d *decoding) removal(n *yaml.Node) *jsonpath.Path {
-	p, at := paths{decoding: d, dialect: d.defaults.dialect}.path(n, "a path to remove")
+// removal compiles a path to prune. The result has the dialect Literal.
+func (d *decoder) removal(n *yaml.Node) *jsonpath.Path {
+	p, at := paths{decoder: d, dialect: d.defaults.dialect}.path(n, "a path to remove")
 	if p == nil || !d.removable(n, p) {
 		return nil
 	}
-	steps := p.Steps()
+	steps, text := p.Steps(), "$"
 	for i, step := range steps {
 		kind := step.Selectors[0].Kind
 		named := kind == jsonpath.SelectName || kind == jsonpath.SelectElements && i < len(steps)-1
 		if step.Recursive || len(step.Selectors) != 1 || !named {
 			d.fail(CodeContradict, at.Place(d.file, i, step.Offset, step.End),
-				"only names and [*] can lead to what is removed, and a name has to be last",
-				"name the fields on the way, so that nothing goes by mistake")
+				"a path to remove can only have names and [*], and must end with a name",
+				"name the fields on the way")
 			return nil
 		}
+		if kind == jsonpath.SelectElements {
+			text += "[*]"
+		} else {
+			text += strings.TrimPrefix(jsonpath.FromSegments(step.Selectors[0].Name).String(), "$")
+		}
 	}
-	return p
+	if p.Dialect() == jsonpath.Literal {
+		return p
+	}
+	if p, err := jsonpath.Compile(text); err == nil {
+		return p
+	}
+	d.failAt(CodeContradict, n, "the path is too long without dialect: kubectl", "remove a field above it")
+	return nil
 }
 
-func (d *decoding) namespaces(f *namespacesForm, r *Resource) {
+func (d *decoder) namespaces(f *namespacesForm, r *Resource) {
 	r.Namespaces.Include = textsOf(f.Include)
 	for _, item := range f.Exclude.items {
 		if strings.Trim(item.value, "*") == "" {
 			d.failAt(CodeContradict, item.node,
-				fmt.Sprintf("%q excludes every namespace, so that there is nothing left", item.value),
-				"name those that are left out, or those that are meant by include")
+				fmt.Sprintf("%q excludes every namespace", item.value),
+				"name the namespaces to exclude, or use include")
 			continue
 		}
 		r.Namespaces.Exclude = append(r.Namespaces.Exclude, item.value)
 	}
 }
 
-func (d *decoding) selectors(f *selectorsForm, r *Resource) {
+func (d *decoder) selectors(f *selectorsForm, r *Resource) {
 	r.Selectors.Labels, r.LabelSelector = selector(d, f.Labels, "labels",
 		func(s string) (labels.Selector, error) {
 			return labels.Parse(s)
@@ -270,7 +283,7 @@ func (d *decoding) selectors(f *selectorsForm, r *Resource) {
 }
 
 // selector parses a selector; an empty one selects everything.
-func selector[S any](d *decoding, f textField, field string,
+func selector[S any](d *decoder, f textField, field string,
 	parse func(string) (S, error)) (_ string, none S) {
 	if f.value == "" {
 		return "", none

@@ -9,11 +9,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// index compiles one index; names holds those of the resource so far.
-func (d *decoding) index(f *indexForm, names map[string]string) *Index {
+// index compiles one index; names holds the index names of the resource so far.
+func (d *decoder) index(f *indexForm, names map[string]string) *Index {
 	limits := d.defaults.with(f.Dialect, f.MaxValues, f.MaxValueBytes)
 	index := &Index{
 		Name: f.Name.value, Sorted: f.Order.value == "sorted", Unique: f.Unique.value == "warn",
@@ -22,13 +22,13 @@ func (d *decoding) index(f *indexForm, names map[string]string) *Index {
 	d.claim(names, "index", f.Name)
 	switch name := f.Name; name.value {
 	case cache.NamespaceIndex:
-		message := fmt.Sprintf("%q is the name of an index that informers have already", name.value)
+		message := fmt.Sprintf("%q is the name of a built-in index", name.value)
 		d.failAt(CodeTaken, name.node, message, "choose another name, or use that index")
 	case "name", "age":
-		message := fmt.Sprintf("all objects can be sorted by %q", name.value)
+		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
 		d.failAt(CodeTaken, name.node, message, "choose another name")
 	}
-	p := paths{decoding: d, dialect: limits.dialect}
+	p := paths{decoder: d, dialect: limits.dialect}
 	index.When, index.WhenAt = p.filter(f.When)
 	p.values(f, index)
 	d.missingValues(index)
@@ -36,7 +36,7 @@ func (d *decoding) index(f *indexForm, names map[string]string) *Index {
 	return index
 }
 
-// values compiles where the values of an index come from.
+// values compiles the values of an index.
 func (p paths) values(f *indexForm, index *Index) {
 	switch f.chosen[0] {
 	case "":
@@ -54,23 +54,23 @@ func (p paths) values(f *indexForm, index *Index) {
 	}
 }
 
-// missingValues checks that what stands for a missing value is of the type of the part.
-func (d *decoding) missingValues(index *Index) {
+// missingValues checks that replacements of missing values have the type of the part.
+func (d *decoder) missingValues(index *Index) {
 	for n := range index.Parts {
 		p := &index.Parts[n]
 		if p.Missing.Kind != MissingValue {
 			continue
 		}
 		if _, ok := p.Encode(p.Missing.Value, index.Sorted); !ok {
-			message := p.Type.Mismatch(p.Missing.Value)
-			d.failAt(CodeValue, p.Missing.At, message, "the value has to be of the type of the index")
+			message, hint, _ := strings.Cut(p.Type.Mismatch(p.Missing.Value), "; ")
+			d.failAt(CodeValue, p.Missing.At, message, hint)
 		}
 	}
 }
 
-// valueForms are the fields that plain indexes and elements of key have in common.
+// valueForms are the fields that plain indexes and elements of key share.
 type valueForms struct {
-	chosen            string // of the first four
+	chosen            string // the field that is set among the next four
 	path              pathForm
 	paths             listField[pathForm]
 	label, annotation textField
@@ -114,10 +114,10 @@ func (p paths) part(f valueForms) (part Part) {
 	return part
 }
 
-// composite compiles the parts of an index over several values.
+// composite compiles the parts of a composite index.
 func (p paths) composite(keys []keyForm, index *Index) {
 	names := map[string]string{}
-	var many *yaml.Node // the path of the first key with many values
+	var many *yaml.Node // the path of the first multi-valued key
 	for i := range keys {
 		f := &keys[i]
 		p.claim(names, "key", f.Name)
@@ -141,7 +141,7 @@ func (p paths) composite(keys []keyForm, index *Index) {
 	}
 }
 
-// owner adds the parts that the sugar stands for.
+// owner adds the parts that owner: is short for.
 func (index *Index) owner(f textField) {
 	each := ".metadata.ownerReferences[*]"
 	if f.value == "controller" {
@@ -156,7 +156,7 @@ func (index *Index) owner(f textField) {
 	}
 }
 
-// missing compiles what stands for a missing value.
+// missing compiles the replacement of missing values.
 func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 	const hint = "write skip, null, report, {value: X} or {path: X}"
 	n := f.node
@@ -169,7 +169,7 @@ func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 	case n.Kind == yaml.MappingNode:
 		p.form(f, n, `"missing"`)
 		if f.Value.node != nil {
-			// The value is used as it is written: 1.10 stays 1.10.
+			// Values are used as written: 1.10 stays 1.10.
 			return Missing{Kind: MissingValue, Value: f.Value.node.Value, At: f.Value.node}, nil
 		}
 		if f.keys["value"] == nil && f.Path.node != nil {
@@ -189,8 +189,8 @@ func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 	return m, nil
 }
 
-// read checks a text, a number or a boolean.
-func (f *valueForm) read(d *decoding, n *yaml.Node, at spot) bool {
+// read checks that a node is a text, a number or a boolean.
+func (f *valueForm) read(d *decoder, n *yaml.Node, at spot) bool {
 	const wanted, hint = "text, a number or a boolean", "write skip, null, report, {value: X} or {path: X}"
 	switch {
 	case isNull(n):

@@ -7,16 +7,16 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// reference compiles one reference; names holds those of the resource so far.
-func (d *decoding) reference(f *referenceForm, names map[string]string) (*Reference, bool) {
+// reference compiles one reference; names holds the reference names of the resource so far.
+func (d *decoder) reference(f *referenceForm, names map[string]string) (*Reference, bool) {
 	r := &Reference{Name: f.Name.value}
 	d.claim(names, "reference", f.Name)
 	if r.Name == OwnersName {
-		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the reference of all objects to their owners",
+		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the name of the built-in owner references",
 			r.Name),
 			"choose another name, or use that reference")
 	}
-	p := paths{decoding: d, dialect: d.defaults.dialect, within: f.Each.node != nil}
+	p := paths{decoder: d, dialect: d.defaults.dialect, within: f.Each.node != nil}
 	each, eachAt := p.each(f.Each)
 	if f.To.node == nil {
 		return nil, false
@@ -33,7 +33,7 @@ func (d *decoding) reference(f *referenceForm, names map[string]string) (*Refere
 	return r, r.Index.Complete() && (each != nil || !p.within)
 }
 
-// target compiles the parts of a reference. Those of the type are left out if the type is fixed.
+// target compiles the parts of a reference, without a fixed type.
 func (p paths) target(f *targetForm, r *Reference) ([]Part, bool) {
 	group, kind, ok := p.targetType(f, r)
 	if !ok {
@@ -43,7 +43,7 @@ func (p paths) target(f *targetForm, r *Reference) ([]Part, bool) {
 	if f.Name.node != nil {
 		name.Sources = p.sources(nil, f.Name.node, `"name"`)
 		if !name.Singular() && !p.within {
-			p.manyTargets(f.Name.node, "name", "names")
+			p.manyTargets(f.Name.node, "name")
 			return nil, false
 		}
 	}
@@ -54,14 +54,13 @@ func (p paths) target(f *targetForm, r *Reference) ([]Part, bool) {
 	return append([]Part{group, kind}, parts...), true
 }
 
-// manyTargets reports a path that leads to many values.
-func (d *decoding) manyTargets(n *yaml.Node, field, many string) {
-	message := strings.TrimSpace(fmt.Sprintf("the path to the %s can lead to many %s", field, many))
-	d.failAt(CodeContradict, n, message,
-		"name the elements by each: on the reference, and write the path within one of them")
+// manyTargets reports a path with many results.
+func (d *decoder) manyTargets(n *yaml.Node, field string) {
+	d.failAt(CodeContradict, n, fmt.Sprintf("the path to the %s can have many results", field),
+		"set each: to the path of the elements, and write paths within an element")
 }
 
-// targetType compiles the type: into r if it is fixed, and into parts otherwise.
+// targetType compiles the target type: into r if it is fixed, and into parts otherwise.
 func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok bool) {
 	switch f.chosen[0] {
 	case "":
@@ -84,7 +83,7 @@ func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok boo
 		r.To = TargetType{Group: group.Missing.Value, Resource: f.Resource.value}
 		if ok && !group.Constant {
 			p.failAt(CodeContradict, f.Resource.node, `"resource" needs a fixed group`,
-				"write kind: for a type that fields of the object say")
+				"write kind: for a type that the objects name")
 			ok = false
 		}
 		return group, kind, ok && r.To.Resource != ""
@@ -96,7 +95,7 @@ func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok boo
 	return group, kind, ok && good
 }
 
-// fixedOrField compiles a text that holds for all objects, or the path to it.
+// fixedOrField compiles a fixed text, or the path to it.
 func (p paths) fixedOrField(f *fieldForm, part, field string) (out Part, ok bool) {
 	out.Name = part
 	n, what := f.node, fmt.Sprintf("%q", field)
@@ -110,7 +109,7 @@ func (p paths) fixedOrField(f *fieldForm, part, field string) (out Part, ok bool
 	}
 	out.Sources = p.sources(nil, f.Path.node, `"path"`)
 	if !out.Singular() {
-		p.manyTargets(f.Path.node, field, "")
+		p.manyTargets(f.Path.node, field)
 		return out, false
 	}
 	if f.Missing.ok {
@@ -119,7 +118,7 @@ func (p paths) fixedOrField(f *fieldForm, part, field string) (out Part, ok bool
 	return out, len(out.Sources) > 0
 }
 
-// targetNamespace compiles the namespace of targets: the object's own by default.
+// targetNamespace compiles the namespace of targets. Default: the object's own.
 func (p paths) targetNamespace(f *targetNamespaceForm) Part {
 	own := ownNamespace()
 	own.Root = p.within
@@ -137,12 +136,12 @@ func (p paths) targetNamespace(f *targetNamespaceForm) Part {
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" &&
 		!strings.ContainsAny(n.Value[:1], ".$@{["):
 		p.failAt(CodeUnknownValue, n, fmt.Sprintf("%q is neither own nor none nor a path", n.Value),
-			fmt.Sprintf("write {value: %s} for the namespace of that name, or .%[1]s for the path to a field",
+			fmt.Sprintf("write {value: %s} for this namespace, or .%[1]s for a field",
 				n.Value))
 	default:
 		part.Sources = p.sources(nil, n, `"namespace"`)
 		if !part.Singular() {
-			p.failAt(CodeContradict, n, "the path to the namespace can lead to many",
+			p.failAt(CodeContradict, n, "the path to the namespace can have many results",
 				"write own, none, or a path to one namespace")
 			part.Sources = nil
 			return part

@@ -9,25 +9,25 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// decoding reads one document. Its methods report what is wrong and go on, so that all errors are
-// found at once; a false ok only means that there is nothing to use.
-type decoding struct {
+// decoder decodes one document. Its methods report errors and continue, so that all errors are found
+// together; ok is false if there is no usable result.
+type decoder struct {
 	*Loader
 	file     *File
 	config   string // metadata.name
 	defaults defaults
 }
 
-func (d *decoding) fail(code Code, at Place, message, hint string) {
+func (d *decoder) fail(code Code, at Place, message, hint string) {
 	d.report(d.file.Finding(code, at, message, hint))
 }
 
-// failAt reports something about a whole node.
-func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
+// failAt reports a finding about a whole node.
+func (d *decoder) failAt(code Code, n *yaml.Node, message, hint string) {
 	d.fail(code, d.file.PlaceOf(n), message, hint)
 }
 
-// definite is what something is called that was called "an index" before.
+// definite replaces the indefinite article: "an index" becomes "the index".
 func definite(what string) string {
 	for _, article := range []string{"a ", "an "} {
 		if rest, ok := strings.CutPrefix(what, article); ok {
@@ -37,8 +37,8 @@ func definite(what string) string {
 	return what
 }
 
-// mapping reads a map with known fields, and returns the values.
-func (d *decoding) mapping(w *written, n *yaml.Node, what string,
+// mapping decodes a map with known fields and returns its values.
+func (d *decoder) mapping(w *formHeader, n *yaml.Node, what string,
 	known []string) (map[string]*yaml.Node, bool) {
 	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
 		return nil, false
@@ -73,7 +73,7 @@ func fieldList(known []string) string {
 	return "the fields here are " + strings.Join(known, ", ")
 }
 
-// didYouMean is the hint for a word that is not one of the candidates.
+// didYouMean returns the hint for a word that is not one of the candidates.
 func didYouMean(word string, candidates []string, otherwise string) string {
 	if near := Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -82,7 +82,7 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 }
 
 // want checks the kind of a node.
-func (d *decoding) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
+func (d *decoder) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
 		d.failAt(CodeAlias, n, "aliases are not supported",
@@ -95,12 +95,12 @@ func (d *decoding) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string)
 	return false
 }
 
-func (d *decoding) wrong(n *yaml.Node, what, wanted, hint string) {
+func (d *decoder) wrong(n *yaml.Node, what, wanted, hint string) {
 	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", what, wanted, kindOf(n)), hint)
 }
 
-// list reads a list that is not empty.
-func (d *decoding) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
+// list decodes a list that must not be empty.
+func (d *decoder) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
 	if !d.want(n, yaml.SequenceNode, what, "a list", hint) {
 		return nil, false
 	}
@@ -110,9 +110,9 @@ func (d *decoding) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
 	return n.Content, len(n.Content) > 0
 }
 
-// text reads text that is not empty. A number or true is not text: what was meant by "version: 1.10"
-// cannot be known.
-func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
+// text decodes a text that must not be empty. A number or boolean is not accepted as text: "version: 1.10" is
+// ambiguous.
+func (d *decoder) text(n *yaml.Node, what, hint string) (string, bool) {
 	if !d.want(n, yaml.ScalarNode, what, "text", hint) {
 		return "", false
 	}
@@ -129,16 +129,16 @@ func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
 	return "", false
 }
 
-// textOrEmpty reads a text, which may be empty where that means something.
-func (d *decoding) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (string, bool) {
+// textOrEmpty decodes a text, which can be empty if allowed.
+func (d *decoder) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (string, bool) {
 	if empty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
 		return "", true
 	}
 	return d.text(n, what, hint)
 }
 
-// choice reads one of a few words.
-func (d *decoding) choice(n *yaml.Node, what string, words ...string) (string, bool) {
+// choice decodes one of several words.
+func (d *decoder) choice(n *yaml.Node, what string, words ...string) (string, bool) {
 	hint := "use one of " + strings.Join(words, ", ")
 	if len(words) == 1 {
 		hint = "use " + words[0]
@@ -146,8 +146,8 @@ func (d *decoding) choice(n *yaml.Node, what string, words ...string) (string, b
 	return d.choiceOr(hint, n, what, words...)
 }
 
-// choiceOr is choice for what may be something else than a word, as the hint says.
-func (d *decoding) choiceOr(hint string, n *yaml.Node, what string, words ...string) (string, bool) {
+// choiceOr is choice with a hint, for fields that also accept other values.
+func (d *decoder) choiceOr(hint string, n *yaml.Node, what string, words ...string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
 		return "", false
@@ -160,8 +160,8 @@ func (d *decoding) choiceOr(hint string, n *yaml.Node, what string, words ...str
 	return s, ok
 }
 
-// number reads an integer between two bounds.
-func (d *decoding) number(n *yaml.Node, what string, within bounds) (int, bool) {
+// number decodes an integer within bounds.
+func (d *decoder) number(n *yaml.Node, what string, within bounds) (int, bool) {
 	least, most := within.least, within.most
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
 	if !d.want(n, yaml.ScalarNode, what, "an integer", hint) {
@@ -179,8 +179,8 @@ func (d *decoding) number(n *yaml.Node, what string, within bounds) (int, bool) 
 	return i, true
 }
 
-// boolean reads true or false.
-func (d *decoding) boolean(n *yaml.Node, what string) bool {
+// boolean decodes true or false.
+func (d *decoder) boolean(n *yaml.Node, what string) bool {
 	if !d.want(n, yaml.ScalarNode, what, "true or false", "write true or false") {
 		return false
 	}
@@ -193,7 +193,7 @@ func (d *decoding) boolean(n *yaml.Node, what string) bool {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// kindOf names what a node is, for people.
+// kindOf describes a node in messages.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -1,4 +1,4 @@
-// Package config decodes index configs. form.go declares the fields and what they take. fields.go reads a
-// file into these forms and reports errors with their places. The compile functions make resources, indexes
-// and references of the forms. Package indexers evaluates them.
+// Package config decodes index configs. form.go declares the fields and their constraints. fields.go decodes
+// a file into these forms and reports errors with their places. The compile functions convert the forms to
+// resources, indexes and references, which package indexers evaluates.
 package config

@@ -6,18 +6,18 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // paths compiles the expressions of one index or reference.
 type paths struct {
-	*decoding
+	*decoder
 	dialect jsonpath.Dialect
-	// within says that paths begin at an element.
+	// within means that paths begin at an element of each.
 	within bool
 }
 
-// sources appends a source for the path to values at n.
+// sources appends a source for the path at n.
 func (p paths) sources(to []Source, n *yaml.Node, what string) []Source {
 	path, at := p.path(n, what)
 	if path == nil {
@@ -26,7 +26,7 @@ func (p paths) sources(to []Source, n *yaml.Node, what string) []Source {
 	return append(to, Source{Path: path, Root: p.within && path.Rooted(), At: at})
 }
 
-// path compiles an expression, or a list of names. It returns nil if there is nothing to use.
+// path compiles an expression or a list of names. It returns nil after reporting an error.
 func (p paths) path(n *yaml.Node, what string) (*jsonpath.Path, Origin) {
 	at := Origin{Node: n}
 	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
@@ -46,7 +46,7 @@ func (p paths) path(n *yaml.Node, what string) (*jsonpath.Path, Origin) {
 	return compiled(p, n, what, hint, jsonpath.Compile), at
 }
 
-// filter compiles a condition. It returns nil if there is nothing to use.
+// filter compiles a condition. It returns nil after reporting an error.
 func (p paths) filter(f conditionForm) (*jsonpath.Filter, Origin) {
 	if f.node == nil {
 		return nil, Origin{}
@@ -83,7 +83,7 @@ func compiled[E interface{ Warnings() []jsonpath.Diagnostic }](
 }
 
 // expression reports a finding about an expression at its place in the file.
-func (d *decoding) expression(n *yaml.Node, e jsonpath.Diagnostic) {
+func (d *decoder) expression(n *yaml.Node, e jsonpath.Diagnostic) {
 	hint := e.Hint
 	if hint == "" {
 		hint = "correct the expression"
@@ -91,9 +91,9 @@ func (d *decoding) expression(n *yaml.Node, e jsonpath.Diagnostic) {
 	d.fail(Code(e.Code), d.file.Within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
 }
 
-// unquoted reports an expression that YAML does not read as text because quotes are missing: {.a} is a map,
-// and !(@.a) a tag.
-func (d *decoding) unquoted(n *yaml.Node, what string) bool {
+// unquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and !(@.a) a
+// tag.
+func (d *decoder) unquoted(n *yaml.Node, what string) bool {
 	text := ""
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Kind == yaml.ScalarNode &&
@@ -110,7 +110,7 @@ func (d *decoding) unquoted(n *yaml.Node, what string) bool {
 	return true
 }
 
-// each compiles the path to the elements. It must not have "..", which reads elements within elements many
+// each compiles the path to the elements. It must not contain "..", which would read nested elements many
 // times.
 func (p paths) each(f pathForm) (*jsonpath.Path, Origin) {
 	if f.node == nil {
@@ -128,7 +128,7 @@ func (p paths) each(f pathForm) (*jsonpath.Path, Origin) {
 	return path, at
 }
 
-// recursiveStep returns the step with "..", which can be within a union.
+// recursiveStep returns a step with "..", which can be in a union.
 func recursiveStep(steps []jsonpath.Step) (jsonpath.Step, bool) {
 	for _, step := range steps {
 		if step.Recursive {

@@ -11,20 +11,20 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// written is embedded in forms. It holds where the form stands in the file.
-type written struct {
+// formHeader is embedded in forms and holds their position in the file.
+type formHeader struct {
 	node *yaml.Node
 	keys map[string]*yaml.Node
-	// excused fields are probably there under a wrong name, or merged in. An error was reported already.
+	// excused fields are probably present under a wrong name, or merged. An error was reported already.
 	excused map[string]bool
-	// chosen are the first fields that are there of each rule oneOf, or "".
+	// chosen is the field that is set for each oneOf rule, or "".
 	chosen []string
 }
 
-func (w *written) header() *written { return w }
+func (w *formHeader) header() *formHeader { return w }
 
-// excuse reports whether an earlier error explains why all the fields are missing.
-func (w *written) excuse(names []string) bool {
+// excuse reports whether a reported error explains that all the fields are missing.
+func (w *formHeader) excuse(names []string) bool {
 	for _, name := range names {
 		if w.excused[name] {
 			return true
@@ -34,34 +34,34 @@ func (w *written) excuse(names []string) bool {
 }
 
 // raw is embedded in the types of fields that are compiled from their nodes.
-type raw struct{ written }
+type raw struct{ formHeader }
 
-func (r *raw) read(_ *decoding, n *yaml.Node, _ spot) bool {
+func (r *raw) read(_ *decoder, n *yaml.Node, _ spot) bool {
 	r.node = n
 	return true
 }
 
-// spot describes a value: what errors call it, and the tag of its field.
+// spot describes a value: its name in errors, and the tag of its field.
 type spot struct {
 	what string
 	tag  reflect.StructTag
-	item bool // the value is an element of the field's list
+	item bool // the value is an element of a list field
 }
 
-// readable is a value that is no map with known fields. Its read method reports what is wrong, and returns
-// false if there is nothing to use.
+// readable is a value that is not a map with known fields. read reports errors and returns false if there is
+// no usable value.
 type readable interface {
-	read(d *decoding, n *yaml.Node, at spot) bool
+	read(d *decoder, n *yaml.Node, at spot) bool
 }
 
-// textField is a text; value is empty if it was refused.
+// textField is a text; value is empty after an error.
 type textField struct {
 	node  *yaml.Node
 	value string
 	ok    bool
 }
 
-func (t *textField) read(d *decoding, n *yaml.Node, at spot) bool {
+func (t *textField) read(d *decoder, n *yaml.Node, at spot) bool {
 	t.node = n
 	hint, words := at.tag.Get("hint"), at.tag.Get("enum")
 	switch {
@@ -81,31 +81,31 @@ func (t *textField) read(d *decoding, n *yaml.Node, at spot) bool {
 	return t.ok
 }
 
-// mayBeEmpty reports whether an empty text means something.
+// mayBeEmpty reports whether an empty text is allowed.
 func (s spot) mayBeEmpty() bool { return s.tag.Get("empty") == "true" && !s.item }
 
-// numberField is an integer; value is 0 if it was refused.
+// numberField is an integer; value is 0 after an error.
 type numberField struct{ value int }
 
-func (f *numberField) read(d *decoding, n *yaml.Node, at spot) (ok bool) {
+func (f *numberField) read(d *decoder, n *yaml.Node, at spot) (ok bool) {
 	f.value, ok = d.number(n, at.what, boundsOf(at.tag))
 	return ok
 }
 
 type boolField struct{ value bool }
 
-func (f *boolField) read(d *decoding, n *yaml.Node, at spot) bool {
+func (f *boolField) read(d *decoder, n *yaml.Node, at spot) bool {
 	f.value = d.boolean(n, at.what)
 	return true
 }
 
-// listField is a list; items are those that can be used.
+// listField is a list; items are the valid elements.
 type listField[T any] struct {
 	node  *yaml.Node
 	items []T
 }
 
-func (l *listField[T]) read(d *decoding, n *yaml.Node, at spot) bool {
+func (l *listField[T]) read(d *decoder, n *yaml.Node, at spot) bool {
 	l.node = n
 	nodes := []*yaml.Node{n}
 	switch {
@@ -139,18 +139,18 @@ func textsOf(l listField[textField]) (all []string) {
 	return all
 }
 
-// read reads a value of a form: a readable, or another form.
-func (d *decoding) read(into any, n *yaml.Node, at spot) bool {
+// read decodes a readable or a form.
+func (d *decoder) read(into any, n *yaml.Node, at spot) bool {
 	if r, ok := into.(readable); ok {
 		return r.read(d, n, at)
 	}
 	return d.form(into, n, at.what)
 }
 
-// form reads a map into a form, field by field, and reports what the tags of the fields do not allow. It
-// returns false if the node is no map.
-func (d *decoding) form(form any, n *yaml.Node, what string) bool {
-	v, w := reflect.ValueOf(form).Elem(), form.(interface{ header() *written }).header()
+// form decodes a map into a form and checks the constraints in the tags. It returns false if the node is not
+// a map.
+func (d *decoder) form(form any, n *yaml.Node, what string) bool {
+	v, w := reflect.ValueOf(form).Elem(), form.(interface{ header() *formHeader }).header()
 	l := layoutOf(v.Type())
 	values, ok := d.mapping(w, n, what, l.names)
 	if !ok {
@@ -176,8 +176,8 @@ func (d *decoding) form(form any, n *yaml.Node, what string) bool {
 	return true
 }
 
-// conflicts reports the fields that do not go together with a field that is there.
-func (d *decoding) conflicts(w *written, name string, tag reflect.StructTag, l *layout) {
+// conflicts reports fields that exclude or need each other.
+func (d *decoder) conflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
 	if with := tag.Get("with"); with != "" && w.keys[with] == nil && !w.excused[with] {
 		message := fmt.Sprintf("%q without %q has no meaning", name, with)
 		d.failAt(CodeContradict, w.keys[name], message, tag.Get("conflict"))
@@ -193,13 +193,13 @@ func (d *decoding) conflicts(w *written, name string, tag reflect.StructTag, l *
 	}
 }
 
-// contradict reports the second one of two fields that do not go together.
-func (d *decoding) contradict(w *written, first, second, hint string) {
-	d.failAt(CodeContradict, w.keys[second], fmt.Sprintf("%q and %q do not go together", first, second), hint)
+// contradict reports the second of two fields that exclude each other.
+func (d *decoder) contradict(w *formHeader, first, second, hint string) {
+	d.failAt(CodeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
 }
 
 // rule checks one rule of a form.
-func (d *decoding) rule(w *written, what string, rule reflect.StructTag, all []string) {
+func (d *decoder) rule(w *formHeader, what string, rule reflect.StructTag, all []string) {
 	if hint := rule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
 		d.failAt(CodeEmpty, w.node, what+" is empty", hint)
 	}
@@ -220,7 +220,7 @@ func (d *decoding) rule(w *written, what string, rule reflect.StructTag, all []s
 	w.chosen = append(w.chosen, chosen)
 }
 
-// layout is what the tags of a form say.
+// layout holds the fields and rules of a form.
 type layout struct {
 	names  []string
 	fields []reflect.StructField
@@ -262,7 +262,7 @@ func tagOf[T any](name string) reflect.StructTag {
 	return l.fields[l.position(name)].Tag
 }
 
-// bounds are the least and the most that a number may be.
+// bounds are the minimum and maximum of a number.
 type bounds struct{ least, most int }
 
 func boundsOf(tag reflect.StructTag) bounds {
@@ -271,10 +271,10 @@ func boundsOf(tag reflect.StructTag) bounds {
 	return bounds{least, most}
 }
 
-// textRule is what a text has to look like.
+// textRule is a pattern for texts.
 type textRule struct {
 	*regexp.Regexp
-	// hint says it in words.
+	// hint describes it in words.
 	hint string
 }
 
@@ -282,29 +282,29 @@ type textRule struct {
 var textRules = map[string]textRule{
 	"name": {
 		regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
-		"use letters, digits, and between them . _ -, at most 253 in all",
+		"use at most 253 letters, digits and . _ -, with a letter or digit at both ends",
 	},
 	"namespace": {
 		regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
-		"use lower-case letters, digits, - and, for any run of characters, *",
+		"use lower-case letters, digits, - and the wildcard *",
 	},
 	"label": {
 		regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
-		"use lower-case letters, digits and between them -, at most 63 in all",
+		"use at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
 	},
 	"pattern": {
 		regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
-		"use letters, digits, - . and, for any run of characters, *",
+		"use letters, digits, - . and the wildcard *",
 	},
 }
 
-// patterned reads a text that has to look as the tag says.
-func (d *decoding) patterned(n *yaml.Node, at spot) (string, bool) {
+// patterned decodes a text that must match the tag pattern.
+func (d *decoder) patterned(n *yaml.Node, at spot) (string, bool) {
 	rule := textRules[at.tag.Get("pattern")]
 	hint := rule.hint
 	switch own := at.tag.Get("hint"); {
 	case at.tag.Get("pattern") == "pattern" && n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "?"):
-		hint = "in a pattern * stands for any run of characters, and nothing stands for one"
+		hint = "the only wildcard is *, which matches any characters"
 	case own != "" && at.tag.Get("required") == "":
 		hint = own
 	}

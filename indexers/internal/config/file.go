@@ -8,18 +8,18 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// File is the text of a source, cut into lines as YAML cuts it.
+// File is the text of a source, split into lines like YAML does.
 type File struct {
 	name string
-	// number says which of the files that are read together it is.
+	// number is the number of the file in the config.
 	number int
 	lines  []string
-	// ascii lines have one byte per character. Without this, JSON of megabytes on one line would be
-	// walked through for each name in it.
+	// ascii marks lines with one byte per character. Otherwise, large JSON on one line would be scanned for
+	// each name in it.
 	ascii []bool
 }
 
-// NewFile cuts a text into lines.
+// NewFile splits a text into lines.
 func NewFile(name, text string) *File {
 	f := &File{name: name, lines: splitLines(text)}
 	f.ascii = make([]bool, len(f.lines))
@@ -29,11 +29,11 @@ func NewFile(name, text string) *File {
 	return f
 }
 
-// clear forgets the text, so that findings do not show it.
+// clear removes the text, so that findings do not show it.
 func (f *File) clear() { f.lines, f.ascii = []string{""}, []bool{true} }
 
-// splitLines cuts at all that ends a line in YAML 1.1: besides CR, LF and both, the three line breaks
-// of Unicode. The YAML library counts lines the same way.
+// splitLines splits at the line breaks of YAML 1.1: CR, LF, CRLF, and three Unicode line breaks. The YAML
+// library counts lines the same way.
 func splitLines(text string) []string {
 	var lines []string
 	start := 0
@@ -55,13 +55,13 @@ func splitLines(text string) []string {
 	return append(lines, text[start:])
 }
 
-// Place is a stretch of one line; all of it counts from 1, in characters.
+// Place is a range of characters within a line. Line and Column count from 1.
 type Place struct{ Line, Column, Length int }
 
-// String formats the place as "file:line:column" does without the file.
+// String formats the place as "line:column".
 func (p Place) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
-// line returns the line of that number, or "".
+// line returns a line by its number, or "".
 func (f *File) line(n int) string {
 	if n < 1 || n > len(f.lines) {
 		return ""
@@ -69,7 +69,7 @@ func (f *File) line(n int) string {
 	return f.lines[n-1]
 }
 
-// Finding makes a finding about a place, which is moved into the file if it should lie outside.
+// Finding returns a finding about a place, which is moved into the file if necessary.
 func (f *File) Finding(code Code, at Place, message, hint string) Finding {
 	at.Line = min(max(at.Line, 1), len(f.lines))
 	source := f.line(at.Line)
@@ -93,7 +93,7 @@ func (f *File) from(line, column int) string {
 	return rest
 }
 
-// PlaceOf gives the place of a node: all of a scalar that is on one line, else where it begins.
+// PlaceOf returns the place of a node: a whole scalar if it is on one line, otherwise its start.
 func (f *File) PlaceOf(n *yaml.Node) Place {
 	at := Place{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
@@ -110,7 +110,7 @@ func (f *File) PlaceOf(n *yaml.Node) Place {
 	return at
 }
 
-// Within gives the place of the bytes from offset to end of a scalar's value.
+// Within returns the place of a range of bytes in a scalar's value.
 func (f *File) Within(n *yaml.Node, offset, end int) Place {
 	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
 	if !ok {
@@ -121,5 +121,5 @@ func (f *File) Within(n *yaml.Node, offset, end int) Place {
 	return Place{Line: n.Line, Column: n.Column + starts[offset], Length: max(starts[end]-starts[offset], 1)}
 }
 
-// NewLine makes a file of one line, which has no name.
+// NewLine returns a file of one line without name.
 func NewLine(text string) *File { return &File{lines: []string{text}, ascii: []bool{false}} }

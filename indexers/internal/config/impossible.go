@@ -7,14 +7,13 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// qualified reports whether a label or an annotation can have a name, and what is wrong with one that none
-// has.
-func (d *decoding) qualified(n *yaml.Node, name, field string) bool {
+// qualified checks the name of a label or an annotation.
+func (d *decoder) qualified(n *yaml.Node, name, field string) bool {
 	wrong := validation.IsQualifiedName(name)
-	if field == "annotation" { // the server compares their names in lower case
+	if field == "annotation" { // like the server, which compares their names in lower case
 		wrong = validation.IsQualifiedName(strings.ToLower(name))
 	}
 	if len(wrong) == 0 {
@@ -22,14 +21,14 @@ func (d *decoding) qualified(n *yaml.Node, name, field string) bool {
 	}
 	hint := "write the name alone, such as example.io/team"
 	if key, value, ok := strings.Cut(name, "="); ok && len(validation.IsQualifiedName(key)) == 0 {
-		hint = fmt.Sprintf("write %s; objects whose value is %q are what look-ups find", key, value)
+		hint = fmt.Sprintf("write %s, and query the value %q", key, value)
 	}
 	d.failAt(CodeImpossible, n, fmt.Sprintf("no %s has the name %q", field, name), hint)
 	return false
 }
 
-// pathAsName reports a list of paths where the names in one path are meant.
-func (d *decoding) pathAsName(items []*yaml.Node) bool {
+// pathAsName reports a list of paths in place of the names of one path.
+func (d *decoder) pathAsName(items []*yaml.Node) bool {
 	for _, item := range items {
 		path, err := jsonpath.Compile(item.Value)
 		if err != nil || len(path.Steps()) < 2 || !strings.ContainsAny(item.Value[:1], ".$@{") {
@@ -45,15 +44,15 @@ func (d *decoding) pathAsName(items []*yaml.Node) bool {
 	return false
 }
 
-// impossible reports paths to labels and annotations that no object has.
-func (d *decoding) impossible(index *Index) {
+// impossible reports paths to labels and annotations that no object can have.
+func (d *decoder) impossible(index *Index) {
 	var each []jsonpath.Step
 	if index.Each != nil {
 		each = index.Each.Steps()
 	}
 	for _, p := range index.Parts {
 		for _, s := range p.Sources {
-			if s.At.Node == nil || s.At.whole { // label: and annotation: have been looked at
+			if s.At.Node == nil || s.At.whole { // label: and annotation: were checked before
 				continue
 			}
 			steps, before := s.Path.Steps(), 0
@@ -65,8 +64,8 @@ func (d *decoding) impossible(index *Index) {
 	}
 }
 
-// impossiblePath is impossible for one path, of which the first steps are written elsewhere.
-func (d *decoding) impossiblePath(at Origin, steps []jsonpath.Step, before int) {
+// impossiblePath checks one path; its first steps are from each.
+func (d *decoder) impossiblePath(at Origin, steps []jsonpath.Step, before int) {
 	if len(steps) < 3 || before > 2 || !onlyName(steps[0], "metadata") || !onlyName(steps[2], "") {
 		return
 	}
@@ -104,7 +103,7 @@ func (d *decoding) impossiblePath(at Origin, steps []jsonpath.Step, before int) 
 	}
 }
 
-// onlyName reports whether a step names one field: that one, or any for "".
+// onlyName reports whether a step selects this name, or any name for "".
 func onlyName(step jsonpath.Step, name string) bool {
 	return !step.Recursive && len(step.Selectors) == 1 && step.Selectors[0].Kind == jsonpath.SelectName &&
 		(name == "" || step.Selectors[0].Name == name)

@@ -7,19 +7,19 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Index is an index as it is declared. The fields that indexers.Index has too mean the same.
+// Index is a declared index. See indexers.Index for the fields that both have.
 type Index struct {
 	Name           string
 	Keys           []string
 	Sorted, Unique bool
 
 	Parts []Part
-	// Unreadable says that it is not known where the paths of the parts start: each could not be read.
+	// Unreadable means that each has an error, so that the start of the parts' paths is unknown.
 	Unreadable bool
-	// Each leads to the elements that the paths of the parts start at; nil for an index over the whole
+	// Each is the path to the elements at which the parts' paths start; nil for an index over the whole
 	// object.
 	Each          *jsonpath.Path
 	EachAt        Origin
@@ -29,7 +29,7 @@ type Index struct {
 	MaxValueBytes int
 }
 
-// Complete reports whether everything about the index could be read.
+// Complete reports whether the index has no errors.
 func (i *Index) Complete() bool {
 	for n := range i.Parts {
 		if len(i.Parts[n].Sources) == 0 && !i.Parts[n].Constant {
@@ -39,7 +39,7 @@ func (i *Index) Complete() bool {
 	return len(i.Parts) > 0 && !i.Unreadable
 }
 
-// Origin is where the first path to values of a complete index is written.
+// Origin returns the origin of the first path of a complete index.
 func (i *Index) Origin() Origin {
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
@@ -54,10 +54,10 @@ func (i *Index) Origin() Origin {
 // Part is one key of an index.
 type Part struct {
 	Name string
-	// Sources are where the values may be, of which the first that has any counts; none when they could not
-	// be read.
+	// Sources are the possible locations of the values; the first one with a value counts. Empty after an
+	// error.
 	Sources []Source
-	// Constant says that the part has no sources, but the value that Missing says in every object.
+	// Constant means that the part has no sources, but the value of Missing for every object.
 	Constant   bool
 	Type       sortkey.Type
 	TypeAt     *yaml.Node
@@ -68,19 +68,19 @@ type Part struct {
 // Source is a path to values of a part.
 type Source struct {
 	Path *jsonpath.Path
-	// Root says that the path begins at the object although the index is over elements.
+	// Root means that the path begins at the object although the index has each.
 	Root bool
-	// Default says that the path is what stands for a missing value.
+	// Default means that the path is the replacement of a missing value.
 	Default bool
 	At      Origin
 }
 
-// Singular reports whether the part has at most one value in an object, or in an element.
+// Singular reports whether the part has at most one value in an object or element.
 func (p *Part) Singular() bool {
 	return !slices.ContainsFunc(p.Sources, func(s Source) bool { return !s.Path.Singular() })
 }
 
-// Encode gives the key of a text: of sorted indexes, in its order; of others, the canonical text.
+// Encode returns the key of a text: a sortable key for sorted indexes, otherwise the canonical text.
 func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	switch {
 	case p.Type.Text():
@@ -91,8 +91,8 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	return p.Type.Canonical(text)
 }
 
-// Transformed returns the value after all transforms: ok is false if they leave none, and long is true if the
-// value is too long for one of them.
+// Transformed applies all transforms. ok is false if there is no value, long is true if the input is too long
+// for a transform.
 func (p *Part) Transformed(s string) (value string, ok, long bool) {
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
@@ -106,17 +106,17 @@ func (p *Part) Transformed(s string) (value string, ok, long bool) {
 	return s, true, false
 }
 
-// Missing says what stands for a value that an object does not have.
+// Missing is the replacement of missing values.
 type Missing struct {
 	Kind  MissingKind
-	Value string     // of MissingValue, as it is written
-	At    *yaml.Node // of MissingValue
+	Value string     // for MissingValue, as written
+	At    *yaml.Node // for MissingValue
 }
 
-// MissingKind is what missing: says.
+// MissingKind is the kind of a Missing.
 type MissingKind uint8
 
-// The kinds of Missing.
+// Values of missing: in a config.
 const (
 	MissingSkip MissingKind = iota
 	MissingNull
@@ -124,21 +124,20 @@ const (
 	MissingReport
 )
 
-// Origin is where an expression is written.
+// Origin is the origin of an expression in a file.
 type Origin struct {
 	Node     *yaml.Node
-	segments []*yaml.Node // of a path that is a list
-	whole    bool         // the expression is derived, so that only the node as a whole can be shown
-	text     bool         // the expression is not YAML but all of the file, on one line
+	segments []*yaml.Node // for a path written as a list
+	whole    bool         // the expression is derived; only the whole node can be shown
+	text     bool         // the expression is the whole file of one line, not YAML
 }
 
-// OfText is the origin of an expression that is all of a file; see [NewLine].
+// OfText returns the origin of an expression that is a whole file; see [NewLine].
 func OfText(text string) Origin {
 	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true}
 }
 
-// Place gives where the part of the expression from offset to end is written; step is the number of
-// the step that it belongs to.
+// Place returns the place of a range of bytes in the expression; step is the number of its step.
 func (o Origin) Place(f *File, step, offset, end int) Place {
 	switch {
 	case step < len(o.segments):

@@ -16,10 +16,10 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// MaxSourceBytes bounds a file; a config that people write is far below.
+// MaxSourceBytes is the maximum size of a file.
 const MaxSourceBytes = 4 << 20
 
-// Loader collects what all sources of one config declare.
+// Loader collects the content of all sources of one config.
 type Loader struct {
 	resources []*Resource
 	findings  []Finding
@@ -28,13 +28,12 @@ type Loader struct {
 	names     map[string]string // names of resources to their places
 }
 
-// NewLoader returns a loader that has read nothing.
 func NewLoader() *Loader {
 	return &Loader{configs: map[string]string{}, names: map[string]string{}}
 }
 
-// Finish gives what was declared and everything that was found, in the order of the files and of the places
-// in them. What a resource declares wrongly is left out of it.
+// Finish returns the declared resources and all findings in the order of files and places. Invalid parts are
+// left out of the resources.
 func (l *Loader) Finish() ([]*Resource, []Finding) {
 	Sort(l.findings)
 	return l.resources, l.findings
@@ -46,7 +45,7 @@ func (l *Loader) Unreadable(name string, err error) {
 		"give the path of a file that exists and is readable"))
 }
 
-// file makes the next file.
+// file adds a file.
 func (l *Loader) file(name, text string) *File {
 	l.files++
 	f := NewFile(name, text)
@@ -56,7 +55,7 @@ func (l *Loader) file(name, text string) *File {
 
 func (l *Loader) report(f Finding) { l.findings = append(l.findings, f) }
 
-// Add reads a source.
+// Add decodes a source.
 func (l *Loader) Add(name string, data []byte) {
 	data = withoutMarks(data)
 	f := l.file(name, string(data))
@@ -70,16 +69,16 @@ func (l *Loader) Add(name string, data []byte) {
 		message := "this is not UTF-8"
 		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 			f.clear()
-			message = "this is UTF-16" // which shows as nothing but noise
+			message = "this is UTF-16" // its bytes would be unreadable in findings
 		}
 		l.report(f.Finding(CodeYAML, at, message, "save the file in UTF-8"))
 		return
 	}
 	documents := 0
-	decoder := yaml.NewDecoder(bytes.NewReader(withoutSurrogates(data)))
+	stream := yaml.NewDecoder(bytes.NewReader(withoutSurrogates(data)))
 	for {
 		var document yaml.Node
-		err := decoder.Decode(&document)
+		err := stream.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -91,7 +90,7 @@ func (l *Loader) Add(name string, data []byte) {
 			continue
 		}
 		documents++
-		(&decoding{Loader: l, file: f}).document(document.Content[0])
+		(&decoder{Loader: l, file: f}).document(document.Content[0])
 	}
 	if documents == 0 {
 		l.report(f.Finding(CodeEmpty, Place{}, "the file holds no "+Kind, "begin with apiVersion: "+
@@ -99,18 +98,18 @@ func (l *Loader) Add(name string, data []byte) {
 	}
 }
 
-// withoutMarks removes byte order marks, which are where a file begins, and where files were joined.
+// withoutMarks removes byte order marks at the beginning of the file and of lines, where files were
+// concatenated.
 func withoutMarks(data []byte) []byte {
 	const mark = "\ufeff"
 	data = bytes.TrimPrefix(data, []byte(mark))
 	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
 }
 
-// surrogatePair is how JSON, unlike YAML, writes a character beyond the first 65536. What comes before it are
-// the other escapes, whose backslashes do not begin it.
+// surrogatePair matches a JSON surrogate pair, which YAML does not have, or any other escape.
 var surrogatePair = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)`)
 
-// withoutSurrogates writes the surrogate pairs of a JSON document as YAML does.
+// withoutSurrogates converts the surrogate pairs of a JSON document to YAML escapes.
 func withoutSurrogates(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data
@@ -126,7 +125,7 @@ func withoutSurrogates(data []byte) []byte {
 	})
 }
 
-// validPrefix gives the number of bytes before the first that is not UTF-8.
+// validPrefix returns the number of bytes before the first invalid UTF-8.
 func validPrefix(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -138,7 +137,7 @@ func validPrefix(data []byte) int {
 	return len(data)
 }
 
-// Sort puts findings in the order of the files and of the places in them.
+// Sort sorts findings by files and places.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line),
@@ -146,7 +145,7 @@ func Sort(findings []Finding) {
 	})
 }
 
-// claim records a name, and tells where it was used before.
+// claim records a name. It returns its earlier place if it is taken.
 func claim(names map[string]string, name string, f *File, at Place) (before string, taken bool) {
 	if before, taken = names[name]; !taken {
 		names[name] = fmt.Sprintf("%s:%s", f.name, at)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the candidate that word was probably meant to be, or "". What differs only in case
-// is nearest of all.
+// Nearest returns the candidate that word is probably a misspelling of, or "". Candidates that differ only in
+// case come first.
 func Nearest(word string, candidates []string) string {
 	if meant := synonyms[strings.ToLower(word)]; slices.Contains(candidates, meant) {
 		return meant
@@ -26,7 +26,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// synonyms are what other tools call what there is here under another name.
+// synonyms maps words of other tools to ours.
 var synonyms = map[string]string{
 	"jsonpath": "path", "field": "path", "fieldpath": "path", "expression": "path", "expr": "path",
 	"integer": "int", "int32": "int", "int64": "int", "boolean": "bool",
@@ -39,10 +39,10 @@ var synonyms = map[string]string{
 
 func abs(n int) int { return max(n, -n) }
 
-// longestWord bounds the work of distance; nothing longer is a slip of the pen.
+// longestWord limits the work of distance; longer words are no misspellings.
 const longestWord = 128
 
-// distance counts the bytes to insert, delete, replace or swap with their neighbour to turn a into b.
+// distance returns the Damerau-Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	if len(a) > longestWord || len(b) > longestWord {
 		return longestWord

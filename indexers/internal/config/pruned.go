@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// lastApplied is the annotation that kubectl apply leaves.
+// lastApplied is the annotation of kubectl apply.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Paths gives all that is cut out, the presets and annotations written out as paths.
+// Paths returns all removed paths, including presets and annotations.
 func (p Prune) Paths() []*jsonpath.Path {
 	all := append([]*jsonpath.Path(nil), p.Remove...)
 	annotations := p.RemoveAnnotations
@@ -28,7 +28,7 @@ func (p Prune) Paths() []*jsonpath.Path {
 	return all
 }
 
-// Without gives what remains to be cut out when nothing that one of the indexes reads is.
+// Without returns the prune without the paths that an index reads.
 func (p Prune) Without(indexes []*Index) Prune {
 	var out Prune
 	read := func(p Prune) bool {
@@ -55,8 +55,8 @@ func (p Prune) Without(indexes []*Index) Prune {
 	return out
 }
 
-// metadataOnly reports an index that reads more than the metadata of objects of which no more is kept.
-func (d *decoding) metadataOnly(r *Resource, index *Index) {
+// metadataOnly reports an index that reads more than metadata if only metadata is stored.
+func (d *decoder) metadataOnly(r *Resource, index *Index) {
 	if r.Storage.Mode != "metadata" || !index.Complete() {
 		return
 	}
@@ -66,25 +66,25 @@ func (d *decoding) metadataOnly(r *Resource, index *Index) {
 		if len(first) == 0 || first[0].Recursive || !above(metadata, first) ||
 			first[0].Selectors[0].Kind != jsonpath.SelectName {
 			d.fail(CodeContradict, read.place(d.file),
-				"the index reads more than metadata, and storage mode metadata keeps no more",
+				"the index reads fields that storage mode metadata does not store",
 				"use another storage mode, or an index over metadata")
 			return
 		}
 	}
 }
 
-// keptByIndex warns of something that an index reads and that would be cut out otherwise.
-func (d *decoding) keptByIndex(r *Resource, index *Index) {
+// keptByIndex warns about pruned fields that an index reads, and that are therefore stored.
+func (d *decoder) keptByIndex(r *Resource, index *Index) {
 	if !index.Complete() {
 		return
 	}
 	if removed, by, ok := r.Prune.touches(index); ok {
-		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which is to be pruned",
-			removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which prune removes",
+			removed), "it is stored nevertheless; remove the index, or the path from prune")
 	}
 }
 
-// touches gives the first path that is cut out and that an index may need, and what needs it.
+// touches returns the first removed path that an index may read, and the expression that reads it.
 func (p Prune) touches(index *Index) (*jsonpath.Path, reading, bool) {
 	all := index.reads()
 	for _, removed := range p.Paths() {
@@ -97,16 +97,15 @@ func (p Prune) touches(index *Index) (*jsonpath.Path, reading, bool) {
 	return nil, reading{}, false
 }
 
-// reading is a path that an index follows, from the object on.
+// reading is a path that an index reads, relative to the object.
 type reading struct {
 	steps []jsonpath.Step
-	// at is the expression that it is in. operand are the bytes of it in a condition; both are 0 for a whole
-	// path.
+	// at is its expression. operand is its range of bytes in a condition, and zero for a whole path.
 	at      Origin
 	operand [2]int
 }
 
-// place is where the path is written.
+// place returns the place of the path.
 func (r reading) place(f *File) Place {
 	if r.operand[1] > 0 {
 		return r.at.Place(f, len(r.steps), r.operand[0], r.operand[1])
@@ -120,7 +119,7 @@ type readings struct {
 	all []reading
 }
 
-// reads gives all paths that an index follows.
+// reads returns all paths that an index reads.
 func (i *Index) reads() []reading {
 	var out []reading
 	if i.When != nil {
@@ -140,7 +139,7 @@ func (i *Index) reads() []reading {
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
 			r, from := readings{at: s.At}, base
-			if s.At.Node == nil { // nobody wrote it
+			if s.At.Node == nil { // implied by the config
 				r.at = i.Origin()
 			}
 			if s.Root {
@@ -153,7 +152,7 @@ func (i *Index) reads() []reading {
 	return out
 }
 
-// add adds a path below base, and those in its filters.
+// add adds a path below base and the paths in its filters.
 func (r *readings) add(base, steps []jsonpath.Step, operand bool) {
 	one := reading{steps: joinSteps(base, steps), at: r.at}
 	if n := len(steps); operand && n > 0 {
@@ -177,9 +176,8 @@ func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
 	return append(a[:len(a):len(a)], b...)
 }
 
-// above reports whether something that removed leads to may be at or above what read leads to. What is
-// removed below does not matter: whether a map is there, which is all that is asked of one, does not depend
-// on it.
+// above reports whether removed may select a value at or above a value of read. Values below do not matter:
+// an index only tests the existence of maps.
 func above(removed, read []jsonpath.Step) bool {
 	for i := range removed {
 		if i == len(read) {
@@ -195,7 +193,7 @@ func above(removed, read []jsonpath.Step) bool {
 	return true
 }
 
-// meet reports whether two lists of selectors may select the same.
+// meet reports whether two lists of selectors may select the same value.
 func meet(a, b []jsonpath.Selector) bool {
 	for _, x := range a {
 		for _, y := range b {

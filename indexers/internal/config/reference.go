@@ -3,16 +3,16 @@ package config
 import (
 	"strings"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Reference is a reference as it is declared; see indexers.Reference.
+// Reference is a declared reference; see indexers.Reference.
 type Reference struct {
 	Name string
 	To   TargetType
-	// Index has the parts that ReferenceParts names.
+	// Index has the parts named below.
 	Index *Index
-	// At is where the target is written.
+	// At is the place of the target.
 	At Place
 }
 
@@ -26,26 +26,25 @@ func (r *Reference) Part(name string) *Part {
 	return nil
 }
 
-// TargetType is indexers.TargetType.
 type TargetType struct{ Group, Resource, Kind string }
 
-// IsFixed reports whether the type is known without looking at an object.
+// IsFixed reports whether the config sets the type.
 func (t TargetType) IsFixed() bool { return t != TargetType{} }
 
-// ReferencePrefix is what the names of the indexes of references begin with. No index of a config has such a
-// name.
+// ReferencePrefix is the prefix of the names of reference indexes. No index of a config can have it.
 const ReferencePrefix = "references/"
 
-// The parts of the index of a reference, in order: all of them where fields say the type, else the last two.
+// Names of the parts of a reference's index, in order. Without a fixed type it has all but the UID, otherwise
+// only name and namespace.
 const (
 	PartGroup     = "group"
 	PartKind      = "kind"
 	PartName      = "name"
 	PartNamespace = "namespace"
-	PartUID       = "uid" // of owners alone
+	PartUID       = "uid" // only for owners
 )
 
-// groupOf is the transform of an apiVersion to its group, which is empty for the core group.
+// groupOf transforms an apiVersion to its group.
 var groupOf = Transform{Name: "group", Apply: func(apiVersion string) (string, bool) {
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {
@@ -54,15 +53,15 @@ var groupOf = Transform{Name: "group", Apply: func(apiVersion string) (string, b
 	return strings.Clone(group), true
 }}
 
-// ownNamespace is the namespace of the object itself; empty for objects without.
+// ownNamespace is the namespace of the object; empty for cluster-scoped objects.
 func ownNamespace() Source {
 	return Source{Path: jsonpath.FromSegments("metadata", "namespace"), Root: true}
 }
 
-// OwnersName is the name of the reference to owners. No reference of a config has it.
+// OwnersName is the name of owner references, which is reserved in a config.
 const OwnersName = "owners"
 
-// Owners is the reference that every object has: to its owners. It has the UID as another part.
+// Owners returns the owner references that every object has. Their index has the UID as another part.
 func Owners() *Reference {
 	part := func(name, field string) Part {
 		return Part{Name: name, Sources: []Source{{Path: jsonpath.FromSegments(field)}}}
@@ -79,7 +78,7 @@ func Owners() *Reference {
 	return &Reference{Name: OwnersName, Index: index}
 }
 
-// newReferenceIndex makes the index of a reference. No target is left out for being one of many.
+// newReferenceIndex returns the index of a reference with the maximum limits.
 func newReferenceIndex(name string, parts ...Part) *Index {
 	index := &Index{
 		Name: ReferencePrefix + name, Parts: parts,

@@ -7,24 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// The only apiVersion and kind of a config.
+// The apiVersion and kind of a config.
 const (
 	APIVersion = "crdcache.dev/v1alpha1"
 	Kind       = "IndexConfig"
 )
 
-// What an index is limited to unless the config says otherwise.
+// Default limits of an index.
 const (
 	DefaultMaxValues     = 64
 	DefaultMaxValueBytes = 1024
 )
 
-// Resource is a resource of a config as it is declared, with the places of what is said about it. The fields
-// mean what those of indexers.Resource do.
+// Resource is a declared resource with places for findings. See indexers.Resource for the fields.
 type Resource struct {
 	Config, Name string
 	Match        Match
@@ -33,18 +32,19 @@ type Resource struct {
 	Prune        Prune
 	Namespaces   Namespaces
 	Selectors    Selectors
-	// LabelSelector and FieldSelector are what Selectors mean; nil for everything.
+	// LabelSelector and FieldSelector are the parsed Selectors; nil selects everything.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 	Indexes       []*Index
 	References    []*Reference
 
 	File *File
-	// At is where the match is written.
+	// At is the place of the match.
 	At MatchPlaces
 }
 
-// AllIndexes are the indexes and those of the references: all that is read of an object.
+// AllIndexes returns the indexes, including the indexes of references, which are all that is read from an
+// object.
 func (r *Resource) AllIndexes() []*Index {
 	all := slices.Clone(r.Indexes)
 	for _, reference := range r.References {
@@ -56,10 +56,10 @@ func (r *Resource) AllIndexes() []*Index {
 // Match is indexers.Match.
 type Match struct{ Group, Version, Versions, Resource, Kind string }
 
-// MatchPlaces is where the parts of a match are written.
+// MatchPlaces are the places of a match.
 type MatchPlaces struct {
 	Group, Version, Name Place
-	// Fields is where the field selector is written.
+	// Fields is the place of the field selector.
 	Fields Place
 }
 
@@ -79,10 +79,10 @@ type Namespaces struct{ Include, Exclude []string }
 // Selectors is indexers.Selectors.
 type Selectors struct{ Labels, Fields string }
 
-// Pattern reports whether the match can mean several resources.
+// Pattern reports whether the match can select several resources.
 func (m Match) Pattern() bool { return strings.Contains(m.Group+m.Resource, "*") }
 
-// Matches reports whether the match means a resource with this group, plural name and kind.
+// Matches reports whether the match selects a resource with this group, plural name and kind.
 func (m Match) Matches(group, resource, kind string) bool {
 	if m.Kind != "" {
 		return pattern.Match(m.Group, group) && m.Kind == kind
@@ -90,8 +90,7 @@ func (m Match) Matches(group, resource, kind string) bool {
 	return pattern.Match(m.Group, group) && pattern.Match(m.Resource, resource)
 }
 
-// Matches reports whether a namespace is among those that are meant. What is excluded is so however it is
-// included.
+// Matches reports whether a namespace is selected. Exclude takes precedence over Include.
 func (n Namespaces) Matches(namespace string) bool {
 	included := len(n.Include) == 0
 	for _, p := range n.Include {

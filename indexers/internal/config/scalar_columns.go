@@ -7,15 +7,14 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// longestScalar bounds the work for one place.
+// longestScalar is the maximum length of a scalar with exact places.
 const longestScalar = 64 << 10
 
-// scalarColumns tells where each byte of a scalar's value is written: result[i] is the number of
-// characters between the start of the scalar and what stands for byte i, and the last entry is for
-// the end of the value. raw is the line from the start of the scalar on.
+// scalarColumns returns the column of each byte of a scalar's value relative to the start of the scalar, and
+// of its end. raw is the line from the start of the scalar on.
 //
-// It is only sure of itself when the whole scalar is on that line, without tag and anchor; block
-// scalars and folded ones give false, and so do scalars beyond the length of any expression.
+// ok is false unless the whole scalar is on that line without tag and anchor: for block scalars, folded
+// scalars, and scalars longer than any expression.
 func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
 	var next func(raw string) (size int, text string)
 	column := 0
@@ -54,8 +53,7 @@ func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
 	return append(starts, column), true
 }
 
-// The next functions give how many bytes the first character of a scalar takes, and what it stands
-// for.
+// The next functions return the size of the first character in the source and its decoded text.
 
 func nextPlain(raw string) (int, string) {
 	_, size := utf8.DecodeRuneInString(raw)
@@ -88,7 +86,7 @@ func nextDoubleQuoted(raw string) (int, string) {
 		_, width := utf8.DecodeRuneInString(raw[1:])
 		size = 1 + width
 	}
-	// The library knows the escapes best, and an escape is a scalar of its own.
+	// an escape is a scalar by itself, which the library can decode
 	var text string
 	if err := yaml.Unmarshal([]byte(`"`+raw[:size]+`"`), &text); err != nil {
 		return 0, ""

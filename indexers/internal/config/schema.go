@@ -9,9 +9,7 @@ import (
 	"strings"
 )
 
-// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types
-// that the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of
-// names that are taken, and of most fields that do not go together.
+// Schema returns a JSON Schema (draft 2020-12) of config files; see indexers.Schema.
 func Schema() []byte {
 	s := schemaOf(reflect.TypeFor[configForm](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -21,13 +19,13 @@ func Schema() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	_ = e.Encode(s) // maps, lists and text always have a form
+	_ = e.Encode(s) // maps, lists and texts can always be encoded
 	return b.Bytes()
 }
 
 type schemaMap = map[string]any
 
-// schemaOf gives the schema of a type of a form with the tag of its field.
+// schemaOf returns the schema of a field by its type and tag.
 func schemaOf(t reflect.Type, tag reflect.StructTag) schemaMap {
 	s := schemaOfType(t, tag)
 	if doc := tag.Get("doc"); doc != "" {
@@ -80,7 +78,7 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	return list
 }
 
-// scalarSchema gives the schema of a text, a number or a boolean.
+// scalarSchema returns the schema of a text, a number or a boolean.
 func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	s := schemaMap{"type": "string"}
 	number := func(text string) any {
@@ -124,7 +122,7 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	return s
 }
 
-// objectSchema gives the schema of a map with known fields.
+// objectSchema returns the schema of a map with known fields.
 func objectSchema(t reflect.Type) schemaMap {
 	properties, dependent := schemaMap{}, schemaMap{}
 	s := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}

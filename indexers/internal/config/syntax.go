@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	yamlPlace  = regexp.MustCompile(`^(?:yaml: (?:line (\d+): )?)?`) // which always matches
+	yamlPlace  = regexp.MustCompile(`^(?:yaml: (?:line (\d+): )?)?`) // always matches
 	yamlAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
 )
 
-// syntaxError places an error of the YAML library, which knows a line at best: often that of the map or
-// list around the place.
+// syntaxError returns the place of an error of the YAML library, which only has a line, often that of the
+// enclosing map or list.
 func (f *File) syntaxError(err error) Finding {
 	text := yamlPlace.ReplaceAllString(err.Error(), "")
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
@@ -42,7 +42,7 @@ func (f *File) syntaxError(err error) Finding {
 		}
 	}
 	if text == "found unexpected end of stream" {
-		text = "what begins here with a quote or a bracket has no end"
+		text = "a quote or a bracket is not closed"
 	}
 	line := f.line(at.Line)
 	at.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
@@ -50,31 +50,30 @@ func (f *File) syntaxError(err error) Finding {
 		"look at the indentation, the quotes and the brackets on and above this line")
 }
 
-// slip is a mistake that is easily made.
+// slip is a common mistake.
 type slip struct {
-	pattern       *regexp.Regexp // its group is what is wrong
+	pattern       *regexp.Regexp // its group is the invalid part
 	message, hint string
-	above         int // how many lines above the error it may be, too
+	above         int // number of lines above the error to search
 }
 
-// slips are what is behind most errors of syntax, more surely than the words of the library: they are only
-// looked for where an error shows.
+// slips explain most syntax errors better than the library does. They are only searched where an error is.
 var slips = []slip{
 	{regexp.MustCompile(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
-	{regexp.MustCompile(`\{(\{)`), "this is a template", "load what it is rendered to", 0},
+	{regexp.MustCompile(`\{(\{)`), "this is a template", "load the rendered file", 0},
 	{regexp.MustCompile(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
 	{
 		regexp.MustCompile(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
 		"this path needs quotes around it", "write it between single quotes, as in path: '.spec.hosts[*]'", 0,
 	},
-	{regexp.MustCompile(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by one", 1},
+	{regexp.MustCompile(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by a space", 1},
 	{regexp.MustCompile(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
 		"write name: value", 1},
 	{regexp.MustCompile(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
 		"write - name: value", 1},
 }
 
-// find looks for the slip in a line.
+// find searches a line.
 func (s slip) find(f *File, number int) (Place, bool) {
 	line := f.line(number)
 	m := s.pattern.FindStringSubmatchIndex(line)
@@ -85,7 +84,7 @@ func (s slip) find(f *File, number int) (Place, bool) {
 		utf8.RuneCountInString(line[m[2]:m[3]])}, true
 }
 
-// control gives the place of the first character that YAML does not allow.
+// control returns the first character that YAML does not allow.
 func (f *File) control() (Place, rune, bool) {
 	for i, line := range f.lines {
 		for n, r := range line {
@@ -97,18 +96,17 @@ func (f *File) control() (Place, rune, bool) {
 	return Place{}, 0, false
 }
 
-// manyLines is from how many lines on it takes too long to look for the one with an error.
+// manyLines is the number of lines above which searching the line of an error takes too long.
 const manyLines = 5000
 
-// lineOf gives the line where an error shows: that with which the error begins when line after line is
-// added.
+// lineOf returns the line of an error: the first one that must be added for the error to occur.
 func (f *File) lineOf(err error) int {
 	if len(f.lines) > manyLines {
 		line, _ := strconv.Atoi(yamlPlace.FindStringSubmatch(err.Error())[1])
 		return line
 	}
-	low, high := 0, len(
-		f.lines) // with high lines there is the error; with low ones, there is none or another
+	// high lines have the error; low lines have none or another one
+	low, high := 0, len(f.lines)
 	for low+1 < high {
 		middle := (low + high) / 2
 		if e := parseError(strings.Join(f.lines[:middle], "\n") + "\n"); e != nil &&
@@ -121,7 +119,7 @@ func (f *File) lineOf(err error) int {
 	return high
 }
 
-// parseError gives the first error in a text of several documents.
+// parseError returns the first error in a stream of documents.
 func parseError(text string) error {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {

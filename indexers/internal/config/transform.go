@@ -12,13 +12,13 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/regex"
 )
 
-// Transform changes a value.
+// Transform transforms a value.
 type Transform struct {
-	// Name tells it from others.
+	// Name identifies the transform.
 	Name string
 	// Apply returns false if it leaves no value.
 	Apply func(string) (string, bool)
-	// MaxInput is the number of bytes of the longest value that Apply takes; 0 for no limit.
+	// MaxInput is the maximum size of input in bytes; 0 means no limit.
 	MaxInput int
 }
 
@@ -29,12 +29,12 @@ func always(name string, f func(string) string) Transform {
 var namedTransforms = map[string]Transform{
 	"lower": always("lower", strings.ToLower),
 	"upper": always("upper", strings.ToUpper),
-	// A part of a long text should not keep all of it alive.
+	// copied, so that it does not pin a long text
 	"trim": always("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
 }
 
 // transform compiles a word, or {regex: ...}.
-func (d *decoding) transform(f *transformForm) Transform {
+func (d *decoder) transform(f *transformForm) Transform {
 	switch n := f.node; {
 	case n.Kind == yaml.MappingNode:
 		if d.form(f, n, "a transform") {
@@ -52,7 +52,7 @@ func (d *decoding) transform(f *transformForm) Transform {
 }
 
 // regex compiles {match, group}.
-func (d *decoding) regex(f *regexForm) Transform {
+func (d *decoder) regex(f *regexForm) Transform {
 	text := f.Match.value
 	if text == "" {
 		return Transform{}
@@ -76,8 +76,8 @@ func (d *decoding) regex(f *regexForm) Transform {
 	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: regex.MaxInput, Apply: apply}
 }
 
-// regexError shows the part of the expression that is wrong.
-func (d *decoding) regexError(n *yaml.Node, text string, err error) {
+// regexError reports an invalid expression at the invalid part.
+func (d *decoder) regexError(n *yaml.Node, text string, err error) {
 	at, message := d.file.PlaceOf(n), err.Error()
 	if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
 		d.fail(CodeRegex, at, message, "match a part of the text")
@@ -95,7 +95,7 @@ func (d *decoding) regexError(n *yaml.Node, text string, err error) {
 }
 
 // group returns the group of a number or a name; 0 by default.
-func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
+func (d *decoder) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 	if n == nil {
 		return 0, true
 	}

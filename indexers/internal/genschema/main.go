@@ -1,4 +1,4 @@
-// Command genschema writes the JSON Schema of index configs to the file that it is given.
+// Command genschema writes the JSON Schema of index configs to a file.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package regex compiles the regular expressions that users write, with a bound on the work of a match.
+// Package regex compiles regular expressions of users with a bound on the work of a match.
 package regex
 
 import (
@@ -7,20 +7,20 @@ import (
 	"regexp/syntax"
 )
 
-// MaxInput is the number of bytes of the longest text that an index function matches.
+// MaxInput is the maximum length of a text in bytes that an index function matches.
 const MaxInput = 64 << 10
 
-// maxSize is the number of steps of the largest program. A match takes at most this number of steps for each
+// maxSize is the maximum number of steps of a program. A match takes at most this number of steps per
 // character.
 const maxSize = 2000
 
-// TooLargeError is returned for an expression whose repetitions make too large a program.
+// TooLargeError is returned for an expression whose repetitions make the program too large.
 type TooLargeError struct {
 	// Size is the number of steps.
 	Size int
 }
 
-// Error gives the size, the limit and the remedy.
+// Error returns the size, the limit and the remedy.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf(
 		"the regular expression has %d steps, at most %d are allowed; shorten repetitions such as {1000}",

@@ -2,8 +2,7 @@ package sortkey
 
 import "net/netip"
 
-// The keys of addresses and ranges of addresses begin with the length of an address, so that those of IPv4
-// come first.
+// Keys of addresses and address ranges begin with the length of the address, so that IPv4 comes first.
 
 func addressKey(a netip.Addr) string {
 	b := a.Unmap().AsSlice()
@@ -30,21 +29,20 @@ func addressOfKey(key string) (netip.Addr, bool) {
 	return netip.AddrFromSlice([]byte(key[1:]))
 }
 
-// ParseRange reads a range of addresses. What an address has behind the prefix is dropped: 10.1.2.3/8 is
-// 10.0.0.0/8.
+// ParseRange parses an address range. Bits behind the prefix are cleared: 10.1.2.3/8 is 10.0.0.0/8.
 func ParseRange(text string) (netip.Prefix, bool) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
 		return p, false
 	}
-	const mapped = 96 // bits of ::ffff:0:0/96, which has the addresses of IPv4
+	const mapped = 96 // length of ::ffff:0:0/96, the IPv4-mapped prefix
 	if a := p.Addr(); a.Is4In6() && p.Bits() >= mapped {
 		p = netip.PrefixFrom(a.Unmap(), p.Bits()-mapped)
 	}
 	return p.Masked(), true
 }
 
-// encodeCIDR adds the bits of the prefix to the first address.
+// encodeCIDR appends the prefix length to the first address.
 func encodeCIDR(text string) (string, bool) {
 	p, ok := ParseRange(text)
 	if !ok || p.Addr().Is4In6() {
@@ -66,9 +64,8 @@ func decodeCIDR(key string) (string, bool) {
 	return p.String(), p.IsValid() && p == p.Masked()
 }
 
-// Within gives the stretch of the keys of what is in a range of addresses, from low on and before high: of
-// the addresses in it, for IP, or of the ranges that it has whole, itself among them, for CIDR. Other types
-// have nothing in it.
+// Within returns the range of keys, low <= key < high, of the addresses (IP) or the contained ranges (CIDR)
+// within a range, including itself. It is empty for other types.
 func (t Type) Within(p netip.Prefix) (low, high string) {
 	first := p.Masked().Addr()
 	last := first.AsSlice()
@@ -80,8 +77,7 @@ func (t Type) Within(p netip.Prefix) (low, high string) {
 	case IP:
 		return addressKey(first), addressKey(end) + "\x00"
 	case CIDR:
-		// Ranges that are larger and begin with the same address come before it; those that begin within it
-		// are smaller.
+		// larger ranges with the same first address come before; ranges that begin inside are smaller
 		return addressKey(first) + string([]byte{byte(p.Bits())}), addressKey(end) + "\xff"
 	}
 	return "", ""

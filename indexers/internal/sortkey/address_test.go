@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// What is within a range is what net/netip says.
+// Within agrees with net/netip.
 func TestWithin(t *testing.T) {
 	addresses := []string{"0.0.0.0", "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "11.0.0.0",
 		"255.255.255.255", "::", "::1", "2001:db8::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
@@ -40,7 +40,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// FuzzDuration proves that what Go takes is read as Go does, and that a unit more changes nothing else.
+// FuzzDuration checks that Go's durations are parsed like in Go, and that a longer unit adds to them.
 func FuzzDuration(f *testing.F) {
 	for _, text := range []string{"1h", "1d", "-1w1s", "0", ".5y", "1d2"} {
 		f.Add(text)

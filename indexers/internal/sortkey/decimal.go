@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// decimal is ±0.digits × 10^exponent. The digits have no zero at either end; zero has none.
+// decimal is ±0.digits × 10^exponent. digits has no leading or trailing zeros and is empty for zero.
 type decimal struct {
 	negative bool
 	digits   string
 	exponent int
 }
 
-// mostExponent bounds numbers to what one key and a readable text can hold.
-const mostExponent = 4096
+// maxExponent limits the size of keys and texts.
+const maxExponent = 4096
 
 // newDecimal trims the digits of ±0.digits × 10^exponent.
 func newDecimal(negative bool, digits string, exponent int) (decimal, bool) {
@@ -26,15 +26,15 @@ func newDecimal(negative bool, digits string, exponent int) (decimal, bool) {
 	if trimmed == "" {
 		return decimal{}, true
 	}
-	return decimal{negative, trimmed, exponent}, max(exponent, -exponent) <= mostExponent
+	return decimal{negative, trimmed, exponent}, max(exponent, -exponent) <= maxExponent
 }
 
-// parseDecimal reads an optional sign, digits with at most one point, and an optional exponent.
+// parseDecimal parses an optional sign, digits with at most one point, and an optional exponent.
 func parseDecimal(text string) (decimal, bool) {
 	mantissa, exponent := text, 0
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
 		var err error
-		if exponent, err = strconv.Atoi(text[i+1:]); err != nil || max(exponent, -exponent) > 2*mostExponent {
+		if exponent, err = strconv.Atoi(text[i+1:]); err != nil || max(exponent, -exponent) > 2*maxExponent {
 			return decimal{}, false
 		}
 		mantissa = text[:i]
@@ -52,8 +52,8 @@ func parseDecimal(text string) (decimal, bool) {
 	return newDecimal(negative, digits, len(whole)+exponent)
 }
 
-// key is a byte for the sign, the exponent and the digits. Of negative numbers all of it is inverted, and
-// ended, so that more digits come first there.
+// key consists of a byte for the sign, the exponent and the digits. For negative numbers it is inverted and
+// terminated, so that more digits come first.
 func (d decimal) key() string {
 	if d.digits == "" {
 		return "\x02"
@@ -90,7 +90,7 @@ func decimalOfKey(key string) (decimal, bool) {
 	return d, true
 }
 
-// String writes the number without an exponent, unless that would be mostly zeros.
+// String formats the number without exponent unless it would be mostly zeros.
 func (d decimal) String() string {
 	var text string
 	switch n := len(d.digits); {
@@ -115,7 +115,7 @@ func (d decimal) String() string {
 	return text
 }
 
-// int64 gives the number if it is an integer that fits.
+// int64 returns the number if it is an integer in range.
 func (d decimal) int64() (int64, bool) {
 	if d.exponent < len(d.digits) || d.exponent > 19 {
 		return 0, d.digits == ""
@@ -129,13 +129,13 @@ func encodeNumber(text string) (string, bool) {
 	return d.key(), ok
 }
 
-// encodeQuantity leaves the units to apimachinery, which also rounds up what is below a nano.
+// encodeQuantity parses units with apimachinery, which rounds up fractions of a nano.
 func encodeQuantity(text string) (string, bool) {
 	if !tractable(text) {
 		return "", false
 	}
 	q, err := resource.ParseQuantity(text)
-	if err != nil || !strings.ContainsAny(text, "0123456789") { // a unit alone is taken there
+	if err != nil || !strings.ContainsAny(text, "0123456789") { // apimachinery accepts a unit without number
 		return "", false
 	}
 	dec := q.AsDec()
@@ -146,10 +146,10 @@ func encodeQuantity(text string) (string, bool) {
 	return d.key(), ok
 }
 
-// tractable refuses what apimachinery would compute for minutes: it writes all digits out, and 1e-40000000
-// has forty million.
+// tractable rejects quantities that take apimachinery minutes: it writes out all digits, and 1e-40000000 has
+// forty million.
 func tractable(text string) bool {
-	if len(text) > 2*mostExponent {
+	if len(text) > 2*maxExponent {
 		return false
 	}
 	i := strings.LastIndexAny(text, "eE")
@@ -157,7 +157,7 @@ func tractable(text string) bool {
 		return true
 	}
 	exponent, err := strconv.Atoi(text[i+1:])
-	return err == nil && max(exponent, -exponent) <= 2*mostExponent
+	return err == nil && max(exponent, -exponent) <= 2*maxExponent
 }
 
 func decodeDecimal(key string) (string, bool) {

@@ -1,6 +1,6 @@
-// Package sortkey turns typed values into text whose order as bytes is the order of the values, and back.
+// Package sortkey encodes typed values as text that sorts as bytes like the values, and decodes it.
 //
-// A key of one value is what [Type.Key] gives. A key of several values is a tuple: each part escaped and
-// ended by [AppendPart], so that the keys of all tuples that begin alike begin with the same bytes. No key of
-// one value of a type but String is the single byte 0, which stands for a missing value elsewhere.
+// [Type.Key] encodes one value. Several values are encoded as a tuple by [AppendPart], which escapes and
+// terminates each part, so that tuples with equal first parts have a common prefix. Only keys of type String
+// can be the single byte 0, which marks missing values elsewhere.
 package sortkey

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Fixed-size keys are big-endian with the sign bit flipped, which puts negative numbers first.
+// Fixed-size keys are big-endian with the sign bit flipped, so that negative numbers come first.
 const signBit = 1 << 63
 
 func keyOfInt(i int64) string {
@@ -18,7 +18,7 @@ func intOfKey(key string) int64 {
 	return int64(binary.BigEndian.Uint64([]byte(key)) ^ signBit)
 }
 
-// encodeInt also takes numbers such as 3.0 and 1e3, which JSON writers make of integers.
+// encodeInt also accepts numbers such as 3.0 and 1e3, which some JSON encoders write for integers.
 func encodeInt(text string) (string, bool) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return keyOfInt(i), true
@@ -38,5 +38,5 @@ func decodeInt(key string) (string, bool) {
 	return strconv.FormatInt(intOfKey(key), 10), true
 }
 
-// encodeBool is its own inverse: "false" comes before "true" as text too.
+// encodeBool is its own inverse: "false" also sorts before "true" as text.
 func encodeBool(text string) (string, bool) { return text, text == "false" || text == "true" }

@@ -2,9 +2,9 @@ package sortkey
 
 import "strings"
 
-// The key of a version is its three numbers and then either release, or one entry for each identifier of the
-// pre-release and an end. A pre-release comes before its release, numbers before words, and fewer identifiers
-// before more.
+// The key of a version is its three numbers, followed by release, or by an entry for each pre-release
+// identifier and a terminator. Pre-releases come before the release, numbers before words, and fewer
+// identifiers before more.
 const (
 	endOfIdentifiers  = 0
 	numericIdentifier = 1
@@ -12,10 +12,10 @@ const (
 	release           = 3
 )
 
-// mostDigits is what the length of a number can be in a key, which is one byte.
-const mostDigits = 255
+// maxDigits is the maximum length of a number, which is stored in one byte.
+const maxDigits = 255
 
-// encodeSemVer also takes a leading v, and versions of one or two numbers.
+// encodeSemVer also accepts a leading v, and versions of one or two numbers.
 func encodeSemVer(text string) (string, bool) {
 	text, build, hasBuild := strings.Cut(text, "+")
 	if hasBuild && !identifiers(build) {
@@ -53,7 +53,7 @@ func encodeSemVer(text string) (string, bool) {
 	return string(append(b, endOfIdentifiers)), true
 }
 
-// identifiers reports whether s is a list of identifiers between dots.
+// identifiers reports whether s is a list of identifiers separated by dots.
 func identifiers(s string) bool {
 	for id := range strings.SplitSeq(s, ".") {
 		if id == "" || strings.Trim(id,
@@ -66,10 +66,10 @@ func identifiers(s string) bool {
 
 // numeric reports whether s is a number without leading zeros.
 func numeric(s string) bool {
-	return s != "" && len(s) <= mostDigits && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0')
+	return s != "" && len(s) <= maxDigits && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0')
 }
 
-// appendNumber writes the length first: a number of more digits is larger.
+// appendNumber writes the length first: a number with more digits is larger.
 func appendNumber(b []byte, digits string) []byte {
 	return append(append(b, byte(len(digits))), digits...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// ordered lists values of each type from least to greatest, each in its canonical form.
+// ordered lists values of each type in ascending order and canonical form.
 var ordered = map[sortkey.Type][]string{
 	sortkey.Any: {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
 	sortkey.Int: {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993",
@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Tuples compare part by part, and a tuple's keys begin with those of its first parts.
+// Tuples are ordered part by part, and a tuple's key begins with the key of its first parts.
 func TestTuples(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	part := func() string {
@@ -166,7 +166,7 @@ func TestTuples(t *testing.T) {
 	}
 }
 
-// Numbers that take forever to write out are refused at once; those near them are not.
+// Numbers that take forever to format are rejected; similar ones are not.
 func TestHugeNumbers(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1e-40940966": false, "-1e-40940966": false, "1E+40940966": false, "1e99999999999999999999": false,
@@ -188,7 +188,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// FuzzKey proves that what is taken comes back as the same value, and that decoding never panics.
+// FuzzKey checks that keys decode to the same value, and that decoding never panics.
 func FuzzKey(f *testing.F) {
 	for typ, values := range ordered {
 		for _, v := range values {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// longUnits are units of durations beside those of Go, in hours.
+// longUnits are additional units of durations, in hours.
 var longUnits = map[byte]time.Duration{'d': 24, 'w': 7 * 24, 'y': 365 * 24}
 
-// ParseDuration reads a length of time as Go does, and with days, weeks and years, of 24 hours, 7 days and
-// 365 days: 90d, 1w2d12h.
+// ParseDuration parses a duration in Go syntax, extended by days, weeks and years of 24 hours, 7 days and 365
+// days: 90d, 1w2d12h.
 func ParseDuration(text string) (time.Duration, bool) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return d, true
@@ -34,7 +34,7 @@ func ParseDuration(text string) (time.Duration, bool) {
 	return sum, strings.ContainsAny(text, "0123456789")
 }
 
-// cutUnit reads a number and its unit.
+// cutUnit parses a number with its unit.
 func cutUnit(text string) (d time.Duration, rest string, ok bool) {
 	unit := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if unit <= 0 {
@@ -66,13 +66,13 @@ func decodeDuration(key string) (string, bool) {
 
 const day = 24 * 60 * 60 // seconds
 
-// encodeDate counts days.
+// encodeDate encodes the number of days.
 func encodeDate(text string) (string, bool) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		return "", false
 	}
-	return keyOfInt(t.Unix() / day), true // midnight, so that there is no remainder
+	return keyOfInt(t.Unix() / day), true // midnight: no remainder
 }
 
 func decodeDate(key string) (string, bool) {
@@ -80,14 +80,14 @@ func decodeDate(key string) (string, bool) {
 		return "", false
 	}
 	days := intOfKey(key)
-	if days < -800000 || days > 3000000 { // before the year 0 or after 9999
+	if days < -800000 || days > 3000000 { // before year 0 or after 9999
 		return "", false
 	}
 	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), true
 }
 
-// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first. A
-// date is its midnight in UTC.
+// encodeTime encodes the seconds and, if not zero, the nanoseconds: a shorter key comes first. A date is
+// midnight UTC.
 func encodeTime(text string) (string, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -2,19 +2,19 @@ package sortkey
 
 import "strings"
 
-// In a tuple a part ends with 0 1, and a 0 within a part is followed by 255. So the end of a part comes
-// before anything that a longer part could hold.
+// In a tuple a part ends with 0 1, and a 0 within a part is followed by 255, so that the end of a part sorts
+// before any longer part.
 const (
 	partEnd     = "\x00\x01"
 	escapedZero = "\x00\xff"
 )
 
-// AppendPart adds a part, with its end.
+// AppendPart appends a part with its terminator.
 func AppendPart(dst []byte, part string) []byte {
 	return append(AppendOpenPart(dst, part), partEnd...)
 }
 
-// AppendOpenPart adds the beginning of a part.
+// AppendOpenPart appends a part without terminator, as a prefix.
 func AppendOpenPart(dst []byte, part string) []byte {
 	for {
 		before, after, found := strings.Cut(part, "\x00")
@@ -27,7 +27,7 @@ func AppendOpenPart(dst []byte, part string) []byte {
 	}
 }
 
-// Parts takes a tuple apart. It is false for what is not a tuple.
+// Parts decodes a tuple. It returns false for an invalid one.
 func Parts(key string) (parts []string, ok bool) {
 	var part strings.Builder
 	for key != "" {
@@ -50,7 +50,7 @@ func Parts(key string) (parts []string, ok bool) {
 	return parts, part.Len() == 0
 }
 
-// After gives the least text that comes after every text that begins with prefix; "" when there is none.
+// After returns the smallest text greater than all texts with a prefix; "" if there is none.
 func After(prefix string) string {
 	b := []byte(prefix)
 	for len(b) > 0 && b[len(b)-1] == 0xff {

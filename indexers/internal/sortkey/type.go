@@ -5,56 +5,55 @@ import (
 	"slices"
 )
 
-// Type says how values are read, compared and shown.
+// Type determines how values are parsed, compared and formatted.
 type Type uint8
 
 const (
-	// Any takes the text of a text, a number or a boolean as it is; it is compared as bytes.
+	// Any accepts texts, numbers and booleans as text; compared as bytes.
 	Any Type = iota
-	// String takes text alone, and compares it as bytes, which is the order of the code points.
+	// String accepts only text; compared as bytes, which is the order of code points.
 	String
-	// Int is an integer of 64 bits.
+	// Int is a 64-bit integer.
 	Int
-	// Number is a decimal number without limits on its digits.
+	// Number is a decimal number of any precision.
 	Number
 	// Bool is false or true.
 	Bool
-	// Quantity is a number with a unit of Kubernetes: 100m, 1Gi.
+	// Quantity is a Kubernetes quantity: 100m, 1Gi.
 	Quantity
-	// Duration is a length of time as Go writes it, 2160h0m0s, or with days, weeks and years of 365 days:
-	// 90d.
+	// Duration is a duration in Go syntax, 2160h0m0s, or with days, weeks and years of 365 days: 90d.
 	Duration
-	// Time is a moment as RFC 3339 writes it.
+	// Time is a time in RFC 3339 format.
 	Time
-	// IP is an address of IPv4 or IPv6; those of IPv4 come first.
+	// IP is an IPv4 or IPv6 address; IPv4 comes first.
 	IP
-	// SemVer is a semantic version, compared by its precedence; what follows a "+" is dropped.
+	// SemVer is a semantic version, compared by precedence; build metadata is dropped.
 	SemVer
 	// Date is a day: 2026-01-31.
 	Date
-	// CIDR is a range of addresses, 10.0.0.0/8, compared by its first address, and then the larger first.
+	// CIDR is an address range, 10.0.0.0/8, sorted by the first address, then larger ranges first.
 	CIDR
 )
 
 var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
 	"date", "cidr"}
 
-// Names are what a config calls the types, without Any, which has no name.
+// Names returns the names of the types in configs, without Any.
 func Names() []string { return slices.Clone(names[1:]) }
 
-// Named returns the type of that name.
+// Named returns the type of a name.
 func Named(name string) (Type, bool) {
 	i := slices.Index(names, name)
 	return Type(max(i, 0)), i > 0
 }
 
-// String is the name; "" for Any.
+// String returns the name; "" for Any.
 func (t Type) String() string { return names[t] }
 
-// Text reports whether the values of the type are text that can be searched by its beginning.
+// Text reports whether values of the type are text that supports prefixes.
 func (t Type) Text() bool { return t == Any || t == String }
 
-// codec is how the values of one type are written.
+// codec encodes and decodes the values of one type.
 type codec struct {
 	example string
 	encode  func(text string) (string, bool)
@@ -78,16 +77,16 @@ var codecs = [...]codec{
 	CIDR:     {"10.0.0.0/8", encodeCIDR, decodeCIDR},
 }
 
-// Example is a value of the type, for messages.
+// Example returns a value of the type for messages.
 func (t Type) Example() string { return codecs[t].example }
 
-// Key gives the key of a value. It is false for text that is not a value of the type.
+// Key returns the key of a value. It returns false if text is not a value of the type.
 func (t Type) Key(text string) (string, bool) { return codecs[t].encode(text) }
 
-// Show gives the value of a key in its one canonical form. It is false for what is not a key.
+// Show returns the canonical form of a key's value. It returns false for an invalid key.
 func (t Type) Show(key string) (string, bool) { return codecs[t].decode(key) }
 
-// Canonical gives the canonical form of a value: one text for all that are equal.
+// Canonical returns the canonical form of a value: equal values have one text.
 func (t Type) Canonical(text string) (string, bool) {
 	if t.Text() || t == Bool {
 		return codecs[t].encode(text)
@@ -99,7 +98,7 @@ func (t Type) Canonical(text string) (string, bool) {
 	return t.Show(key)
 }
 
-// Mismatch says what is wrong with text that is not a value of the type.
+// Mismatch returns the error text for text that is not a value of the type.
 func (t Type) Mismatch(text string) string {
-	return fmt.Sprintf("%q is not of type %s; write it as %s", text, t, t.Example())
+	return fmt.Sprintf("%q is not of type %s; write it like %s", text, t, t.Example())
 }

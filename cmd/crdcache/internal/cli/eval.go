@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 

@@ -39,7 +39,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			}
 			one := synced[0]
 			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
-			if follows, asked := query.FollowsReferences(o.query); follows {
+			if follows, asked := query.UsesReferences(o.query); follows {
 				return o.answerAboutReferences(ctx, querier, types, one, asked)
 			}
 			return session.ExplainQuery(o.answer(ctx, querier, types))
@@ -202,7 +202,7 @@ func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
 }
 
 func (o *queryOptions) fromServer(ctx context.Context) (*session.Answer, *session.Local, error) {
-	if follows, _ := query.FollowsReferences(o.query); follows {
+	if follows, _ := query.UsesReferences(o.query); follows {
 		return nil, nil, fmt.Errorf("it takes no queries about references")
 	}
 	from, err := o.Local(ctx)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // suggestedConfig is the suggested part of an index config. The order of fields is the order in the output.
@@ -190,8 +190,8 @@ func stands(r suggestedResource, definitions []*crd.Definition) bool {
 		return definitions, nil
 	}}, indexers.Source{Data: text})
 	return err == nil && !slices.ContainsFunc(config.Warnings, func(w indexers.Diagnostic) bool {
-		return !slices.Contains([]indexers.Code{indexers.CodeOpenField, indexers.CodeNoSchema,
-			indexers.CodeNoTarget}, w.Code)
+		// an open field, a version without schema, an unknown target
+		return !slices.Contains([]indexers.Code{"W301", "W302", "W311"}, w.Code)
 	})
 }
 

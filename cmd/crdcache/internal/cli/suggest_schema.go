@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // These limits keep the config of a type with thousands of fields readable.

@@ -55,7 +55,7 @@ func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError,
 // warnOfMismatches compares the query with the schema of the type. It skips several types, because a query
 // rarely fits all of them.
 func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
-	if len(resources) != 1 || !query.LooksIntoObjects(o.Query) {
+	if len(resources) != 1 || !query.UsesWhere(o.Query) {
 		return nil
 	}
 	client, err := dynamicinformer.NewClient(o.Target.Config, nil)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/snapshot"
 )

@@ -38,7 +38,7 @@ func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r 
 		paths += len(c.Paths)
 	}
 	// CRD groups contain a dot.
-	if !query.LooksIntoObjects(q) && paths == 0 || !strings.Contains(r.GVR.Group, ".") {
+	if !query.UsesWhere(q) && paths == 0 || !strings.Contains(r.GVR.Group, ".") {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)

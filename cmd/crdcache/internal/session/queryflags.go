@@ -8,8 +8,8 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // QueryFlags are the flags for the conditions of a query.

@@ -1,0 +1,77 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"hash/fnv"
+	"io"
+	"strconv"
+)
+
+// cursor is the position behind which a page begins.
+type cursor struct {
+	position
+	// fingerprint of the query that the cursor belongs to
+	query uint64
+	set   bool
+}
+
+// wireToken is the JSON form of a cursor. Values are bytes because index keys need not be UTF-8; null marks
+// an object without a value.
+type wireToken struct {
+	Values []*[]byte `json:"v,omitempty"`
+	Key    string    `json:"k"`
+	Query  uint64    `json:"q"`
+}
+
+// fingerprint returns a hash of the query, its operands and its order. It does not depend on the restrictions
+// of Narrow.
+func fingerprint(query Query, options Options) uint64 {
+	query = withoutNarrowing(query)
+	h := fnv.New64a()
+	write := func(part string) { _, _ = io.WriteString(h, strconv.Quote(part)) } // a hash returns no errors
+	write(query.String())
+	for operand := range operands(query) {
+		write(operand)
+	}
+	write(options.SortBy)
+	write(strconv.FormatBool(options.Descending))
+	return h.Sum64()
+}
+
+// encode returns the continue token.
+func (t cursor) encode(query Query, options Options) string {
+	w := wireToken{Key: t.key, Query: fingerprint(query, options)}
+	for _, v := range t.values {
+		var bytes *[]byte
+		if v.present {
+			b := []byte(v.key)
+			bytes = &b
+		}
+		w.Values = append(w.Values, bytes)
+	}
+	data, _ := json.Marshal(w) // all fields can be encoded
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// readCursor decodes a continue token for an order of some number of terms. An empty token is the beginning.
+func readCursor(text string, query Query, options Options, terms int) (cursor, error) {
+	if text == "" {
+		return cursor{}, nil
+	}
+	var w wireToken
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(data, &w) != nil || w.Query != fingerprint(query, options) ||
+		len(w.Values) != terms {
+		return cursor{}, ErrContinue
+	}
+	t := cursor{position: position{key: w.Key}, query: w.Query, set: true}
+	for _, v := range w.Values {
+		if v == nil {
+			t.values = append(t.values, sortValue{})
+			continue
+		}
+		t.values = append(t.values, sortValue{key: string(*v), present: true})
+	}
+	return t, nil
+}

@@ -1,0 +1,129 @@
+package query
+
+// starter is a condition that can list its objects.
+type starter interface {
+	cond
+	// size is an upper bound or an estimate of the number of objects.
+	size() int
+	// objects calls yield for each object until it returns false. repeats reports whether it can yield an
+	// object twice.
+	objects(yield func(object string, item any) bool)
+	repeats() bool
+}
+
+// driver lists the candidates of a query without a full scan.
+type driver struct {
+	parts []starter
+	// exact means that every candidate matches the whole query.
+	exact bool
+}
+
+// count is the maximum number of candidates.
+func (d driver) count() int {
+	n := 0
+	for _, k := range d.parts {
+		n += k.size()
+	}
+	return n
+}
+
+// chooseDriver finds the smallest driver of a condition. It returns false if there is none.
+func chooseDriver(c cond) (best driver, found bool) {
+	switch c := c.(type) {
+	case starter:
+		return driver{[]starter{c}, true}, true
+	case labelled:
+		for _, k := range c.indexed() {
+			if !found || k.count < best.count() {
+				best, found = driver{parts: []starter{k}}, true
+			}
+		}
+	case constant:
+		return driver{exact: true}, !bool(c)
+	case several:
+		if c.any {
+			return union(c.subs)
+		}
+		for _, sub := range c.subs {
+			d, ok := chooseDriver(sub)
+			if ok && (!found || d.count() < best.count()) {
+				best, found = driver{parts: d.parts}, true
+			}
+		}
+	}
+	return best, found
+}
+
+// union combines the drivers of several conditions.
+func union(subs []cond) (driver, bool) {
+	all := driver{exact: true}
+	for _, sub := range subs {
+		d, ok := chooseDriver(sub)
+		if !ok {
+			return driver{}, false
+		}
+		all.parts = append(all.parts, d.parts...)
+		all.exact = all.exact && d.exact
+	}
+	return all, true
+}
+
+// objects calls yield once for each candidate, until it returns false.
+func (d driver) objects(yield func(object string, item any) bool) {
+	if len(d.parts) == 1 && !d.parts[0].repeats() {
+		d.parts[0].objects(yield)
+		return
+	}
+	seen := make(map[string]struct{}, d.count())
+	more := true
+	for _, k := range d.parts {
+		k.objects(func(object string, item any) bool {
+			if _, again := seen[object]; again {
+				return true
+			}
+			seen[object] = struct{}{}
+			more = yield(object, item)
+			return more
+		})
+		if !more {
+			return
+		}
+	}
+}
+
+// drives reports whether the driver lists exactly the objects of c.
+func (d driver) drives(c cond) bool {
+	k, ok := c.(starter)
+	return ok && len(d.parts) == 1 && d.parts[0] == k
+}
+
+// rest returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones that
+// read bodies.
+func (d driver) rest(c cond) (cheap, expensive []cond) {
+	if d.exact {
+		return nil, nil
+	}
+	subs := []cond{c}
+	if s, ok := c.(several); ok && !s.any {
+		subs = s.subs
+	}
+	for _, sub := range subs {
+		switch {
+		case d.drives(sub):
+		case sub.cost() == costBody:
+			expensive = append(expensive, sub)
+		default:
+			cheap = append(cheap, sub)
+		}
+	}
+	return cheap, expensive
+}
+
+func holdAll(conds []cond, key string, item any) bool {
+	for _, c := range conds {
+		if !c.holds(key, item) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,292 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// sortMethod is how a result is sorted.
+type sortMethod uint8
+
+const (
+	// bySorting sorts all candidates.
+	bySorting sortMethod = iota
+	// byWalking walks an index in its order and stops at the limit.
+	byWalking
+)
+
+type positioned struct {
+	entry
+	position
+}
+
+// arrange adds the objects to out in order, until it is full.
+func (x *execution) arrange(out *output) {
+	if x.sortMethod() == bySorting {
+		x.gather(out)
+		return
+	}
+	w := &walk{execution: x, out: out, term: x.order[0], budget: x.sortWork()}
+	w.run()
+	if w.exhausted && x.err == nil { // too few objects along the index match
+		if len(out.entries) > 0 {
+			x.from = cursor{position: out.last, set: true}
+		}
+		x.gather(out)
+	}
+}
+
+// sortWork is the cost of sorting the candidates, in index lookups.
+func (x *execution) sortWork() int {
+	if len(x.order) == 0 || x.order[0].index == nil {
+		return 0
+	}
+	return x.candidateCount() * x.order[0].index.keyCost()
+}
+
+// sortMethod chooses the cheaper way. The cost of walking is an estimate, because the matching objects can be
+// anywhere in the order.
+func (x *execution) sortMethod() sortMethod {
+	if len(x.order) != 1 || x.order[0].index == nil {
+		return bySorting
+	}
+	objects, found := x.snapshot.Len(), x.candidateCount()
+	steps := objects + found
+	if limit := x.options.Limit; limit > 0 && found > 0 {
+		steps = min(steps, (limit+1)*objects/found)
+	}
+	if x.sortWork() <= steps {
+		return bySorting
+	}
+	return byWalking
+}
+
+func (x *execution) gather(out *output) {
+	of := x.positions()
+	var all []positioned
+	x.candidates(func(key string, item any) bool {
+		at := of(key, item)
+		if !x.from.set || x.order.compare(at, x.from.position) > 0 {
+			all = append(all, positioned{entry{key, item}, at})
+		}
+		return true
+	})
+	x.emit(out, all)
+}
+
+// emit sorts objects and adds them to out. It returns false if out is full.
+func (x *execution) emit(out *output, all []positioned) bool {
+	slices.SortFunc(all, func(a, b positioned) int {
+		if !x.work(1) {
+			return 0 // cancelled: the order does not matter
+		}
+		return x.order.compare(a.position, b.position)
+	})
+	for _, l := range all {
+		if !out.add(l.entry, l.position) {
+			return false
+		}
+	}
+	return x.err == nil
+}
+
+// positions returns a function that returns the position of an object. For many candidates it reads an index
+// once instead of computing keys for each object.
+func (x *execution) positions() func(key string, item any) position {
+	of, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
+	for i, t := range x.order {
+		if t.readsBody {
+			work += bodyWork
+		}
+		of[i] = t.valueOf
+		if t.index == nil {
+			continue
+		}
+		if factor := t.index.keyCost(); x.candidateCount()*factor <= x.snapshot.Len() {
+			work += factor
+		} else {
+			first := x.firstKeys(t)
+			of[i] = func(key string, _ any) sortValue {
+				v, ok := first[key]
+				return sortValue{v, ok}
+			}
+		}
+	}
+	var room []sortValue // allocated in batches
+	return func(key string, item any) position {
+		if len(room) < len(of) {
+			room = make([]sortValue, min(64, max(x.candidateCount(), 1))*len(of))
+		}
+		values := room[:len(of):len(of)]
+		room = room[len(of):]
+		for i := range of {
+			values[i] = of[i](key, item)
+		}
+		x.work(work)
+		return position{values, key}
+	}
+}
+
+// firstKeys maps each object with a value to its first key.
+func (x *execution) firstKeys(t term) map[string]string {
+	first := map[string]string{}
+	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
+		if value == indexers.Null && !t.index.composite() {
+			return x.work(1)
+		}
+		t.index.Objects(value, func(key string, _ any) bool {
+			if _, again := first[key]; !again {
+				first[key] = value
+			}
+			return x.work(1)
+		})
+		return !x.ended()
+	})
+	return first
+}
+
+// walk walks the index of the only sort term.
+type walk struct {
+	*execution
+	out  *output
+	term term
+	// budget is the number of objects to test before walking is given up; exhausted is set then.
+	budget    int
+	exhausted bool
+	gathered  map[string]any      // all candidates, if gathered before; otherwise each object is tested
+	seen      map[string]struct{} // objects seen so far, if one can have several values
+}
+
+func (w *walk) run() {
+	if w.options.Limit == 0 {
+		w.budget = 0
+	}
+	// gather few candidates first; otherwise test each object along the index
+	if w.driven && w.options.Limit == 0 && w.driver.count() < w.snapshot.Len()/2 {
+		w.gathered = map[string]any{}
+		w.candidates(func(key string, item any) bool {
+			w.gathered[key] = item
+			return true
+		})
+	}
+	if !w.term.index.single() {
+		w.seen = map[string]struct{}{}
+	}
+	if w.withValues() && w.err == nil {
+		w.withoutValue()
+	}
+}
+
+// withValues adds the objects that have a value. It returns false if out is full.
+func (w *walk) withValues() bool {
+	low, high := "", ""
+	if w.from.set {
+		last := w.from.values[0]
+		if !last.present {
+			return true
+		}
+		switch {
+		case w.seen != nil: // objects of earlier pages have to be seen again
+		case w.term.descending:
+			high = last.key + "\x00"
+		default:
+			low = last.key
+		}
+	}
+	more := true
+	w.term.index.Keys(low, high, w.term.descending, func(value string, _ int) bool {
+		if value == indexers.Null && !w.term.index.composite() {
+			return true
+		}
+		more = w.withValue(value)
+		return more
+	})
+	return more
+}
+
+// withValue adds the objects with one value.
+func (w *walk) withValue(withValue string) bool {
+	var all []positioned
+	w.term.index.Objects(withValue, func(key string, item any) bool {
+		if !w.step() || w.overBudget() {
+			return false
+		}
+		if w.seen != nil {
+			if _, again := w.seen[key]; again {
+				return true
+			}
+			w.seen[key] = struct{}{}
+		}
+		at := position{[]sortValue{{withValue, true}}, key}
+		if w.from.set && w.order.compare(at, w.from.position) <= 0 {
+			return true // on an earlier page
+		}
+		if w.accepts(key, item) {
+			all = append(all, positioned{entry{key, item}, at})
+		}
+		return !w.ended()
+	})
+	return !w.exhausted && w.emit(w.out, all)
+}
+
+// overBudget reports whether too many objects were tested for the number found.
+func (w *walk) overBudget() bool {
+	w.exhausted = w.driven && w.budget > 0 && w.tested > w.budget
+	return w.exhausted
+}
+
+func (w *walk) accepts(key string, item any) bool {
+	if w.gathered != nil {
+		_, ok := w.gathered[key]
+		return ok
+	}
+	switch parts := w.driver.parts; {
+	case !w.driven:
+	case len(parts) == 1:
+		if !parts[0].holds(key, item) {
+			return false
+		}
+	default: // the driver is not a single condition
+		return w.cond.holds(key, item)
+	}
+	return holdAll(w.cheap, key, item)
+}
+
+// withoutValue adds the objects without a value.
+func (w *walk) withoutValue() {
+	have := w.firstKeys(w.term)
+	if len(have) == w.snapshot.Len() {
+		return
+	}
+	var all []positioned
+	add := func(key string, item any) bool {
+		at := position{[]sortValue{{}}, key}
+		if _, has := have[key]; !has && (!w.from.set || w.order.compare(at, w.from.position) > 0) {
+			all = append(all, positioned{entry{key, item}, at})
+		}
+		return w.work(1)
+	}
+	if w.gathered == nil {
+		w.candidates(add)
+	}
+	for key, item := range w.gathered {
+		add(key, item)
+	}
+	w.emit(w.out, all)
+}
+
+// sortText describes the sort method for the plan; empty without a sort term.
+func (x *execution) sortText() string {
+	switch {
+	case len(x.order) == 0:
+		return ""
+	case x.sortMethod() == bySorting:
+		return "what is found: " + atMost(x.candidateCount())
+	case x.options.Limit > 0:
+		return "along " + x.order[0].name + " until " + count(x.options.Limit, "object") + " came"
+	}
+	return "along " + x.order[0].name + ", all of it"
+}
+
+func atMost(objects int) string { return "at most " + count(objects, "object") }

@@ -1,0 +1,54 @@
+package indexers
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Means reports whether the match selects a resource of this kind in this version.
+func (m Match) Means(gvr schema.GroupVersionResource, kind string) bool {
+	return m.Matches(gvr.Group, gvr.Resource, kind) && (m.Version == "" || m.Version == gvr.Version)
+}
+
+// IndexesOf returns the distinct indexes that all matching resources declare for a type. Different indexes of
+// the same name get the name of their resource as a prefix: certs/issuer.
+func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Index {
+	type owned struct {
+		owner string
+		index *Index
+	}
+	var declared []owned
+	for _, resource := range c.Resources {
+		if !resource.Match.Means(gvr, kind) {
+			continue
+		}
+		for _, index := range resource.Indexes {
+			if !slices.ContainsFunc(declared, func(x owned) bool { return x.index.Same(index) }) {
+				declared = append(declared, owned{resource.Name, index})
+			}
+		}
+	}
+	all := make([]*Index, len(declared))
+	for i, x := range declared {
+		all[i] = x.index
+		if slices.ContainsFunc(declared, func(y owned) bool {
+			return y != x &&
+				y.index.Name == x.index.Name
+		}) {
+			all[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
+		}
+	}
+	return all
+}
+
+// ReferencesOf returns the references that all matching resources declare for a type.
+func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*Reference {
+	var all []*Reference
+	for _, resource := range c.Resources {
+		if resource.Match.Means(gvr, kind) {
+			all = append(all, resource.References...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+package jsonpath
+
+import "slices"
+
+// SelectorKind is the kind of a [Selector].
+type SelectorKind uint8
+
+const (
+	// SelectName selects the member Name of a map.
+	SelectName SelectorKind = iota
+	// SelectIndex selects the element Index of a list; a negative index counts from the end.
+	SelectIndex
+	// SelectSlice selects the elements of a list that Slice describes.
+	SelectSlice
+	// SelectElements, written [*], selects every element of a list, and nothing of a map.
+	SelectElements
+	// SelectMembers, written .*, selects every element of a list, or every value of a map in the order of the
+	// keys.
+	SelectMembers
+	// SelectFilter selects the elements of a list, or the values of a map in the order of the keys, that
+	// match Filter.
+	SelectFilter
+	// SelectPath selects the results of Path. It occurs only in unions of the kubectl dialect, such as
+	// ['metadata.name','kind'].
+	SelectPath
+)
+
+// Step is one step of a path. It is applied to each result of the previous step.
+type Step struct {
+	// Recursive is set for "..": the selectors apply to the value and all its descendants.
+	Recursive bool
+	// Selectors holds at least one selector; several form a union, with results in the order of the
+	// selectors.
+	Selectors []Selector
+	// Offset and End are the bytes of the step in the expression; both are 0 for a path built by
+	// [FromSegments].
+	Offset, End int
+}
+
+// Selector selects values from a map or a list. Kind determines which other fields are used.
+type Selector struct {
+	Kind   SelectorKind
+	Name   string  // SelectName
+	Index  int     // SelectIndex
+	Slice  Slice   // SelectSlice
+	Filter *Filter // SelectFilter
+	Path   []Step  // SelectPath
+	// Offset and End are the bytes of the selector in the expression.
+	Offset, End int
+}
+
+// Slice is [start:end:step]. Bounds are clamped to the list, negative ones count from its end, and a negative
+// step walks backwards.
+type Slice struct {
+	Start, End       int
+	HasStart, HasEnd bool
+	Step             int // never 0; default 1
+}
+
+// bounds returns the first index, the index to stop before, and a step that cannot overflow, for a list of n
+// elements. With a negative step the walk goes down from first.
+func (s Slice) bounds(n int) (first, stop, step int) {
+	norm := func(v int) int {
+		if v < 0 {
+			return v + n
+		}
+		return v
+	}
+	// a larger step leaves the list as well
+	step = min(max(s.Step, -n-1), n+1)
+	if step > 0 {
+		first, stop = 0, n
+		if s.HasStart {
+			first = min(max(norm(s.Start), 0), n)
+		}
+		if s.HasEnd {
+			stop = min(max(norm(s.End), 0), n)
+		}
+		return first, stop, step
+	}
+	first, stop = n-1, -1
+	if s.HasStart {
+		first = min(max(norm(s.Start), -1), n-1)
+	}
+	if s.HasEnd {
+		stop = min(max(norm(s.End), -1), n-1)
+	}
+	return first, stop, step
+}
+
+// singular reports whether the steps have at most one result.
+func singular(steps []Step) bool {
+	for _, s := range steps {
+		if s.Recursive || len(s.Selectors) != 1 {
+			return false
+		}
+		switch s.Selectors[0].Kind {
+		case SelectName, SelectIndex:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// cloneSteps copies the slices, so that callers cannot change a compiled path.
+func cloneSteps(steps []Step) []Step {
+	out := slices.Clone(steps)
+	for i := range out {
+		out[i].Selectors = slices.Clone(out[i].Selectors)
+		for j := range out[i].Selectors {
+			if p := out[i].Selectors[j].Path; p != nil {
+				out[i].Selectors[j].Path = cloneSteps(p)
+			}
+		}
+	}
+	return out
+}

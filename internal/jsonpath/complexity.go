@@ -1,0 +1,148 @@
+package jsonpath
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// maxWays is the maximum number of ways in which unions can select one value. Without a limit, each [0,0]
+// would double the results.
+const maxWays = 16
+
+// complexity checks that evaluating an expression takes time proportional to the size of the document and the
+// length of the expression. Parsing ends with this check, so that evaluations need no budget and never fail.
+//
+// Two kinds of steps could multiply the work: a second "..", which visits a value once for each of its
+// ancestors, and unions that select one value several times. All other steps visit a value at most once.
+type complexity struct {
+	parser *parser
+	ways   int
+	// recursive is set after "..".
+	recursive bool
+}
+
+func (p *parser) checkPath(steps []Step) error {
+	_, err := complexity{parser: p, ways: 1}.path(steps)
+	return err
+}
+
+func (p *parser) checkFilter(c *condition) error { return complexity{parser: p, ways: 1}.condition(c) }
+
+// path checks steps and returns the state after them.
+func (w complexity) path(steps []Step) (complexity, error) {
+	for _, step := range steps {
+		var err error
+		if w, err = w.step(step); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+func (w complexity) step(s Step) (complexity, error) {
+	if s.Recursive && w.recursive {
+		return w, w.parser.fail(CodeWork, s.Offset, s.End,
+			"name the fields on the way to it, or give each part on its own",
+			`a second ".." visits everything many times`)
+	}
+	w.recursive = w.recursive || s.Recursive
+	if w.ways *= overlap(s.Selectors, w.recursive); w.ways > maxWays {
+		return w, w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
+			"unions can select one value more than %d times", maxWays)
+	}
+	after := w
+	for _, sel := range s.Selectors {
+		if sel.Filter != nil {
+			if err := w.condition(sel.Filter.cond); err != nil {
+				return w, err
+			}
+		}
+		inner, err := w.path(sel.Path)
+		if err != nil {
+			return w, err
+		}
+		after.ways, after.recursive = max(after.ways, inner.ways), after.recursive || inner.recursive
+	}
+	return after, nil
+}
+
+// condition checks the paths of a condition, which are relative to the tested value.
+func (w complexity) condition(c *condition) error {
+	for _, a := range c.args {
+		if err := w.condition(a); err != nil {
+			return err
+		}
+	}
+	if c.kind == condCompare && c.left.isPath && c.right.isPath && w.recursive {
+		return w.parser.fail(CodeWork, c.left.from, c.right.to,
+			"compare with a literal, or name the fields on the way",
+			`a comparison of two paths after ".." reads everything many times`)
+	}
+	for _, o := range []*operand{&c.left, &c.right} {
+		if _, err := w.path(o.steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overlap returns the maximum number of selectors that can select the same value.
+func overlap(selectors []Selector, recursive bool) int {
+	if len(selectors) == 1 {
+		return 1
+	}
+	names, indexes := map[string]int{}, map[int]int{}
+	name, front, back, list, any := 0, 0, 0, 0, 0
+	for _, s := range selectors {
+		switch {
+		case s.Kind == SelectPath && !recursive && startsWithName(s.Path):
+			s.Name = s.Path[0].Selectors[0].Name
+			fallthrough
+		case s.Kind == SelectName:
+			names[s.Name]++
+			name = max(name, names[s.Name])
+		case s.Kind == SelectIndex:
+			indexes[s.Index]++
+			if s.Index >= 0 {
+				front = max(front, indexes[s.Index])
+			} else {
+				back = max(back, indexes[s.Index])
+			}
+		case s.Kind == SelectSlice, s.Kind == SelectElements:
+			list++
+		default:
+			any++
+		}
+	}
+	return max(name, front+back+list) + any
+}
+
+func startsWithName(steps []Step) bool {
+	first := steps[0]
+	return !first.Recursive && len(first.Selectors) == 1 && first.Selectors[0].Kind == SelectName
+}
+
+// workBetweenChecks is the number of visited values between two checks of the context.
+const workBetweenChecks = 1 << 10
+
+// never disables the checks.
+const never = math.MaxInt
+
+// work counts visited values. It returns false after the context has ended.
+func (ev *evaluator) work(values int) bool {
+	ev.visited += values
+	return ev.visited < ev.check || ev.checkContext()
+}
+
+// checkContext checks the context.
+func (ev *evaluator) checkContext() bool {
+	if ev.err == nil && ev.ctx.Err() != nil {
+		ev.err = fmt.Errorf("evaluate the expression: %w", context.Cause(ev.ctx))
+	}
+	if ev.err != nil {
+		return false
+	}
+	ev.check = ev.visited + workBetweenChecks
+	return true
+}

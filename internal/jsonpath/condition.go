@@ -1,0 +1,81 @@
+package jsonpath
+
+// condition is a node of a filter expression, both the syntax tree and the program.
+type condition struct {
+	kind condKind
+	args []*condition // condOr, condAnd: two or more; condNot: one
+
+	// condExists uses left, which is a path; condCompare uses all three.
+	op          compareOp
+	left, right operand
+}
+
+type condKind uint8
+
+const (
+	condOr condKind = iota
+	condAnd
+	condNot
+	condExists
+	condCompare
+)
+
+// operand is one side of a comparison: a path relative to the tested value, or a literal.
+type operand struct {
+	isPath bool
+	steps  []Step
+	prog   *op // compiled steps; nil is the tested value itself
+	lit    scalar
+	// bytes of a comparison's operand in the expression
+	from, to int
+}
+
+type compareOp uint8
+
+const (
+	opEqual compareOp = iota
+	opNotEqual
+	opLess
+	opLessEqual
+	opGreater
+	opGreaterEqual
+)
+
+var compareOps = [...]string{
+	opEqual:        "==",
+	opNotEqual:     "!=",
+	opLess:         "<",
+	opLessEqual:    "<=",
+	opGreater:      ">",
+	opGreaterEqual: ">=",
+}
+
+// existences appends the paths of existence tests.
+func (c *condition) existences(dst [][]Step) [][]Step {
+	if c.kind == condExists {
+		return append(dst, c.left.steps)
+	}
+	for _, a := range c.args {
+		dst = a.existences(dst)
+	}
+	return dst
+}
+
+// operands appends the paths of the condition in source order.
+func (c *condition) operands(dst []operand) []operand {
+	switch c.kind {
+	case condExists:
+		return append(dst, c.left)
+	case condCompare:
+		for _, o := range []operand{c.left, c.right} {
+			if o.isPath {
+				dst = append(dst, o)
+			}
+		}
+	default:
+		for _, a := range c.args {
+			dst = a.operands(dst)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,109 @@
+package jsonpath_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+var deviation = regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|")
+
+// Expressions that are accepted although RFC 9535 forbids them are documented and evaluated as documented.
+func TestInvalidInRFC9535(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/jsonpath.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(docs), "These forms are invalid in RFC 9535")
+	section, _, _ = strings.Cut(section, "\n## ")
+	accepted := map[string]bool{}
+	for _, row := range deviation.FindAllStringSubmatch(section, -1) {
+		accepted[row[1]] = true
+		p, err := jsonpath.Compile(row[1])
+		if err != nil || p.String() != row[2] {
+			t.Errorf("%s is read as %v, %v; want %s", row[1], p, err, row[2])
+		}
+	}
+	if len(accepted) < 20 {
+		t.Fatalf("found only %d rows", len(accepted))
+	}
+	// forms that are not in the grammar of RFC 9535
+	for _, invalid := range []string{
+		"", "$.", "$..", "$...a", "$.&", "$.'a'", `$."a"`, "$.[a]", "$a", "$$", "$.$", "$.a.", "$.*a",
+		"$..*a", "$.a,b",
+		"$[]", "$[,]", "$[0,]", "$[,0]", "$[0 1]", "$[a]", "$['a']['b'", "$['a'", `$["a']`, `$['a'"b"]`,
+		"$[$]", "$[@]", "$[*,]",
+		"$[01]", "$[-01]", "$[1.0]", "$[1e3]", "$[+1]", "$[- 1]", "$[--1]",
+		"$[231584178474632390847141970017375815706539969331281128078915168015826259279872]",
+		"$[01:2]", "$[1:02]", "$[1:2:03]", "$[+1:2]", "$[1:+2]", "$[1:2:+1]", "$[1:2:3:4]", "$[:::]",
+		"$[- 1:]", "$[1.0:]", "$[a:b]", "$[0:1:-0]",
+		`$["\u"]`, `$["\u00"]`, `$["\uD800"]`, `$["\uDC00"]`, `$["\uD800\u0041"]`, `$["\x41"]`, `$["\a"]`,
+		"$[\"\t\"]", "$['\n']", "$[\"\x00\"]",
+		"$[?]", "$[?()]", "$[?(@.a]", "$[?@.a)]", "$[?true]", "$[?null]", "$[?1]", "$[?'a']",
+		"$[?@.a && true]", "$[?!1]", "$[?!@.a==1]",
+		"$[?@.a==01]", "$[?@.a==-01]", "$[?@.a==.1]", "$[?@.a==1.]", "$[?@.a==1.e1]", "$[?@.a==1e]",
+		"$[?@.a==--1]", "$[?@.a==0x1]", "$[?@.a==True]", "$[?@.a==NULL]",
+		"$[?@.a==[1]]", "$[?@.a=={}]", `$[?@.a=={"b":1}]`, "$[?@.a=1]", "$[?@.a===1]", "$[?@.a!==1]",
+		"$[?@.a<>1]", "$[?@.a=<1]", "$[?@.a==1==2]", "$[?@.a==@.b==@.c]", "$[?(@.a)==1]",
+		"$[?@.a and @.b]", "$[?@.a AND @.b]", "$[?@.a & @.b]", "$[?@.a | @.b]", "$[?@.a &&]", "$[?|| @.a]",
+		"$[?not @.a]", "$[?@.a==1 @.b]", "$[?@.a,@.b==1,]",
+		"$[?@[*]==0]", "$[?@..a==0]", "$[?@['a','b']==0]", "$[?@[0:1]==0]", "$[?@[?@.a]==0]", "$[?@.*==0]",
+		"$[(@.length-1)]", "$.a.length()", "$[?length(@.a)]", "$[?count(@.*)]", "$[?match(@.a)]",
+	} {
+		if p, err := jsonpath.Compile(invalid); err == nil && !accepted[invalid] {
+			t.Errorf("%s is accepted as %s, and the documentation does not say so", invalid, p)
+		}
+	}
+	for _, valid := range []string{"$[::0]", "$[?@.a==1e400]", "$[?length(@.a)>1]", "$[?@.a==$.b]"} {
+		if p, err := jsonpath.Compile(valid); err == nil {
+			t.Errorf("%s is accepted as %s", valid, p)
+		}
+	}
+}
+
+// [:] equals [*], also on an empty list.
+func TestWholeSlice(t *testing.T) {
+	for _, doc := range []string{`{"a":[]}`, `{}`, `{"a":null}`, `{"a":[null]}`, `{"a":[1,[2]]}`,
+		`{"a":{"b":1}}`, `{"a":"x"}`} {
+		for _, form := range []string{".aX", ".aX.b", ".aXX", "[?(@X)]", "..X", "$[?(@.aX[?(@==1)])]"} {
+			want := evaluate(t, jsonpath.MustCompile(strings.ReplaceAll(form, "X", "[*]")), []byte(doc))
+			for _, slice := range []string{"[:]", "[::]", "[0:]", "[::1]"} {
+				got := evaluate(t, jsonpath.MustCompile(strings.ReplaceAll(form, "X", slice)), []byte(doc))
+				if diff := cmp.Diff(want, got, valueOptions); diff != "" {
+					t.Errorf("%s of %s with %s (-[*] +this):\n%s", form, doc, slice, diff)
+				}
+			}
+		}
+	}
+}
+
+// A brace within a filter is not a template.
+func TestBraceInAFilter(t *testing.T) {
+	for expr, want := range map[string]jsonpath.Code{
+		`[?match(@.b,"{x}")]`:    jsonpath.CodeFunction,
+		`$[?match(@.b, '{')]`:    jsonpath.CodeFunction,
+		`.a[?(@.b=={})]`:         jsonpath.CodeOperand,
+		`.a[?(@.b="{x}")]`:       jsonpath.CodeComparison,
+		`Name: {.a}`:             jsonpath.CodeLiteralText,
+		`[{.a}]`:                 jsonpath.CodeLiteralText,
+		`.a and [{.b[?(@.c)]}]`:  jsonpath.CodeLiteralText,
+		`$[?(@.a=="{x}") && @.b`: jsonpath.CodeUnclosed,
+	} {
+		_, err := jsonpath.Compile(expr)
+		var e *jsonpath.Error
+		if !asError(err, &e) || e.Code != want {
+			t.Errorf("%s: %v, want %s", expr, err, want)
+		}
+	}
+}
+
+func asError(err error, target **jsonpath.Error) bool {
+	e, ok := err.(*jsonpath.Error)
+	*target = e
+	return ok
+}

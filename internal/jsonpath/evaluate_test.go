@@ -1,0 +1,340 @@
+package jsonpath_test
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// valueOptions treat empty and nil lists as equal.
+var valueOptions = cmpopts.EquateEmpty()
+
+// difference describes how two lists of results differ, or returns "". It calls the slow go-cmp only for
+// different lists.
+func difference(want, got []any) string {
+	if len(want) == 0 && len(got) == 0 || reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got, valueOptions)
+}
+
+// evaluate evaluates a path in all ways, fails the test if the results differ, and returns them. The document
+// must be valid.
+func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
+	t.Helper()
+	var obj any
+	if err := json.Unmarshal(doc, &obj); err != nil {
+		t.Fatalf("the document of the test is broken: %v\n%s", err, doc)
+	}
+	want := p.Append(nil, obj)
+	if p.Singular() && len(want) > 1 {
+		t.Errorf("%s is singular and gave %d values", p, len(want))
+	}
+
+	before := bytes.Clone(doc)
+	var fromJSON []any
+	if err := p.FindJSON(doc, func(v jsonpath.Value) bool {
+		fromJSON = append(fromJSON, v.Any())
+		return true
+	}); err != nil {
+		t.Fatalf("FindJSON(%s): %v\n%s", p, err, doc)
+	}
+	if !bytes.Equal(before, doc) {
+		t.Fatalf("FindJSON(%s) changed the document", p)
+	}
+	if diff := difference(want, fromJSON); diff != "" {
+		t.Errorf("%s on %s: decoded (-) and raw (+) differ:\n%s", p, doc, diff)
+	}
+
+	// other expressions in a set do not change the results
+	for _, neighbour := range []*jsonpath.Path{jsonpath.FromSegments("nowhere"),
+		jsonpath.MustCompile("$..*")} {
+		set := jsonpath.NewSet(neighbour, p, jsonpath.MustCompile("$[*].a"), p)
+		found := map[int][]any{}
+		if err := set.FindJSON(doc, func(i int, v jsonpath.Value) bool {
+			found[i] = append(found[i], v.Any())
+			return true
+		}); err != nil {
+			t.Fatalf("Set.FindJSON(%s): %v", p, err)
+		}
+		for _, i := range []int{1, 3} {
+			if diff := difference(want, found[i]); diff != "" {
+				t.Errorf("%s on %s: alone (-) and in a set (+) differ:\n%s", p, doc, diff)
+			}
+		}
+	}
+
+	first, ok := p.First(obj)
+	if ok != (len(want) > 0) || ok && !reflect.DeepEqual(want[0], first) {
+		t.Errorf("First(%s) = %v, %t; all are %v", p, first, ok, want)
+	}
+	return want
+}
+
+// list decodes a JSON array of expected results.
+func list(t testing.TB, text string) []any {
+	t.Helper()
+	var l []any
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		t.Fatalf("the expectation of the test is broken: %v: %s", err, text)
+	}
+	return l
+}
+
+func TestPaths(t *testing.T) {
+	const issuer = `{"apiVersion":"v1","spec":{"issuerRef":{"name":"ca","kind":"Issuer"},"dnsNames":["a.example","b.example","c.example"],"replicas":3,"weight":0.5,"paused":false,"none":null,"empty":"","noNames":[]},
+		"metadata":{"labels":{"b":"2","a":"1","example.io/team":"x"}},
+		"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Issuing","status":"False"}]}}`
+	tests := []struct {
+		reason, path, doc, want string
+	}{
+		{"leading dot", ".spec.issuerRef.name", issuer, `["ca"]`},
+		{"no dot", "spec.issuerRef.name", issuer, `["ca"]`},
+		{"braces", "{.spec.issuerRef.name}", issuer, `["ca"]`},
+		{"braces without a dot", "{spec.issuerRef.name}", issuer, `["ca"]`},
+		{"blanks in and around braces", "  { .spec.issuerRef.name }\n", issuer, `["ca"]`},
+		{"dollar", "$.spec.issuerRef.name", issuer, `["ca"]`},
+		{"dollar in braces", "{$.spec.issuerRef.name}", issuer, `["ca"]`},
+		{"at sign, as kubectl has it", "{@.spec.issuerRef.name}", issuer, `["ca"]`},
+		{"a key called range", "range.x", `{"range":{"x":1}}`, `[1]`},
+		{"a key called end", "end", `{"end":1}`, `[1]`},
+		{"the whole object", "$", `{"a":1}`, `[{"a":1}]`},
+		{"escaped dots", `.metadata.labels.example\.io/team`, issuer, `["x"]`},
+		{"single quotes", `.metadata.labels['example.io/team']`, issuer, `["x"]`},
+		{"double quotes", `.metadata.labels["example.io/team"]`, issuer, `["x"]`},
+		{"quotes with the escape of kubectl", `.metadata.labels['example\.io/team']`, issuer, `["x"]`},
+		{"all elements", ".spec.dnsNames[*]", issuer, `["a.example","b.example","c.example"]`},
+		{"all elements of an empty list", ".spec.noNames[*]", issuer, `[]`},
+		{"all elements of a map: none", ".metadata.labels[*]", issuer, `[]`},
+		{"all members of a map, by key", ".metadata.labels.*", issuer, `["1","2","x"]`},
+		{"all members of a list", ".spec.dnsNames.*", issuer, `["a.example","b.example","c.example"]`},
+		{"all members of a string: none", ".apiVersion.*", issuer, `[]`},
+		{"index", ".spec.dnsNames[1]", issuer, `["b.example"]`},
+		{"negative index", ".spec.dnsNames[-1]", issuer, `["c.example"]`},
+		{"index out of range", ".spec.dnsNames[3]", issuer, `[]`},
+		{"negative index out of range", ".spec.dnsNames[-4]", issuer, `[]`},
+		{"index of a map", ".spec[0]", issuer, `[]`},
+		{"index of a string", ".apiVersion[0]", issuer, `[]`},
+		{"key of a list", ".spec.dnsNames.x", issuer, `[]`},
+		{"key of a string", ".apiVersion.x", issuer, `[]`},
+		{"a missing key", ".spec.missing", issuer, `[]`},
+		{"below a missing key", ".spec.missing.x", issuer, `[]`},
+		{"a null is a value", ".spec.none", issuer, `[null]`},
+		{"below a null", ".spec.none.x", issuer, `[]`},
+		{"an empty string is a value", ".spec.empty", issuer, `[""]`},
+		{"bool", ".spec.paused", issuer, `[false]`},
+		{"integer", ".spec.replicas", issuer, `[3]`},
+		{"float", ".spec.weight", issuer, `[0.5]`},
+		{"union of keys in the order written", ".metadata.labels['b','a']", issuer, `["2","1"]`},
+		{"union with a missing key", ".metadata.labels['zz','a']", issuer, `["1"]`},
+		{"union of indexes", ".spec.dnsNames[2,0,-1,9]", issuer, `["c.example","a.example","c.example"]`},
+		{"union of all kinds", ".spec.dnsNames[0, -1:, ?(@=='b.example'), *]", issuer,
+			`["a.example","c.example","b.example","a.example","b.example","c.example"]`},
+		{"filter", `.status.conditions[?(@.type=="Ready")].status`, issuer, `["True"]`},
+		{"filter without parentheses", `.status.conditions[?@.type=="Ready"].status`, issuer, `["True"]`},
+		{"filter with blanks", ".status.conditions[ ? ( @.type == 'Ready' ) ] .status", issuer, `["True"]`},
+		{"filter without an at sign", `.status.conditions[?(.type=="Ready")].status`, issuer, `["True"]`},
+		{"filter on the values of a map, by key", `.metadata.labels[?(@!="2")]`, issuer, `["1","x"]`},
+		{"filter on a string: none", `.apiVersion[?(@)]`, issuer, `[]`},
+		{"nested filter", `$[?(@.conditions[?(@.type=="Ready")])].conditions[0].type`, issuer, `["Ready"]`},
+		{"filter after a filter", `.status.conditions[?(@.type)][?(@=="True")]`, issuer, `["True"]`},
+		{"recursion, parents first", "..type", issuer, `["Ready","Issuing"]`},
+		{"recursion by key", "..a", `{"z":{"a":1},"a":{"a":2},"b":[{"a":3}]}`, `[{"a":2},2,3,1]`},
+		{"recursion with brackets", `..["a","b"]`, `{"b":1,"c":{"a":2,"b":3}}`, `[1,2,3]`},
+		{"recursion with an index", "..[0]", `{"a":[[1,2],3]}`, `[[1,2],1]`},
+		{"recursion with a filter", "..[?(@.a)]", `[{"a":1,"b":[{"a":2}]}]`,
+			`[{"a":1,"b":[{"a":2}]},{"a":2}]`},
+		{"recursion in each of two filters", "[?(@..b)][?(@..c)]", `{"a":{"x":{"b":{"c":1}}}}`,
+			`[{"b":{"c":1}}]`},
+		{"everything", "$..*", `{"b":[1,{"c":2}],"a":0}`, `[0,[1,{"c":2}],1,{"c":2},2]`},
+		{"a digit is a key", ".a.0", `{"a":{"0":"x"}}`, `["x"]`},
+		{"an empty key", `$[""]['']`, `{"":{"":1}}`, `[1]`},
+		{"names beyond ASCII", ".größe.名", `{"größe":{"名":1}}`, `[1]`},
+		{"punctuation in names", `.a-b/c:d_e+f~g#h%i^j`, `{"a-b/c:d_e+f~g#h%i^j":1}`, `[1]`},
+		{"escapes in names", `.a\ b\*\$\\\é`, `{"a b*$\\é":1}`, `[1]`},
+		{"escapes in quotes", `$["\u0061\n\"\\\/\ud83d\ude00"]`, `{"a\n\"\\/😀":1}`, `[1]`},
+		{"a path over several lines", ".spec\n  .issuerRef\n  .name", issuer, `["ca"]`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got := evaluate(t, jsonpath.MustCompile(tt.path), []byte(tt.doc))
+			if diff := cmp.Diff(list(t, tt.want), got, valueOptions); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+			}
+		})
+	}
+}
+
+func TestKubectlDialect(t *testing.T) {
+	const doc = `{"a":{"b":1,"c":[5,6]},"a.b":2,"c":3,"":4}`
+	tests := []struct {
+		path, literal, kubectl string
+	}{
+		{`$['a.b']`, `[2]`, `[1]`},
+		{`$["a.b"]`, `[2]`, `[1]`},
+		{`$['a\.b']`, `[2]`, `[2]`},
+		{`.a\.b`, `[2]`, `[2]`},
+		{`.a.b`, `[1]`, `[1]`},
+		{`$['c','a.b']`, `[3,2]`, `[3,1]`},
+		{`$['a.b','c']`, `[2,3]`, `[1,3]`},
+		{`$['a.c[1]']`, `[]`, `[6]`},
+		{`$['a.c[1]','a.c[*]','c']`, `[3]`, `[6,5,6,3]`},
+		{`$['a.*','c']`, `[3]`, `[1,[5,6],3]`},
+		{`$['*.b','c']`, `[3]`, `[1,3]`},
+		{`$['*']`, `[]`, `[4,{"b":1,"c":[5,6]},2,3]`},
+		{`$['']`, `[4]`, `[4]`},
+		{`$[?(@['c[0]']==5)].b`, `[]`, `[1]`},
+		{`..['c[0]']`, `[]`, `[5]`},
+		{`..['a.b']`, `[2]`, `[1]`},
+		{`$['a..b']`, `[]`, `[1]`},
+	}
+	for _, tt := range tests {
+		for _, d := range []struct {
+			dialect jsonpath.Dialect
+			want    string
+		}{{jsonpath.Literal, tt.literal}, {jsonpath.Kubectl, tt.kubectl}} {
+			t.Run(tt.path+" "+d.dialect.String(), func(t *testing.T) {
+				p, err := jsonpath.Compile(tt.path, jsonpath.WithDialect(d.dialect))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(list(t, d.want), evaluate(t, p, []byte(doc)), valueOptions); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				checkRoundTrip(t, p)
+			})
+		}
+	}
+}
+
+func TestFromSegments(t *testing.T) {
+	tests := []struct {
+		keys []string
+		text string
+	}{
+		{nil, `$`},
+		{[]string{"spec", "issuerRef", "name"}, `.spec.issuerRef.name`},
+		{[]string{"metadata", "labels", "example.io/team"}, `.metadata.labels.example\.io/team`},
+		{[]string{"*", "0"}, `$["*"].0`},
+		{[]string{"a b", "c'd"}, `$["a b"]["c'd"]`},
+		{[]string{""}, `$[""]`},
+		{[]string{"a", `\"` + "\n\x7f"}, `.a["\\\"\u000a\u007f"]`},
+		{[]string{"b\xffc"}, ".b\ufffdc"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			p := jsonpath.FromSegments(tt.keys...)
+			if p.String() != tt.text || p.Expr() != tt.text {
+				t.Errorf("String() = %s, Expr() = %s, want %s", p, p.Expr(), tt.text)
+			}
+			if len(p.Warnings()) > 0 {
+				t.Errorf("warnings: %v", p.Warnings())
+			}
+			checkRoundTrip(t, p)
+			var inner any = "found"
+			for i := len(tt.keys) - 1; i >= 0; i-- {
+				inner = map[string]any{tt.keys[i]: inner}
+			}
+			doc, err := json.Marshal(inner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]any{"found"}, evaluate(t, p, doc)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A callback can stop at any value and use the package.
+func TestStopAndReenter(t *testing.T) {
+	doc := []byte(`{"a":[{"x":1,"y":[1,2]},{"x":2,"y":[3]}],"b":{"x":3},"c":[]}`)
+	obj := decoded(t, string(doc))
+	for _, expr := range []string{"..x", "$.*", ".a[*].y[*]", ".a[::-1]", ".a[?(@.y[*])].x", "..*",
+		"$['a','b']", ".a[?(@.y[?(@>1)])]..*"} {
+		p := jsonpath.MustCompile(expr)
+		all := p.Append(nil, obj)
+		for n := 1; n <= len(all); n++ {
+			var got, raw []any
+			p.Find(obj, func(v any) bool {
+				p.Append(nil, obj)
+				got = append(got, v)
+				return len(got) < n
+			})
+			err := p.FindJSON(doc, func(v jsonpath.Value) bool {
+				if _, _, err := p.FirstJSON([]byte(`{"a":[{"x":1,"y":[1,2]},9]}`)); err != nil {
+					t.Error(err)
+				}
+				raw = append(raw, v.Any())
+				return len(raw) < n
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cmp.Diff(all[:n], got) != "" || cmp.Diff(all[:n], raw) != "" {
+				t.Errorf("%s: the first %d of %v are %v and %v", expr, n, all, got, raw)
+			}
+		}
+	}
+}
+
+// The package stays usable after a panic in a callback.
+func TestCallbackPanics(t *testing.T) {
+	obj := decoded(t, `{"b":{"x":1},"a":{"x":2}}`)
+	p := jsonpath.MustCompile("$.*.x")
+	func() {
+		defer func() { _ = recover() }()
+		p.Find(obj, func(any) bool { panic("out") })
+	}()
+	if diff := cmp.Diff([]any{int64(2), int64(1)}, p.Append(nil, obj)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Non-JSON Go values can be results but have no members.
+func TestForeignGoValues(t *testing.T) {
+	type foreign struct{ X int }
+	obj := map[string]any{
+		"s": foreign{1}, "strings": []string{"a"}, "labels": map[string]string{"a": "b"}, "n": 7,
+		"nilMap": map[string]any(nil),
+	}
+	tests := []struct {
+		path string
+		want []any
+	}{
+		{".s", []any{foreign{1}}},
+		{".s.X", nil},
+		{".strings[0]", nil},
+		{".strings[*]", nil},
+		{".labels.a", nil},
+		{".labels.*", nil},
+		{".nilMap.x", nil},
+		{".nilMap.*", nil},
+		{"$[?(@==7)]", []any{7}},
+		{"$[?(@.X==1)]", nil},
+		{"$..X", nil},
+	}
+	for _, tt := range tests {
+		got := jsonpath.MustCompile(tt.path).Append(nil, obj)
+		if diff := cmp.Diff(tt.want, got, valueOptions); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+		}
+	}
+	if !jsonpath.MustCompileFilter("@.s != @.s").Match(obj) {
+		t.Error("a value that JSON does not have must equal nothing, itself included")
+	}
+}
+
+func TestCyclicMapEnds(t *testing.T) {
+	m := map[string]any{"x": "y"}
+	m["self"] = m
+	if n := len(jsonpath.MustCompile("..x").Append(nil, m)); n == 0 {
+		t.Error("nothing found")
+	}
+}

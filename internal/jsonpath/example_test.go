@@ -1,0 +1,148 @@
+package jsonpath_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+func Example() {
+	path, err := jsonpath.Compile(`{.status.conditions[?(@.type=="Ready")].status}`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	object := map[string]any{
+		"status": map[string]any{
+			"conditions": []any{
+				map[string]any{"type": "Issuing", "status": "False"},
+				map[string]any{"type": "Ready", "status": "True"},
+			},
+		},
+	}
+	path.Find(object, func(v any) bool {
+		fmt.Println(v)
+		return true
+	})
+	// Output: True
+}
+
+func ExampleCompile_error() {
+	_, err := jsonpath.Compile(`.status.conditions[?(@.type="Ready")]`)
+	fmt.Println(err)
+	var e *jsonpath.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Caret())
+	}
+	// Output:
+	// 1:28: E104: "=" is not a comparison; use "=="
+	// .status.conditions[?(@.type="Ready")]
+	//                            ^
+}
+
+func ExampleWithDialect() {
+	object := map[string]any{"a": map[string]any{"b": "two keys"}, "a.b": "one key"}
+	for _, dialect := range []jsonpath.Dialect{jsonpath.Literal, jsonpath.Kubectl} {
+		path, err := jsonpath.Compile(`$['a.b']`, jsonpath.WithDialect(dialect))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		v, _ := path.First(object)
+		fmt.Println(dialect, "reads", v, path.Warnings())
+	}
+	// Output:
+	// literal reads one key [1:3: W101: ['a.b'] is read as one key; kubectl reads a → b]
+	// kubectl reads two keys []
+}
+
+func ExampleFromSegments() {
+	path := jsonpath.FromSegments("metadata", "labels", "example.io/team")
+	fmt.Println(path)
+	// Output: .metadata.labels.example\.io/team
+}
+
+func ExampleCompileFilter() {
+	notReady, err := jsonpath.CompileFilter(`!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, raw := range []string{
+		`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`,
+		`{"status":{}}`,
+	} {
+		holds, err := notReady.MatchJSONContext(context.Background(), []byte(raw))
+		fmt.Println(holds, err)
+	}
+	// Output:
+	// false <nil>
+	// true <nil>
+}
+
+func ExamplePath_AppendJSON() {
+	path := jsonpath.MustCompile(".spec.dnsNames[*]")
+	var values []jsonpath.Value // may be reused
+	values, err := path.AppendJSON(values[:0], []byte(`{"spec":{"dnsNames":["a.example","b.example"]}}`))
+	for _, v := range values {
+		fmt.Println(v.Kind(), v)
+	}
+	fmt.Println(err)
+	// Output:
+	// string a.example
+	// string b.example
+	// <nil>
+}
+
+// One scan of the document evaluates all expressions.
+func ExampleSet() {
+	several, err := jsonpath.CompileFilter("@.spec.replicas > 1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set := jsonpath.NewSet(
+		jsonpath.MustCompile(".metadata.name"),
+		jsonpath.MustCompile(".spec.dnsNames[*]"),
+		several,
+	)
+	raw := []byte(`{"metadata":{"name":"web"},"spec":{"dnsNames":["a.example","b.example"],"replicas":3}}`)
+	err = set.FindJSON(raw, func(i int, v jsonpath.Value) bool {
+		if i == 2 {
+			fmt.Println("has several replicas")
+			return true
+		}
+		fmt.Println(i, v)
+		return true
+	})
+	fmt.Println(err)
+	// Output:
+	// 0 web
+	// 1 a.example
+	// 1 b.example
+	// has several replicas
+	// <nil>
+}
+
+// Values of the same list element: find the elements, then evaluate each.
+func ExampleValue_Raw() {
+	each := jsonpath.MustCompile(".status.conditions[*]")
+	key := jsonpath.NewSet(jsonpath.MustCompile(".type"), jsonpath.MustCompile(".status"))
+	raw := []byte(`{"status":{"conditions":[{"status":"True","type":"Ready"},{"type":"Issuing","status":"False"}]}}`)
+	err := each.FindJSON(raw, func(element jsonpath.Value) bool {
+		var tuple [2]string
+		_ = key.FindJSON(element.Raw(), func(i int, v jsonpath.Value) bool { // valid, as part of raw
+			tuple[i] = v.String()
+			return true
+		})
+		fmt.Println(tuple)
+		return true
+	})
+	fmt.Println(err)
+	// Output:
+	// [Ready True]
+	// [Issuing False]
+	// <nil>
+}

@@ -1,0 +1,28 @@
+package jsonpath
+
+import "context"
+
+// Visited returns the number of values visited by evaluating a path on a decoded object.
+func Visited(p *Path, obj any) int {
+	ev := evaluator{ctx: context.Background()}
+	defer ev.release()
+	ev.walk(node{v: obj}, p.prog, func(node) bool { return true })
+	return ev.visited
+}
+
+// VisitedByFilter returns the number of values visited by testing a decoded object.
+func VisitedByFilter(f *Filter, obj any) int {
+	ev := evaluator{ctx: context.Background()}
+	defer ev.release()
+	ev.test(node{v: obj}, f.cond)
+	return ev.visited
+}
+
+// MustCompileFilter is CompileFilter for constant expressions. It panics on an error.
+func MustCompileFilter(expr string, options ...Option) *Filter {
+	f, err := CompileFilter(expr, options...)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}

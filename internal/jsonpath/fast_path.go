@@ -1,0 +1,114 @@
+package jsonpath
+
+// fastPath evaluates paths of a common form on decoded objects: names, then [*] or a filter, then names. Its
+// results equal those of the path's program. It does little between map lookups, so that the CPU can overlap
+// the memory latency of consecutive lookups.
+type fastPath struct {
+	before []string
+	where  predicate
+	after  []string
+}
+
+// predicate is a condition that needs no scratch space.
+type predicate struct {
+	// names and text are set for the most common condition, the comparison of a path with a text, if equals
+	// is set. names can be empty: the value itself.
+	names  []string
+	text   string
+	equals bool
+
+	cond *condition // other conditions; nil matches everything
+}
+
+// newFastPath returns nil for paths of other forms.
+func newFastPath(o *op) *fastPath {
+	d := &fastPath{}
+	if d.before, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
+		return nil
+	}
+	p := &o.sels[0]
+	if p.kind != SelectElements && p.kind != SelectFilter || p.cond != nil && !p.cond.isSingular() {
+		return nil
+	}
+	d.where = newPredicate(p.cond)
+	d.after, o = leadingNames(p.next)
+	if o != nil {
+		return nil
+	}
+	return d
+}
+
+// leadingNames returns the leading names of a program and the rest of it.
+func leadingNames(o *op) (names []string, rest *op) {
+	for ; o != nil && o.kind == opName; o = o.next {
+		names = append(names, o.name)
+	}
+	return names, o
+}
+
+func newPredicate(c *condition) predicate {
+	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath &&
+		c.right.lit.kind == KindString {
+		if names, rest := leadingNames(c.left.prog); rest == nil {
+			return predicate{names: names, text: c.right.lit.s, equals: true}
+		}
+	}
+	return predicate{cond: c}
+}
+
+// isSingular reports whether all paths in the condition are singular, so that they need no scratch space.
+func (c *condition) isSingular() bool {
+	for _, o := range c.operands(nil) {
+		if !singular(o.steps) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *predicate) holds(v any) bool {
+	if t.equals {
+		v, _ := lookUp(v, t.names)
+		s, ok := v.(string)
+		return ok && s == t.text
+	}
+	ev := evaluator{check: never}
+	return t.cond == nil || ev.test(node{v: v}, t.cond)
+}
+
+func lookUp(v any, names []string) (any, bool) {
+	for _, name := range names {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if v, ok = m[name]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// find calls yield for each result until yield returns false. It returns false without a call if a filter
+// would be applied to a map, whose values have to be sorted first.
+func (d *fastPath) find(v any, yield func(v any) bool) bool {
+	v, ok := lookUp(v, d.before)
+	if !ok {
+		return true
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return !d.where.filters()
+	}
+	for _, e := range list {
+		if !d.where.holds(e) {
+			continue
+		}
+		if e, ok = lookUp(e, d.after); ok && !yield(e) {
+			break
+		}
+	}
+	return true
+}
+
+func (t *predicate) filters() bool { return t.equals || t.cond != nil }

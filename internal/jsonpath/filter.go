@@ -1,0 +1,108 @@
+package jsonpath
+
+import (
+	"context"
+	"strings"
+)
+
+// Filter is a compiled condition on a value, such as
+//
+//	!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])
+//
+// It is immutable and safe for concurrent use.
+type Filter struct {
+	expr     string
+	dialect  Dialect
+	cond     *condition
+	warnings []Diagnostic
+	wanted   trie
+}
+
+// CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the tested object. The error is an
+// [*Error].
+func CompileFilter(expr string, options ...Option) (*Filter, error) {
+	c := newConfig(options)
+	p := newParser(expr, c)
+	cond, err := p.parseCondition()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkFilter(cond); err != nil {
+		return nil, err
+	}
+	f := newFilter(cond, c.dialect)
+	f.expr, f.warnings = expr, p.warnings
+	return f, nil
+}
+
+func newFilter(c *condition, d Dialect) *Filter {
+	f := &Filter{cond: c, dialect: d}
+	budget := trieBudget
+	f.wanted.addCondition(c, &budget)
+	return f
+}
+
+// String returns the canonical form, which compiles to the same condition in the same dialect.
+func (f *Filter) String() string {
+	var b strings.Builder
+	formatCondition(&b, f.cond, condOr, f.dialect)
+	return b.String()
+}
+
+// Expr returns the source expression; for a filter within a path, its part of it.
+func (f *Filter) Expr() string { return f.expr }
+
+// Dialect returns the dialect of the filter.
+func (f *Filter) Dialect() Dialect { return f.dialect }
+
+// Warnings returns findings about a valid expression that may not mean what the author intended. Warnings of
+// a filter within a path belong to the path.
+func (f *Filter) Warnings() []Diagnostic { return append([]Diagnostic(nil), f.warnings...) }
+
+// Operands returns a copy of the steps of each path in the condition in source order, for instance for a
+// schema check. They are relative to the tested value; offsets refer to the whole expression.
+func (f *Filter) Operands() [][]Step {
+	var paths [][]Step
+	for _, o := range f.cond.operands(nil) {
+		paths = append(paths, cloneSteps(o.steps))
+	}
+	return paths
+}
+
+// Existences returns a copy of the steps of each existence test in source order. A path exists even if its
+// value is null or false. Operands include them.
+func (f *Filter) Existences() [][]Step {
+	var paths [][]Step
+	for _, steps := range f.cond.existences(nil) {
+		paths = append(paths, cloneSteps(steps))
+	}
+	return paths
+}
+
+// Match reports whether the condition matches obj; see [Path.Find] for valid types of obj. A comparison with
+// a missing value is false.
+func (f *Filter) Match(obj any) bool {
+	ev := evaluator{check: never}
+	defer ev.release()
+	return ev.test(node{v: obj}, f.cond)
+}
+
+// MatchContext is [Filter.Match], but returns the cause when the context ends.
+func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
+	ev := evaluator{ctx: ctx}
+	defer ev.release()
+	return ev.holds(node{v: obj}, f.cond), ev.err
+}
+
+// MatchJSONContext reports whether the condition matches a JSON document, with the same result as
+// [Filter.MatchContext] on the decoded document. Invalid JSON gives false and a [*SyntaxError]. It returns
+// the cause when the context ends.
+func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error) {
+	ev := evaluator{ctx: ctx}
+	defer ev.release()
+	t := &ev.space().tape
+	if err := t.scan(raw, &f.wanted); err != nil {
+		return false, err
+	}
+	return ev.holds(node{t: t}, f.cond), ev.err
+}

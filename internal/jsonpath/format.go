@@ -1,0 +1,223 @@
+package jsonpath
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// formatSteps writes the canonical form of a path, which compiles to the same path in the same dialect
+// without warnings W101 and W105.
+func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
+	if len(steps) == 0 || root == "@" || !dotted(steps[0], d) {
+		b.WriteString(root)
+	}
+	for _, s := range steps {
+		formatStep(b, s, d)
+	}
+}
+
+// dotted reports whether a step is written with a dot rather than in brackets.
+func dotted(s Step, d Dialect) bool {
+	if s.Recursive {
+		return true
+	}
+	sel := s.Selectors[0]
+	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
+		plainName(sel.Name, d))
+}
+
+// plainName reports whether a name is written without quotes. In the kubectl dialect quotes escape nothing,
+// so that every name but the empty one is written with backslashes.
+func plainName(name string, d Dialect) bool {
+	if name == "" {
+		return false
+	}
+	if d == Kubectl {
+		return true
+	}
+	for i := 0; i < len(name); i++ {
+		if name[i] != '.' && (!nameByte(name[i]) || lookalike(name[i:]) != "") {
+			return false
+		}
+	}
+	return true
+}
+
+func formatStep(b *strings.Builder, s Step, d Dialect) {
+	sel := s.Selectors[0]
+	if len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
+		plainName(sel.Name, d)) {
+		b.WriteByte('.')
+		if s.Recursive {
+			b.WriteByte('.')
+		}
+		if sel.Kind == SelectMembers {
+			b.WriteByte('*')
+		} else {
+			formatName(b, sel.Name)
+		}
+		return
+	}
+	if s.Recursive {
+		b.WriteString("..")
+	}
+	b.WriteByte('[')
+	for i, sel := range s.Selectors {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		formatSelector(b, sel, d)
+	}
+	b.WriteByte(']')
+}
+
+func formatName(b *strings.Builder, name string) {
+	for i := 0; i < len(name); i++ {
+		if !nameByte(name[i]) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(name[i])
+	}
+}
+
+func formatSelector(b *strings.Builder, s Selector, d Dialect) {
+	switch s.Kind {
+	case SelectName:
+		if d == Kubectl {
+			b.WriteByte('\'')
+			formatName(b, s.Name)
+			b.WriteByte('\'')
+			return
+		}
+		formatString(b, s.Name)
+	case SelectIndex:
+		b.WriteString(strconv.Itoa(s.Index))
+	case SelectSlice:
+		formatSlice(b, s.Slice)
+	case SelectElements:
+		b.WriteByte('*')
+	case SelectMembers: // in brackets only as a quoted path of the kubectl dialect
+		b.WriteString("'*'")
+	case SelectFilter:
+		b.WriteString("?(")
+		formatCondition(b, s.Filter.cond, condOr, d)
+		b.WriteByte(')')
+	case SelectPath:
+		b.WriteByte('\'')
+		var inner strings.Builder
+		formatSteps(&inner, "", s.Path, d)
+		b.WriteString(strings.TrimPrefix(inner.String(), "."))
+		b.WriteByte('\'')
+	}
+}
+
+func formatSlice(b *strings.Builder, s Slice) {
+	if s.HasStart {
+		b.WriteString(strconv.Itoa(s.Start))
+	}
+	b.WriteByte(':')
+	if s.HasEnd {
+		b.WriteString(strconv.Itoa(s.End))
+	}
+	if s.Step != 1 {
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(s.Step))
+	}
+}
+
+// formatCondition writes c as an operand of a condition of kind outer.
+func formatCondition(b *strings.Builder, c *condition, outer condKind, d Dialect) {
+	switch c.kind {
+	case condOr, condAnd:
+		operator := " || "
+		if c.kind == condAnd {
+			operator = " && "
+		}
+		parens := c.kind == condOr && outer == condAnd
+		if parens {
+			b.WriteByte('(')
+		}
+		for i, a := range c.args {
+			if i > 0 {
+				b.WriteString(operator)
+			}
+			formatCondition(b, a, c.kind, d)
+		}
+		if parens {
+			b.WriteByte(')')
+		}
+	case condNot:
+		b.WriteString("!(")
+		formatCondition(b, c.args[0], condOr, d)
+		b.WriteByte(')')
+	case condExists:
+		formatOperand(b, c.left, d)
+	case condCompare:
+		formatOperand(b, c.left, d)
+		b.WriteString(" " + compareOps[c.op] + " ")
+		formatOperand(b, c.right, d)
+	}
+}
+
+func formatOperand(b *strings.Builder, o operand, d Dialect) {
+	if o.isPath {
+		formatSteps(b, "@", o.steps, d)
+		return
+	}
+	switch l := o.lit; l.kind {
+	case KindString:
+		formatString(b, l.s)
+	case KindNumber:
+		formatNumber(b, l)
+	case KindBool:
+		b.WriteString(strconv.FormatBool(l.b))
+	default:
+		b.WriteString("null")
+	}
+}
+
+func formatNumber(b *strings.Builder, l scalar) {
+	if l.isInt {
+		b.WriteString(strconv.FormatInt(l.i, 10))
+		return
+	}
+	text := strconv.FormatFloat(l.f, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") && !math.IsInf(l.f, 0) {
+		text += ".0" // so that it is parsed as a float again
+	}
+	b.WriteString(text)
+}
+
+// formatString writes a string in double quotes with JSON escapes.
+func formatString(b *strings.Builder, s string) {
+	const hex = "0123456789abcdef"
+	b.WriteByte('"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			b.WriteString(`\u00`)
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+}
+
+// validUTF8 replaces invalid bytes like a JSON decoder.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}

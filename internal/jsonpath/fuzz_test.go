@@ -1,0 +1,147 @@
+package jsonpath_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// FuzzCompile compiles arbitrary text. It must not panic; errors have a valid position; the canonical form is
+// equivalent; both evaluators agree.
+func FuzzCompile(f *testing.F) {
+	for _, exprs := range [][]string{badPaths, badFilters, badKubectlPaths, eightPaths} {
+		for _, expr := range exprs {
+			f.Add(expr, false)
+			f.Add(expr, true)
+		}
+	}
+	for seed := range uint64(50) {
+		r := newRandom(seed, false)
+		f.Add(r.path(3), seed%2 == 0)
+		f.Add(r.condition(3), seed%2 == 0)
+	}
+	doc := []byte(`{"a":[{"b":1,"c":"x"},{"b":2.5,"c":null}],"b":{"a":{"b":[1,2,3]},"a.b":true},"":0}`)
+	f.Fuzz(func(t *testing.T, expr string, asKubectl bool) {
+		dialect := jsonpath.Literal
+		if asKubectl {
+			dialect = jsonpath.Kubectl
+		}
+		p, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
+		checkError(t, expr, err)
+		if err == nil {
+			checkRoundTrip(t, p)
+			evaluate(t, p, doc)
+		}
+		filter, err := jsonpath.CompileFilter(expr, jsonpath.WithDialect(dialect))
+		checkError(t, expr, err)
+		if err == nil {
+			matchesAgree(t, filter, doc)
+		}
+	})
+}
+
+func checkError(t *testing.T, expr string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	var e *jsonpath.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%q: %v is not an Error", expr, err)
+	}
+	if e.Expr != expr || e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(expr) || e.Code == "" ||
+		e.Message == "" {
+		t.Fatalf("%q: %+v", expr, e.Diagnostic)
+	}
+	if lines := strings.Split(e.Caret(), "\n"); len(lines) != 2 || !strings.Contains(lines[1], "^") {
+		t.Fatalf("%q: the caret is %q", expr, lines)
+	}
+}
+
+// jsonDocuments are valid and invalid documents.
+var jsonDocuments = []string{
+	``, ` `, `null`, ` true `, `tru`, `truex`, `nul`, `false,`, `{}`, `[]`, `{`, `[`, `}`, `]`, `{]`, `[}`,
+	`{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":1}}`, `[1,]`, `[,1]`,
+	`[1 2]`, `[1]]`, "[1]\x00", "\ufeff{}",
+	`0`, `-0`, `00`, `01`, `-`, `-a`, `+1`, `1.`, `.1`, `1.0`, `1e`, `1e+`, `1e+5`, `1E-5`, `1e5.5`, `0e0`,
+	`-0.0`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`,
+	`1e308`, `1e309`, `-1e999`, `1e-999`, `[1e999]`, `{"a":{"b":-1e400}}`, `0x1`, `1_000`, `Infinity`, `NaN`,
+	`"`, `"a`, `"a\"`, `"\`, `"\u`, `"\u12"`, `"\u123g"`, `"\u00e9"`, `"\ud83d\ude00"`, `"\ud83d"`,
+	`"\ud83d\u0041"`, `"\ude00\ud83d"`, `"\ud83d\ud83d\ude00"`, `"\x"`, `"\'"`, `"\/\b\f\n\r\t\\\""`,
+	"\"a\nb\"", "\"\x7f\"", "\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"é\xe9\"", "\"12345678\x1f\"",
+	"\"1234567\\\"8\"", `"12345678\"9"`,
+	`{"a":1,"a":2}`, `{"a":{"x":1},"a":{"y":2}}`, `{"a":1,"\u0061":2}`, `{"a":2,"b":[{"a":1,"a":null}]}`,
+	"{\"\xff\":1,\"\xfe\":2,\"\ufffd\":3}", `{"\ud800":1,"�":2}`, `{"":1,"":2}`,
+	` { "a" : [ 1 , { "b" : null } , [ ] , { } ] } `, "\t\r\n[\v]", certificate,
+}
+
+// sameJSON checks that the scanner accepts exactly what sigs.k8s.io/json accepts and decodes it alike, for
+// full and empty selections.
+func sameJSON(t *testing.T, doc []byte) {
+	t.Helper()
+	var want any
+	wantErr := json.Unmarshal(doc, &want)
+	v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)
+	if (err == nil) != (wantErr == nil) || ok != (wantErr == nil) {
+		t.Fatalf("%q: sigs.k8s.io/json says %v, we say %v", doc, wantErr, err)
+	}
+	var s *jsonpath.SyntaxError
+	if err != nil && (!errors.As(err, &s) || s.Offset < 0 || s.Offset > len(doc)) {
+		t.Fatalf("%q: %v", doc, err)
+	}
+	for _, expr := range []string{"$..*", ".nowhere", "$[*].a", "$[?(@.a)]", "['a','b']"} {
+		p := jsonpath.MustCompile(expr)
+		if err != nil {
+			got, again := p.AppendJSON(nil, doc)
+			if again == nil || len(got) > 0 {
+				t.Fatalf("%q: %s gives %v and %v", doc, p, got, again)
+			}
+			continue
+		}
+		evaluate(t, p, doc)
+	}
+	if err != nil {
+		return
+	}
+	if diff := cmp.Diff(want, v.Any()); diff != "" {
+		t.Fatalf("%q (-sigs.k8s.io/json +we):\n%s", doc, diff)
+	}
+	if text, isString := want.(string); isString {
+		if got, _ := v.Text(); string(got) != text || v.String() != text {
+			t.Fatalf("%q: the text is %q", doc, got)
+		}
+	}
+}
+
+func TestJSONAsSigsReadsIt(t *testing.T) {
+	for i, doc := range jsonDocuments {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { sameJSON(t, []byte(doc)) })
+	}
+	// truncate the document everywhere, and change each byte
+	for i := range certificate {
+		sameJSON(t, []byte(certificate[:i]))
+	}
+	for i := 0; i < len(certificate); i += 7 {
+		doc := []byte(certificate)
+		doc[i] = "\"\\{}[],:0 \xff\x01x"[i%14]
+		sameJSON(t, doc)
+	}
+}
+
+func FuzzJSON(f *testing.F) {
+	for _, doc := range jsonDocuments {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		if len(doc) > 1<<10 { // ..* of a deep document takes its square
+			return
+		}
+		sameJSON(t, doc)
+	})
+}

@@ -1,0 +1,107 @@
+package jsonpath_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+func nested(open, middle, end string, n int) []byte {
+	return []byte(strings.Repeat(open, n) + middle + strings.Repeat(end, n))
+}
+
+func TestDocumentDepth(t *testing.T) {
+	tests := []struct {
+		reason string
+		doc    []byte
+		ok     bool
+	}{
+		{"lists at the limit", nested("[", "", "]", 10000), true},
+		{"lists beyond it", nested("[", "", "]", 10001), false},
+		{"maps at the limit", nested(`{"a":`, "1", "}", 10000), true},
+		{"maps beyond it", nested(`{"a":`, "1", "}", 10001), false},
+		{"an attack", bytes.Repeat([]byte("["), 5_000_000), false},
+		{"an attack on maps", bytes.Repeat([]byte(`{"a":`), 1_000_000), false},
+	}
+	exprs := []string{"$", ".a", "..a", "$..*", "$[?(@..a)]", "[0][0]"}
+	for _, tt := range tests {
+		for _, expr := range exprs {
+			if expr == "$..*" && len(tt.doc) > 1_000_000 {
+				continue
+			}
+			err := jsonpath.MustCompile(expr).FindJSON(tt.doc, func(jsonpath.Value) bool { return true })
+			if (err == nil) != tt.ok {
+				t.Errorf("%s, %s: %v", tt.reason, expr, err)
+			}
+			var s *jsonpath.SyntaxError
+			if err != nil && (!errors.As(err, &s) || s.Message != "exceeded max depth") {
+				t.Errorf("%s, %s: %v", tt.reason, expr, err)
+			}
+		}
+	}
+}
+
+// A chain of unions of two keys has 2^n paths; compiling and scanning must not follow each.
+func TestUnionsDoNotMultiply(t *testing.T) {
+	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
+	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
+	if got := evaluate(t, p, doc); len(got) != 0 {
+		t.Errorf("found %v", got)
+	}
+	if n := count(t, p, nested(`{"a":`, "1", "}", 1000)); n != 1 {
+		t.Errorf("found %d values", n)
+	}
+	q := jsonpath.MustCompile(strings.Repeat("['a','b']", 14))
+	if n := count(t, q, nested(`{"b":2,"a":`, "1", "}", 14)); n != 2 {
+		t.Errorf("found %d values", n)
+	}
+}
+
+// count returns the number of results, which must be equal in both evaluators.
+func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
+	t.Helper()
+	var obj any
+	if err := json.Unmarshal(doc, &obj); err != nil {
+		t.Fatal(err)
+	}
+	values, err := p.AppendJSON(nil, doc)
+	if decoded := p.Append(nil, obj); err != nil || len(decoded) != len(values) {
+		t.Fatalf("%d values decoded, %d raw, %v", len(decoded), len(values), err)
+	}
+	return len(values)
+}
+
+func TestLongPath(t *testing.T) {
+	if n := count(t, jsonpath.MustCompile(strings.Repeat(".a", 8000)),
+		nested(`{"a":`, "1", "}", 8000)); n != 1 {
+		t.Errorf("found %d values", n)
+	}
+	if n := count(t, jsonpath.MustCompile(strings.Repeat("[*]", 5000)), nested("[", "1", "]", 5000)); n != 1 {
+		t.Errorf("found %d values", n)
+	}
+}
+
+// Values of an overwritten document must not panic.
+func TestOverwrittenDocument(t *testing.T) {
+	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`,
+		`1234567890123456789012`, `true`, `null`, `"\ud83d"`} {
+		for _, c := range []byte("\\u\xff\"[]{}0-.e\x00") {
+			doc := []byte(text)
+			v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)
+			if !ok || err != nil {
+				t.Fatal(text, err)
+			}
+			for i := range doc {
+				doc[i] = c
+				v.Any()
+				_ = v.String()
+				v.Text()
+			}
+		}
+	}
+}

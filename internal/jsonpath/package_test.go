@@ -1,0 +1,88 @@
+package jsonpath_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// The package imports only the standard library and internal/jsontext.
+func TestImportsOnlyTheStandardLibrary(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			if spec.Path.Value == `"github.com/crdcache/crdcache/internal/jsontext"` {
+				continue
+			}
+			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` ||
+				spec.Path.Value == `"reflect"` {
+				t.Errorf("%s imports %s", file, spec.Path.Value)
+			}
+		}
+	}
+}
+
+// Every code is documented, and every error code is in the golden file.
+func TestCodesAreDocumented(t *testing.T) {
+	read := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	docs, errorTexts := read("../../docs/jsonpath.md"), read("testdata/errors.golden")
+	codes := regexp.MustCompile(`= "([EW]\d+)"`).FindAllStringSubmatch(read("diagnostic.go"), -1)
+	if len(codes) < 20 {
+		t.Fatalf("found only %d codes", len(codes))
+	}
+	for _, c := range codes {
+		if !strings.Contains(docs, "| "+c[1]+" |") {
+			t.Errorf("%s is not in docs/jsonpath.md", c[1])
+		}
+		if strings.HasPrefix(c[1], "E") && !strings.Contains(errorTexts, ": "+c[1]+": ") {
+			t.Errorf("no test gives %s", c[1])
+		}
+	}
+}
+
+// The examples in the first table of the documentation are correct.
+func TestDocumentedExamples(t *testing.T) {
+	b, err := os.ReadFile("../../docs/jsonpath.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "```json\n")
+	doc, rest, _ := strings.Cut(rest, "```")
+	table, _, _ := strings.Cut(rest, "\n## ")
+	rows := regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|").FindAllStringSubmatch(table, -1)
+	if len(rows) < 20 {
+		t.Fatalf("found only %d examples", len(rows))
+	}
+	for _, row := range rows {
+		p, err := jsonpath.Compile(row[1])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := difference(list(t, row[2]), evaluate(t, p, []byte(doc))); diff != "" {
+			t.Errorf("%s (-documented +is):\n%s", row[1], diff)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package jsonpath
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// parsePath parses a whole path expression, with or without braces.
+func (p *parser) parsePath() ([]Step, error) {
+	if err := p.checkInput(); err != nil {
+		return nil, err
+	}
+	if p.peek() != '{' {
+		return p.parseBare()
+	}
+	open := p.pos
+	if p.has("{{") {
+		return nil, p.fail(CodeUnexpected, open, open+2, "write one pair of braces, or none",
+			`"{{" belongs to Go templates`)
+	}
+	p.pos++
+	p.skipBlanks()
+	if err := p.rejectRange(true); err != nil {
+		return nil, err
+	}
+	if p.peek() == '}' {
+		return nil, p.fail(CodeEmpty, open, p.pos+1, `write "{$}" for the whole object`,
+			"the braces are empty")
+	}
+	steps, err := p.parseRooted()
+	if err != nil {
+		return nil, err
+	}
+	p.skipBlanks()
+	if p.done() {
+		return nil, p.fail(CodeUnclosed, open, open+1, `add "}" at the end`, `"{" is never closed`)
+	}
+	if p.peek() != '}' {
+		return nil, p.unexpected()
+	}
+	p.pos++
+	return steps, p.parseAfterBraces()
+}
+
+// parseBare parses a path without braces.
+func (p *parser) parseBare() ([]Step, error) {
+	if err := p.rejectRange(false); err != nil {
+		return nil, err
+	}
+	start := p.pos
+	steps, err := p.parseRooted()
+	if err == nil {
+		p.skipBlanks()
+		if p.done() {
+			return steps, nil
+		}
+		err = p.unexpected()
+	}
+	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is
+	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace &&
+		!isExpression(p.src[start:start+brace]) {
+		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else",
+			"text outside the braces")
+	}
+	return nil, err
+}
+
+// isExpression reports whether the text before a brace is the beginning of a path with the brace in a filter,
+// rather than the text of a template.
+func isExpression(before string) bool {
+	return strings.ContainsAny(before[:1], "$@.[") && strings.Contains(before, "[?")
+}
+
+func (p *parser) parseAfterBraces() error {
+	p.skipBlanks()
+	switch {
+	case p.done():
+		return nil
+	case p.peek() == '{':
+		return p.fail(CodeManyTemplates, p.pos, p.pos+1, "give each path on its own", "more than one {...}")
+	}
+	return p.fail(CodeLiteralText, p.pos, p.end, "a path is one {...} and nothing else",
+		"text outside the braces")
+}
+
+// rejectRange rejects kubectl's loop keywords: "range " anywhere, "end" only if it cannot be the name of a
+// field.
+func (p *parser) rejectRange(braces bool) error {
+	word := p.wordAt()
+	next := p.peekAt(len(word))
+	loop := word == "range" && (isBlank(next) || braces && next == '}')
+	if !loop && !(word == "end" && braces && (isBlank(next) || next == '}')) {
+		return nil
+	}
+	return p.fail(CodeRange, p.pos, p.pos+len(word), "use [*] to visit every element",
+		"%s is not supported", word)
+}
+
+// parseRooted parses an optional "$" or "@" and the steps. The first name needs no dot, as in spec.x.
+func (p *parser) parseRooted() ([]Step, error) {
+	switch c := p.peek(); {
+	case c == '$' || c == '@':
+		p.rooted = c == '$'
+		p.pos++
+		if !p.done() && startsName(p.peek()) {
+			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`,
+				`%s directly after %q`, p.here(), string(c))
+		}
+		return p.parseSteps(nil)
+	case c == '.' && (p.pos+1 == p.end || isBlank(p.peekAt(1)) || p.peekAt(1) == '}'):
+		return nil, p.fail(CodeName, p.pos, p.pos+1, `write "$" for the whole object`,
+			`"." alone names nothing`)
+	case c == '.' || c == '[':
+		return p.parseSteps(nil)
+	case c == '*':
+		return nil, p.fail(CodeName, p.pos, p.pos+1, `write ".*"`, `"*" needs a dot before it`)
+	case p.done() || !startsName(c):
+		return nil, p.unexpected()
+	}
+	first, err := p.parseNameStep(p.pos, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.parseSteps([]Step{first})
+}
+
+// parseSteps parses consecutive ".name", "..name" and "[...]". Blanks between steps are skipped, trailing
+// ones are not.
+func (p *parser) parseSteps(steps []Step) ([]Step, error) {
+	for {
+		last := p.pos
+		p.skipBlanks()
+		var step Step
+		var err error
+		switch p.peek() {
+		case '.':
+			step, err = p.parseDot()
+		case '[':
+			step, err = p.parseBracketStep(p.pos, false)
+		default:
+			p.pos = last
+			return steps, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(steps) > 0 && isFilter(steps[len(steps)-1]) && isFilter(step) && !step.Recursive {
+			p.warn(CodeFilterTwice, step.Offset, step.End,
+				"use && for a second condition on the same elements",
+				"a filter after a filter looks inside each element")
+		}
+		steps = appendStep(steps, step)
+	}
+}
+
+func isFilter(s Step) bool {
+	return len(s.Selectors) == 1 && s.Selectors[0].Kind == SelectFilter
+}
+
+// appendStep appends a step. A single quoted kubectl path is appended as separate steps: ['a.b'] is .a.b.
+func appendStep(steps []Step, step Step) []Step {
+	if len(step.Selectors) != 1 || step.Selectors[0].Kind != SelectPath {
+		return append(steps, step)
+	}
+	inner := step.Selectors[0].Path
+	inner[0].Recursive = inner[0].Recursive || step.Recursive
+	return append(steps, inner...)
+}
+
+func (p *parser) parseDot() (Step, error) {
+	start := p.pos
+	p.pos++
+	recursive := false
+	if p.peek() == '.' {
+		recursive = true
+		p.pos++
+		p.warn(CodeRecursive, start, p.pos, "name the fields on the way where you can",
+			`".." visits everything below, in every object`)
+		if p.peek() == '.' {
+			return Step{}, p.fail(CodeName, start, p.pos+1, `write ".." or "."`, `"..." is too many dots`)
+		}
+	}
+	p.skipBlanks()
+	switch c := p.peek(); {
+	case c == '[' && recursive:
+		return p.parseBracketStep(start, true)
+	case c == '[':
+		return Step{}, p.fail(CodeName, start, p.pos+1, "leave out the dot", `"." before "["`)
+	case c == '*':
+		p.pos++
+		if !p.done() && startsName(p.peek()) {
+			return Step{}, p.starInName(p.pos - 1)
+		}
+		return Step{recursive, []Selector{{Kind: SelectMembers, Offset: start, End: p.pos}},
+			start, p.pos}, nil
+	case p.done() || !startsName(c):
+		dots, hint := ".", ""
+		if recursive {
+			dots, hint = "..", `follow it with a name, "*" or "[...]"`
+		}
+		return Step{}, p.fail(CodeName, start, p.pos, hint, "no name after %q", dots)
+	}
+	return p.parseNameStep(start, recursive)
+}
+
+// parseNameStep parses an unquoted name; start is the start of the step, including its dot.
+func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
+	from := p.pos
+	var b strings.Builder
+	escaped := false
+	for !p.done() {
+		c := p.src[p.pos]
+		if c == '\\' {
+			escaped = true
+			p.pos++
+			if p.done() {
+				return Step{}, p.fail(CodeName, p.pos-1, p.pos, "", `"\" at the end escapes nothing`)
+			}
+			next := p.hereEnd()
+			b.WriteString(p.src[p.pos:next])
+			p.pos = next
+			continue
+		}
+		if !nameByte(c) {
+			break
+		}
+		if what := lookalike(p.src[p.pos:]); what != "" {
+			p.warn(CodeLookalike, p.pos, p.hereEnd(),
+				"remove it, or put the name in brackets and plain quotes",
+				"%s is read as part of a name", what)
+		}
+		b.WriteByte(c)
+		p.pos++
+	}
+	if p.peek() == '*' {
+		return Step{}, p.starInName(p.pos)
+	}
+	name := b.String()
+	if !escaped && isNumber(name) {
+		p.warn(CodeNumericKey, from, p.pos, "write ["+name+"] for an index", "%s is read as a key", name)
+	}
+	return Step{recursive, []Selector{{Kind: SelectName, Name: name, Offset: from, End: p.pos}},
+		start, p.pos}, nil
+}
+
+func (p *parser) starInName(at int) error {
+	return p.fail(CodeName, at, at+1, `write "\*" for a star in a name`, `"*" is part of a name here`)
+}
+
+// nameByte reports whether c can be in an unquoted name without a backslash, including bytes of multi-byte
+// characters.
+func nameByte(c byte) bool {
+	return c > ' ' && c != 0x7f && strings.IndexByte(`.,[]{}()$@'"=!<>&|?*;\`+"`", c) < 0
+}
+
+// typographicQuotes are the quotes that word processors substitute.
+const typographicQuotes = "“”„‘’‚«»"
+
+// lookalike describes the first character of text if it is a typographic quote or invisible.
+func lookalike(text string) string {
+	if text[0] < utf8.RuneSelf {
+		return ""
+	}
+	switch r, _ := utf8.DecodeRuneInString(text); {
+	case strings.ContainsRune(typographicQuotes, r):
+		return "the typographic quote " + string(r)
+	case r != utf8.RuneError && !unicode.IsPrint(r): // unusual blanks and zero-width characters
+		return fmt.Sprintf("the invisible character %U", r)
+	}
+	return ""
+}
+
+func startsName(c byte) bool { return nameByte(c) || c == '\\' }
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
+}
+
+// unexpected returns the error for the character at pos, which ends a path but is not allowed there.
+func (p *parser) unexpected() error {
+	at, to := p.pos, p.hereEnd()
+	hint := ""
+	switch c := p.peek(); {
+	case p.done():
+		return p.fail(CodeUnclosed, at, at, "", "the expression ends too early")
+	case c == '{':
+		hint = "braces go around the whole path"
+	case c == '}':
+		hint = `there is no "{" before it`
+	case c == ']':
+		hint = `there is no "[" before it`
+	case c == ',':
+		hint = "give each path on its own, or write a union as ['a','b']"
+	case c == '|':
+		hint = "a path has no pipes"
+	case c == '?':
+		hint = "write a filter as [?(...)]"
+	case c == '$' || c == '@':
+		hint = `it stands only at the start; write "\` + string(c) + `" in a name`
+	case c > ' ' && c < 0x7f && strings.IndexByte(`=!<>&;()'"`, c) >= 0:
+		hint = `write "\` + string(c) + `" in a name, or quote the name as ["..."]`
+	case isBlank(c):
+		hint = `write "\ " in a name`
+	case at > 0 && isBlank(p.src[at-1]):
+		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]",
+			"text after the path")
+	}
+	return p.fail(CodeUnexpected, at, to, hint, "unexpected %s", p.here())
+}

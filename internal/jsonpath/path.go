@@ -1,0 +1,156 @@
+package jsonpath
+
+import (
+	"context"
+	"strings"
+)
+
+// Path is a compiled path. It is immutable and safe for concurrent use.
+type Path struct {
+	expr     string
+	dialect  Dialect
+	steps    []Step
+	prog     *op
+	names    []string  // set if the path consists of names only
+	fast     *fastPath // for other common forms, otherwise nil
+	one      bool      // has at most one result
+	rooted   bool      // begins with $
+	warnings []Diagnostic
+	wanted   trie
+}
+
+// Compile compiles a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}. The error
+// is an [*Error] with a code, a position and a remedy.
+func Compile(expr string, options ...Option) (*Path, error) {
+	c := newConfig(options)
+	p := newParser(expr, c)
+	steps, err := p.parsePath()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkPath(steps); err != nil {
+		return nil, err
+	}
+	path := newPath(expr, steps, c.dialect, p.warnings)
+	path.rooted = p.rooted
+	return path, nil
+}
+
+// MustCompile is Compile for constant expressions. It panics on an error.
+func MustCompile(expr string, options ...Option) *Path {
+	p, err := Compile(expr, options...)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// FromSegments returns the path of nested keys. Keys need no escaping, and "*" or "0" are keys too. Without
+// keys it is the path of the whole object. Invalid UTF-8 is replaced like in JSON decoders.
+func FromSegments(keys ...string) *Path {
+	steps := make([]Step, len(keys))
+	for i, k := range keys {
+		steps[i] = Step{Selectors: []Selector{{Kind: SelectName, Name: validUTF8(k)}}}
+	}
+	p := newPath("", steps, Literal, nil)
+	p.expr = p.String()
+	return p
+}
+
+func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
+	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), one: singular(steps),
+		warnings: notes}
+	if names, rest := leadingNames(p.prog); rest == nil {
+		p.names = names
+	} else {
+		p.fast = newFastPath(p.prog)
+	}
+	p.wanted.add(p.prog)
+	return p
+}
+
+// String returns the canonical form, which compiles to the same path in the same dialect.
+func (p *Path) String() string {
+	var b strings.Builder
+	formatSteps(&b, "$", p.steps, p.dialect)
+	return b.String()
+}
+
+// Expr returns the source expression.
+func (p *Path) Expr() string { return p.expr }
+
+// Dialect returns the dialect of the path.
+func (p *Path) Dialect() Dialect { return p.dialect }
+
+// Warnings returns findings about a valid expression that may not mean what the author intended, in source
+// order.
+func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warnings...) }
+
+// Singular reports whether the path has at most one result in any object: it consists of keys and indexes.
+func (p *Path) Singular() bool { return p.one }
+
+// Rooted reports whether the expression begins with $. It does not affect evaluation. Callers that evaluate
+// paths within a part of an object can use it to start at the whole object.
+func (p *Path) Rooted() bool { return p.rooted }
+
+// Steps returns a copy of the path's steps, for instance for a schema check.
+func (p *Path) Steps() []Step { return cloneSteps(p.steps) }
+
+// Find calls yield for each result in obj, in order, until yield returns false. obj is a decoded JSON value
+// as in unstructured objects: nil, bool, int64, float64, string, []any or map[string]any; int is accepted as
+// a number. Other Go values can be results, but have no members and equal nothing. A null at the end of the
+// path is a result.
+//
+// Find does not change or retain obj. yield can use the package. A singular path allocates nothing.
+func (p *Path) Find(obj any, yield func(v any) bool) {
+	if p.names != nil {
+		if v, ok := lookUp(obj, p.names); ok {
+			yield(v)
+		}
+		return
+	}
+	if p.fast == nil || !p.fast.find(obj, yield) {
+		p.evaluate(evaluator{check: never}, obj, yield)
+	}
+}
+
+// FindContext is [Path.Find], but returns the cause when the context ends.
+func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool) error {
+	if p.names != nil {
+		p.Find(obj, yield)
+		return nil
+	}
+	return p.evaluate(evaluator{ctx: ctx}, obj, yield)
+}
+
+// evaluate runs the program of the path.
+func (p *Path) evaluate(ev evaluator, obj any, yield func(v any) bool) error {
+	defer ev.release()
+	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })
+	return ev.err
+}
+
+// Append appends the results in obj; see [Path.Find].
+func (p *Path) Append(dst []any, obj any) []any {
+	p.Find(obj, func(v any) bool {
+		dst = append(dst, v)
+		return true
+	})
+	return dst
+}
+
+// First returns the first result in obj, and whether there is one; see [Path.Find].
+func (p *Path) First(obj any) (v any, ok bool) {
+	switch {
+	case p.names != nil:
+		return lookUp(obj, p.names)
+	case p.one:
+		n, _, ok := follow(node{v: obj}, p.prog)
+		return n.v, ok
+	}
+	p.Find(obj, func(found any) bool {
+		v, ok = found, true
+		return false
+	})
+	return v, ok
+}

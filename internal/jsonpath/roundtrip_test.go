@@ -1,0 +1,99 @@
+package jsonpath_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// checkRoundTrip checks that the canonical form compiles to a path with the same canonical form, without
+// warnings about quoting.
+func checkRoundTrip(t testing.TB, p *jsonpath.Path) {
+	t.Helper()
+	text := p.String()
+	again, err := jsonpath.Compile(text, jsonpath.WithDialect(p.Dialect()))
+	if err != nil {
+		t.Fatalf("%q became %q, which does not compile: %v", p.Expr(), text, err)
+	}
+	if again.String() != text {
+		t.Fatalf("%q became %q, which became %q", p.Expr(), text, again)
+	}
+	if p.Singular() != again.Singular() {
+		t.Fatalf("%q and %q differ in Singular", p.Expr(), text)
+	}
+	for _, w := range again.Warnings() {
+		if w.Code == jsonpath.CodeOneKey {
+			t.Fatalf("%q became %q, which warns: %v", p.Expr(), text, w)
+		}
+	}
+}
+
+func TestCanonicalForm(t *testing.T) {
+	tests := []struct{ expr, want string }{
+		{" {  $ } ", "$"},
+		{"@", "$"},
+		{"spec.x", ".spec.x"},
+		{"{$.spec['x']}", ".spec.x"},
+		{`$['a.b']["c d"]`, `.a\.b["c d"]`},
+		{"[0]", "$[0]"},
+		{".a[ -1 ]", ".a[-1]"},
+		{"$[*]", "$[*]"},
+		{"$.*", ".*"},
+		{"..a", "..a"},
+		{`..['a b',*]`, `..["a b",*]`},
+		{"$[1:2:1]", "$[1:2]"},
+		{"$[::]", "$[:]"},
+		{"$[::-2]", "$[::-2]"},
+		{"$[?@.a]", "$[?(@.a)]"},
+		{"$[?(((@.a)))]", "$[?(@.a)]"},
+		{"$[?(.a)]", "$[?(@.a)]"},
+		{"$[?@==1&&@==2&&(@==3&&@==4)]", "$[?(@ == 1 && @ == 2 && @ == 3 && @ == 4)]"},
+		{"$[?((@==1&&@==2)&&@==3)]", "$[?(@ == 1 && @ == 2 && @ == 3)]"},
+		{"$[?(@.a||@.b)&&@.c]", "$[?((@.a || @.b) && @.c)]"},
+		{"$[?@.a||@.b&&@.c]", "$[?(@.a || @.b && @.c)]"},
+		{"$[?!@.a]", "$[?(!(@.a))]"},
+		{"$[?!!@.a]", "$[?(!(!(@.a)))]"},
+		{"$[?@=='a\"b']", `$[?(@ == "a\"b")]`},
+		{"$[?@==1.0]", "$[?(@ == 1.0)]"},
+		{"$[?@==1e400e]", ""},
+		{"$[?@==1e30]", "$[?(@ == 1e+30)]"},
+		{"$[?@==-0.0]", "$[?(@ == -0.0)]"},
+		{"$[?@==null||@==true]", "$[?(@ == null || @ == true)]"},
+		{"$[?@[0].a>=@['b c']]", `$[?(@[0].a >= @["b c"])]`},
+	}
+	for _, tt := range tests {
+		p, err := jsonpath.Compile(tt.expr)
+		if tt.want == "" {
+			if err == nil {
+				t.Errorf("Compile(%s) gave %s", tt.expr, p)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("Compile(%s): %v", tt.expr, err)
+			continue
+		}
+		if p.String() != tt.want {
+			t.Errorf("Compile(%s) = %s, want %s", tt.expr, p, tt.want)
+		}
+		checkRoundTrip(t, p)
+	}
+}
+
+// The canonical form is not nested deeper than the source.
+func TestNestedNots(t *testing.T) {
+	for n := 1; ; n++ {
+		filter, err := jsonpath.CompileFilter(strings.Repeat("!", n) + "@.a")
+		if err != nil {
+			if n < 60 {
+				t.Error(err)
+			}
+			return
+		}
+		if again, err := jsonpath.CompileFilter(filter.String()); err != nil ||
+			again.String() != filter.String() {
+			t.Fatalf("%d: %v: %v", n, again, err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package jsonpath
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// SyntaxError is the error of a document that is not valid JSON or exceeds a limit.
+type SyntaxError struct {
+	Offset  int // byte offset of the problem
+	Message string
+}
+
+// Error implements error.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
+}
+
+// scanner validates a document and writes the values on the paths of a trie to a tape. It accepts exactly
+// what sigs.k8s.io/json accepts.
+type scanner struct {
+	raw     []byte
+	entries []entry
+	err     *SyntaxError
+}
+
+// scan fills the tape with the values that the trie selects. The tape is unusable after an error.
+func (t *tape) scan(raw []byte, wanted *trie) error {
+	if len(raw) > math.MaxInt32 {
+		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
+	}
+	s := scanner{raw: raw, entries: t.entries[:0]}
+	end := s.value(jsontext.Space(raw, 0), wanted, 1)
+	if end >= 0 {
+		if end = jsontext.Space(raw, end); end < len(raw) {
+			s.fail(end, "more after the top-level value")
+		}
+	}
+	t.raw, t.entries = raw, s.entries
+	if s.err != nil {
+		return s.err
+	}
+	return nil
+}
+
+// fail records the first problem and returns -1, as every scan function does after a problem.
+func (s *scanner) fail(at int, message string) int {
+	if s.err == nil {
+		if at >= len(s.raw) {
+			message = "unexpected end"
+		}
+		s.err = &SyntaxError{Offset: at, Message: message}
+	}
+	return -1
+}
+
+// value scans the value at i and returns the offset after it. wanted selects the values to record; nil means
+// none. depth is the number of enclosing containers, including the value.
+func (s *scanner) value(i int, wanted *trie, depth int) int {
+	if wanted == nil {
+		return s.skip(i, depth)
+	}
+	if i >= len(s.raw) {
+		return s.fail(i, "")
+	}
+	kind, end, flags := KindInvalid, 0, entryFlags(0)
+	switch c := s.raw[i]; c {
+	case '{', '[':
+		if depth > limitDocumentDepth {
+			return s.fail(i, "exceeded max depth")
+		}
+		return s.recordContainer(i, wanted, depth, c)
+	case '"':
+		var encoded bool
+		kind = KindString
+		if end, encoded = s.string(i + 1); encoded {
+			flags = encodedValue
+		}
+	case 't':
+		kind, end = KindBool, s.literal(i, "true")
+	case 'f':
+		kind, end = KindBool, s.literal(i, "false")
+	case 'n':
+		kind, end = KindNull, s.literal(i, "null")
+	default:
+		kind, end = KindNumber, s.number(i)
+	}
+	if end >= 0 {
+		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), skip: int32(len(s.entries) + 1),
+			kind: kind, flags: flags})
+	}
+	return end
+}
+
+func (s *scanner) recordContainer(i int, wanted *trie, depth int, open byte) int {
+	at := len(s.entries)
+	e := entry{start: int32(i), kind: KindArray}
+	if open == '{' {
+		e.kind = KindObject
+	}
+	s.entries = append(s.entries, e)
+	end := s.container(i, wanted, depth, open)
+	if end >= 0 {
+		s.entries[at].end = int32(end)
+		s.entries[at].skip = int32(len(s.entries))
+	}
+	return end
+}
+
+func (s *scanner) container(i int, wanted *trie, depth int, open byte) int {
+	if open == '{' {
+		if members := wanted.forObject(); members != nil {
+			return s.object(i, members, depth)
+		}
+		return s.skip(i, depth)
+	}
+	elements := wanted.forElements()
+	if elements == nil {
+		return s.skip(i, depth)
+	}
+	return s.array(i, elements, depth)
+}
+
+func (s *scanner) object(i int, wanted *trie, depth int) int {
+	raw := s.raw
+	if i = jsontext.Space(raw, i+1); i < len(raw) && raw[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(raw) || raw[i] != '"' {
+			return s.fail(i, "expected a key")
+		}
+		keyStart := i + 1
+		next, encoded := jsontext.EncodedText(raw, keyStart)
+		if next < 0 {
+			return s.fail(^next, jsontext.TextProblem(raw, ^next))
+		}
+		keyEnd := next - 1
+		if i = jsontext.Space(raw, next); i >= len(raw) || raw[i] != ':' {
+			return s.fail(i, "expected a colon after a key")
+		}
+		i = jsontext.Space(raw, i+1)
+		child := wanted.member(raw[keyStart:keyEnd], encoded)
+		at := len(s.entries)
+		if child == nil && i < len(raw) && raw[i] == '"' { // the most common unselected value
+			if i = jsontext.Text(raw, i+1); i < 0 {
+				return s.fail(^i, jsontext.TextProblem(raw, ^i))
+			}
+		} else if i = s.value(i, child, depth+1); i < 0 {
+			return -1
+		}
+		if child != nil {
+			e := &s.entries[at]
+			e.keyStart, e.keyEnd = int32(keyStart), int32(keyEnd)
+			if encoded {
+				e.flags |= encodedKey
+			}
+		}
+		if i = jsontext.Space(raw, i); i >= len(raw) {
+			return s.fail(i, "")
+		}
+		switch raw[i] {
+		case ',':
+			i = jsontext.Space(raw, i+1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "expected a comma or a closing brace")
+		}
+	}
+}
+
+// array scans a list, whose entry is the last one, and records its elements.
+func (s *scanner) array(i int, wanted *trie, depth int) int {
+	at := len(s.entries) - 1
+	raw := s.raw
+	if i = jsontext.Space(raw, i+1); i < len(raw) && raw[i] == ']' {
+		return i + 1
+	}
+	for n := int32(1); ; n++ {
+		if i = s.value(i, wanted, depth+1); i < 0 {
+			return -1
+		}
+		more := false
+		if i, more = s.afterElement(i); !more {
+			if i >= 0 {
+				s.entries[at].elements = n
+			}
+			return i
+		}
+	}
+}
+
+// afterElement reads the comma after an element and returns the offset of the next element, or of the end of
+// the list.
+func (s *scanner) afterElement(i int) (next int, more bool) {
+	i = jsontext.Space(s.raw, i)
+	if i < len(s.raw) {
+		switch s.raw[i] {
+		case ',':
+			return jsontext.Space(s.raw, i+1), true
+		case ']':
+			return i + 1, false
+		}
+	}
+	return s.fail(i, "expected a comma or a closing bracket"), false
+}
+
+func (s *scanner) literal(i int, text string) int {
+	end := jsontext.Word(s.raw, i, text)
+	if end < 0 {
+		return s.fail(i, "expected "+text)
+	}
+	return end
+}
+
+// string scans a string from the byte after its opening quote and returns the offset after the closing one.
+// encoded reports whether the text has to be decoded.
+func (s *scanner) string(i int) (end int, encoded bool) {
+	if end, encoded = jsontext.EncodedText(s.raw, i); end < 0 {
+		return s.fail(^end, jsontext.TextProblem(s.raw, ^end)), false
+	}
+	return end, encoded
+}
+
+// number scans a number. A number out of the range of float64 fails, as in sigs.k8s.io/json.
+func (s *scanner) number(i int) int {
+	end, form := jsontext.Number(s.raw, i)
+	switch {
+	case end < 0:
+		return s.fail(^end, [...]string{
+			jsontext.Integer: "expected a value", jsontext.Fraction: "expected digits after the point",
+			jsontext.Exponent: "expected digits in the exponent",
+		}[form])
+	case !jsontext.InRange(s.raw[i:end], form):
+		return s.fail(i, "the number is out of range")
+	}
+	return end
+}
+
+// skip scans an unselected value. That is most of a document: often half of it are managed fields.
+func (s *scanner) skip(i int, depth int) int {
+	end, deep := jsontext.Skip(s.raw, i, limitDocumentDepth-depth+1)
+	switch {
+	case deep:
+		return s.fail(^end, "exceeded max depth")
+	case end < 0:
+		return s.fail(^end, jsontext.Problem(s.raw, ^end))
+	}
+	return end
+}

@@ -1,0 +1,153 @@
+package jsonpath
+
+// trie selects the parts of a document that a set of paths can read, so that a scan records only these. A
+// value is recorded if a trie node leads to it; a nil node selects nothing. A trie can select more than
+// necessary, never less.
+type trie struct {
+	all       bool             // selects all descendants
+	allObject bool             // selects all descendants if the value is an object
+	fields    []trieField      // selected members
+	byName    map[string]*trie // fields as a map, if there are many
+	elements  *trie            // selection within each element, if the value is a list
+}
+
+type trieField struct {
+	name string
+	next *trie
+}
+
+var everything = &trie{all: true}
+
+const (
+	manyFields = 8    // number from which a map is faster
+	trieBudget = 4096 // steps of one program to follow; unions multiply them
+)
+
+// forObject returns the node for the members of an object, or nil.
+func (t *trie) forObject() *trie {
+	switch {
+	case t == nil:
+		return nil
+	case t.all || t.allObject:
+		return everything
+	case t.fields == nil:
+		return nil
+	}
+	return t
+}
+
+// forElements returns the node for the elements of a list, or nil.
+func (t *trie) forElements() *trie {
+	if t == nil || t.all {
+		return t
+	}
+	return t.elements
+}
+
+// member returns the node for a member; t is a result of forObject.
+func (t *trie) member(key []byte, encoded bool) *trie {
+	if t.all {
+		return everything
+	}
+	if encoded {
+		key = appendUnquoted(nil, key)
+	}
+	if t.byName != nil {
+		return t.byName[string(key)]
+	}
+	for i := range t.fields {
+		if t.fields[i].name == string(key) {
+			return t.fields[i].next
+		}
+	}
+	return nil
+}
+
+// add extends the selection by the values that program o can read.
+func (t *trie) add(o *op) {
+	budget := trieBudget
+	t.addWithin(o, &budget)
+}
+
+func (t *trie) addWithin(o *op, budget *int) {
+	for ; o != nil && !t.all; o = o.next {
+		if *budget--; *budget < 0 {
+			t.all = true
+			return
+		}
+		switch o.kind {
+		case opName:
+			t = t.field(o.name)
+		case opIndex:
+			t = t.element()
+		case opRecursive:
+			t.all = true
+		case opMany:
+			for i := range o.sels {
+				t.addPick(&o.sels[i], budget)
+			}
+			return
+		}
+	}
+}
+
+func (t *trie) addPick(s *pick, budget *int) {
+	switch s.kind {
+	case SelectName:
+		t.field(s.name).addWithin(s.next, budget)
+		return
+	case SelectPath:
+		t.addWithin(s.next, budget)
+		return
+	case SelectMembers, SelectFilter:
+		t.allObject = true
+	}
+	t.element().addWithin(s.next, budget)
+	if s.cond != nil {
+		t.element().addCondition(s.cond, budget)
+	}
+}
+
+func (t *trie) addCondition(c *condition, budget *int) {
+	for _, o := range c.operands(nil) {
+		t.addWithin(o.prog, budget)
+	}
+}
+
+func (t *trie) field(name string) *trie {
+	if next := t.known(name); next != nil {
+		return next
+	}
+	next := &trie{}
+	t.fields = append(t.fields, trieField{name, next})
+	switch {
+	case t.byName != nil:
+		t.byName[name] = next
+	case len(t.fields) > manyFields:
+		t.byName = make(map[string]*trie)
+		for _, f := range t.fields {
+			t.byName[f.name] = f.next
+		}
+	}
+	return next
+}
+
+// known returns the existing node of a member, or nil.
+func (t *trie) known(name string) *trie {
+	if t.byName != nil {
+		return t.byName[name]
+	}
+	for i := range t.fields {
+		if t.fields[i].name == name {
+			return t.fields[i].next
+		}
+	}
+	return nil
+}
+
+func (t *trie) element() *trie {
+	if t.elements == nil {
+		t.elements = &trie{}
+	}
+	return t.elements
+}

@@ -1,0 +1,265 @@
+package jsonpath
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// Kind is the JSON kind of a value.
+type Kind uint8
+
+const (
+	// KindInvalid is the kind of the zero [Value] and of Go values without JSON equivalent.
+	KindInvalid Kind = iota
+	KindNull
+	KindBool
+	KindNumber
+	KindString
+	KindArray
+	KindObject
+)
+
+var kindNames = [...]string{"invalid", "null", "bool", "number", "string", "array", "object"}
+
+// String returns "null", "bool", "number", "string", "array", "object" or "invalid".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[KindInvalid]
+}
+
+// Value is a value in a document: its kind and its bytes, which are decoded on demand. It references the
+// document, which must not change. The zero Value has KindInvalid.
+type Value struct {
+	raw     []byte
+	kind    Kind
+	encoded bool // a string with escapes or invalid UTF-8
+}
+
+// Kind returns the kind of the value.
+func (v Value) Kind() Kind { return v.kind }
+
+// Raw returns the bytes of the value in the document, such as "true" or "\"a\"". They are valid JSON for
+// FindJSON and must not be changed.
+func (v Value) Raw() []byte { return v.raw }
+
+// Text returns the decoded bytes of a string; ok is false for other kinds. Strings without escapes reference
+// the document and must not be changed.
+func (v Value) Text() (text []byte, ok bool) {
+	if v.kind != KindString {
+		return nil, false
+	}
+	return unquoted(v.raw, v.encoded), true
+}
+
+// String returns the decoded text of a string, or the JSON of other kinds.
+func (v Value) String() string {
+	if v.kind == KindString {
+		return string(unquoted(v.raw, v.encoded))
+	}
+	return string(v.raw)
+}
+
+// Any decodes the value like apimachinery does for unstructured objects: nil, bool, int64 (a number without
+// point that fits), float64, string, []any or map[string]any.
+func (v Value) Any() any {
+	switch v.kind {
+	case KindBool:
+		return v.raw[0] == 't'
+	case KindNumber:
+		i, f, isInt := parseNumber(v.raw)
+		if isInt {
+			return i
+		}
+		return f
+	case KindString:
+		return v.String()
+	case KindArray, KindObject:
+		var t tape
+		if t.scan(v.raw, everything) != nil { // the document was overwritten
+			return nil
+		}
+		return t.decode(0)
+	}
+	return nil
+}
+
+// decode builds the Go value of an entry that was recorded completely.
+func (t *tape) decode(i int32) any {
+	e := &t.entries[i]
+	switch e.kind {
+	case KindArray:
+		list := make([]any, 0, e.elements)
+		for c := i + 1; c < e.skip; c = t.entries[c].skip {
+			list = append(list, t.decode(c))
+		}
+		return list
+	case KindObject:
+		m := make(map[string]any)
+		for c := i + 1; c < e.skip; c = t.entries[c].skip {
+			m[string(t.key(c))] = t.decode(c) // the last duplicate wins
+		}
+		return m
+	}
+	return t.value(i).Any()
+}
+
+func (n node) decode() any {
+	if n.t == nil {
+		return n.v
+	}
+	return n.t.value(n.i).Any()
+}
+
+type scalar struct {
+	kind  Kind
+	isInt bool // i is set for an integer, otherwise f
+	b     bool
+	i     int64
+	f     float64
+	s     string
+	raw   []byte // used instead of s if not nil, which saves a conversion
+}
+
+// scalarOf converts a decoded value. Decoders of unstructured objects give int64 and float64; hand-written
+// objects also have int.
+func scalarOf(v any) scalar {
+	switch v := v.(type) {
+	case nil:
+		return scalar{kind: KindNull}
+	case string:
+		return scalar{kind: KindString, s: v}
+	case int64:
+		return scalar{kind: KindNumber, isInt: true, i: v}
+	case bool:
+		return scalar{kind: KindBool, b: v}
+	case float64:
+		return scalar{kind: KindNumber, f: v}
+	case int:
+		return scalar{kind: KindNumber, isInt: true, i: int64(v)}
+	case map[string]any:
+		return scalar{kind: KindObject}
+	case []any:
+		return scalar{kind: KindArray}
+	}
+	return scalar{}
+}
+
+// compare orders two scalars. ordered is false if they are neither equal nor ordered: different kinds, a NaN,
+// or kinds without order.
+func (a *scalar) compare(b *scalar) (result int, ordered bool) {
+	if a.kind != b.kind {
+		return 0, false
+	}
+	switch a.kind {
+	case KindNull:
+		return 0, true
+	case KindBool:
+		return 0, a.b == b.b
+	case KindNumber:
+		return compareNumbers(a, b)
+	case KindString:
+		return compareStrings(a, b), true
+	}
+	return 0, false
+}
+
+func compareStrings(a, b *scalar) int {
+	switch {
+	case a.raw == nil && b.raw == nil:
+		return cmp.Compare(a.s, b.s)
+	case a.raw != nil && b.raw != nil:
+		return bytes.Compare(a.raw, b.raw)
+	case a.raw != nil:
+		return compareRaw(a.raw, b.s)
+	}
+	return -compareRaw(b.raw, a.s)
+}
+
+// compareRaw compares without allocation: the compiler optimizes string(a).
+func compareRaw(a []byte, b string) int {
+	switch {
+	case string(a) == b:
+		return 0
+	case string(a) < b:
+		return -1
+	}
+	return 1
+}
+
+func compareNumbers(a, b *scalar) (int, bool) {
+	switch {
+	case a.isInt && b.isInt:
+		return cmp.Compare(a.i, b.i), true
+	case a.isInt:
+		return compareIntFloat(a.i, b.f)
+	case b.isInt:
+		r, ordered := compareIntFloat(b.i, a.f)
+		return -r, ordered
+	case math.IsNaN(a.f) || math.IsNaN(b.f):
+		return 0, false
+	}
+	return cmp.Compare(a.f, b.f), true
+}
+
+// compareIntFloat is exact. Converting a large int64 to float64 would round it, so that 9007199254740993
+// would equal 9007199254740992.0.
+func compareIntFloat(i int64, f float64) (int, bool) {
+	switch {
+	case math.IsNaN(f):
+		return 0, false
+	case f >= 1<<63:
+		return -1, true
+	case f < -1<<63:
+		return 1, true
+	}
+	whole := math.Trunc(f)
+	if r := cmp.Compare(i, int64(whole)); r != 0 {
+		return r, true
+	}
+	return cmp.Compare(whole, f), true
+}
+
+// holds applies an operator to the result of compare.
+func (op compareOp) holds(result int, ordered bool) bool {
+	switch op {
+	case opEqual:
+		return ordered && result == 0
+	case opNotEqual:
+		return !ordered || result != 0
+	case opLess:
+		return ordered && result < 0
+	case opLessEqual:
+		return ordered && result <= 0
+	case opGreater:
+		return ordered && result > 0
+	default:
+		return ordered && result >= 0
+	}
+}
+
+// unquoted returns the text of a JSON string with its quotes. It allocates only for an encoded one.
+func unquoted(raw []byte, encoded bool) []byte {
+	if len(raw) < 2 {
+		return []byte{}
+	}
+	text := raw[1 : len(raw)-1 : len(raw)-1]
+	if encoded {
+		return appendUnquoted(nil, text)
+	}
+	return text
+}
+
+// appendUnquoted appends the decoded text between the quotes of a JSON string. Invalid UTF-8 and lone
+// surrogates become U+FFFD, as in sigs.k8s.io/json. Any input is safe, because the document might have been
+// overwritten since the scan.
+func appendUnquoted(dst, text []byte) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, len(text))
+	}
+	return jsontext.AppendText(dst, text)
+}

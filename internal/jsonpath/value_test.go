@@ -1,0 +1,206 @@
+package jsonpath_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+func TestValue(t *testing.T) {
+	type view struct {
+		Kind, Raw, Text string // Text of a string only
+		String          string
+		Any             any
+	}
+	tests := []struct {
+		doc  string
+		want view
+	}{
+		{`null`, view{Kind: "null", String: "null"}},
+		{`true`, view{Kind: "bool", String: "true", Any: true}},
+		{`false`, view{Kind: "bool", String: "false", Any: false}},
+		{`12`, view{Kind: "number", String: "12", Any: int64(12)}},
+		{`-0`, view{Kind: "number", String: "-0", Any: int64(0)}},
+		{`-9223372036854775808`, view{Kind: "number", String: "-9223372036854775808", Any: int64(math.MinInt64)}},
+		{`9223372036854775808`, view{Kind: "number", String: "9223372036854775808", Any: 0x1p63}},
+		{`9007199254740993`, view{Kind: "number", String: "9007199254740993", Any: int64(9007199254740993)}},
+		{`1.0`, view{Kind: "number", String: "1.0", Any: 1.0}},
+		{`1e2`, view{Kind: "number", String: "1e2", Any: 100.0}},
+		{`""`, view{Kind: "string", Any: ""}},
+		{`"abc"`, view{Kind: "string", Text: "abc", String: "abc", Any: "abc"}},
+		{`"a\u00e9\n"`, view{Kind: "string", Text: "aé\n", String: "aé\n", Any: "aé\n"}},
+		{"\"a\xffb\"", view{Kind: "string", Text: "a\ufffdb", String: "a\ufffdb", Any: "a\ufffdb"}},
+		{`[1, "x"]`, view{Kind: "array", String: `[1, "x"]`, Any: []any{int64(1), "x"}}},
+		{`{"a": null}`, view{Kind: "object", String: `{"a": null}`, Any: map[string]any{"a": nil}}},
+	}
+	for _, tt := range tests {
+		v, ok, err := jsonpath.MustCompile("$").FirstJSON([]byte(" " + tt.doc + "\n"))
+		if !ok || err != nil {
+			t.Errorf("%s: %v", tt.doc, err)
+			continue
+		}
+		got := view{Kind: v.Kind().String(), Raw: string(v.Raw()), String: v.String(), Any: v.Any()}
+		if text, ok := v.Text(); ok {
+			got.Text = string(text)
+		}
+		tt.want.Raw = tt.doc
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.doc, diff)
+		}
+	}
+	var zero jsonpath.Value
+	if zero.Kind() != jsonpath.KindInvalid || zero.Kind().String() != "invalid" || zero.Any() != nil ||
+		zero.String() != "" || jsonpath.Kind(99).String() != "invalid" {
+		t.Errorf("the zero value: %v %v", zero.Kind(), zero)
+	}
+}
+
+// Go values can contain numbers that JSON cannot.
+func TestNumbersBeyondJSON(t *testing.T) {
+	obj := map[string]any{"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "one": int64(1),
+		"half": 0.5, "three": -2.5}
+	for expr, want := range map[string]bool{
+		"@.nan==@.nan": false, "@.nan!=@.nan": true, "@.nan<=@.nan": false, "@.nan==1": false,
+		"@.one!=@.nan": true, "@.one>@.nan": false,
+		"@.inf>9223372036854775807": true, "@.ninf<-9223372036854775808": true, "@.one<@.inf": true,
+		"@.ninf<@.one": true, "@.inf==@.inf": true,
+		"@.half<@.one": true, "@.half>0": true, "@.three<-2": true, "@.three>-3": true, "-2>@.three": true,
+	} {
+		if got := jsonpath.MustCompileFilter(expr).Match(obj); got != want {
+			t.Errorf("%s is %t", expr, got)
+		}
+	}
+}
+
+// A set of many paths below one object uses a map of members.
+func TestSetOfManyPaths(t *testing.T) {
+	doc := []byte(`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
+	for n := range 14 {
+		var exprs []jsonpath.Expr
+		for i := range n {
+			exprs = append(exprs, jsonpath.FromSegments(fmt.Sprint("k", i)))
+		}
+		exprs = append(exprs, jsonpath.MustCompile(".k11[0]"))
+		set := jsonpath.NewSet(exprs...)
+		if set.Len() != n+1 {
+			t.Errorf("Len() = %d", set.Len())
+		}
+		var got, want []string
+		for i := range min(n, 12) {
+			if want = append(want, fmt.Sprint(i, ":", i)); i == 11 {
+				want[i] = "11:[12]"
+			}
+		}
+		want = append(want, fmt.Sprint(n, ":12"))
+		if err := set.FindJSON(doc, func(i int, v jsonpath.Value) bool {
+			got = append(got, fmt.Sprint(i, ":", v))
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d paths (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+func TestSetStopsAndFails(t *testing.T) {
+	set := jsonpath.NewSet(jsonpath.MustCompile("$[*]"), jsonpath.MustCompile("$[0]"))
+	n := 0
+	if err := set.FindJSON([]byte(`[1,2,3]`),
+		func(int, jsonpath.Value) bool { n++; return n < 2 }); err != nil || n != 2 {
+		t.Errorf("called %d times, %v", n, err)
+	}
+	err := set.FindJSON([]byte(`[1,2,3`), func(int, jsonpath.Value) bool { t.Error("called"); return true })
+	var s *jsonpath.SyntaxError
+	if !errors.As(err, &s) || s.Error() != "invalid JSON at byte 6: unexpected end" {
+		t.Error(err)
+	}
+	if err := jsonpath.NewSet().FindJSON([]byte(`{}`), nil); err != nil {
+		t.Error(err)
+	}
+	if err := jsonpath.NewSet().FindJSON([]byte(`{]`), nil); err == nil {
+		t.Error("an empty set must check the document too")
+	}
+}
+
+// Changing the result of Steps does not change the path.
+func TestSteps(t *testing.T) {
+	const expr = `.spec['a','b'][-1:][?(@.x.y=="z" && @.w[0])]..*`
+	p := jsonpath.MustCompile(expr)
+	var got []string
+	for _, s := range p.Steps() {
+		text := expr[s.Offset:s.End]
+		for _, sel := range s.Selectors {
+			text += fmt.Sprintf(" %d:%s", sel.Kind, expr[sel.Offset:sel.End])
+			if sel.Filter != nil {
+				for _, operand := range sel.Filter.Operands() {
+					for _, s := range operand {
+						text += " <" + expr[s.Offset:s.End] + ">"
+					}
+				}
+				text += " " + sel.Filter.Expr()
+			}
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		".spec 0:spec",
+		"['a','b'] 0:'a' 0:'b'",
+		"[-1:] 2:-1:",
+		`[?(@.x.y=="z" && @.w[0])] 5:?(@.x.y=="z" && @.w[0]) <.x> <.y> <.w> <[0]> (@.x.y=="z" && @.w[0])`,
+		"..* 4:..*",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	before := p.String()
+	for _, s := range p.Steps() {
+		s.Selectors[0] = jsonpath.Selector{}
+	}
+	if p.String() != before {
+		t.Errorf("the path changed to %s", p)
+	}
+	k, err := jsonpath.Compile(`$['a.b','c']`, jsonpath.WithDialect(jsonpath.Kubectl))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Steps()[0].Selectors[0].Path[0].Selectors[0].Name = "z"
+	if k.String() != `$['a.b','c']` {
+		t.Errorf("the path changed to %s", k)
+	}
+}
+
+func TestSingular(t *testing.T) {
+	for expr, want := range map[string]bool{
+		"$": true, ".a.b[0]['c'][-1]": true, ".a[*]": false, ".*": false, "..a": false, "['a','b']": false,
+		"[0:1]": false, "[?(@)]": false,
+	} {
+		if got := jsonpath.MustCompile(expr).Singular(); got != want {
+			t.Errorf("%s: %t", expr, got)
+		}
+	}
+}
+
+func TestMustCompilePanics(t *testing.T) {
+	for name, compile := range map[string]func(){
+		"MustCompile":       func() { jsonpath.MustCompile("{") },
+		"MustCompileFilter": func() { jsonpath.MustCompileFilter("{") },
+	} {
+		func() {
+			defer func() {
+				var e *jsonpath.Error
+				if err, _ := recover().(error); !errors.As(err, &e) {
+					t.Errorf("%s panicked with %v", name, err)
+				}
+			}()
+			compile()
+		}()
+	}
+}

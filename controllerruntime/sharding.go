@@ -191,7 +191,7 @@ func (s *Sharding) awaitCaches(h *heldShard) {
 	for {
 		missing := slices.DeleteFunc(s.informers(), func(i *dynamicinformer.Informer) bool { return done[i] })
 		if len(missing) == 0 {
-			h.setReady()
+			close(h.ready)
 			return
 		}
 		for _, informer := range missing {

@@ -14,26 +14,29 @@ type heldShard struct {
 	// long.
 	ctx    context.Context
 	cancel context.CancelFunc
-	idle   chan struct{}
+	// ready is closed when the caches have synced and work may begin.
+	ready, idle chan struct{}
 
 	mu struct {
 		sync.Mutex
-		isReady, leaving bool
-		busy             int
+		leaving bool
+		busy    int
 	}
 }
 
 func newHeldShard(tenure *shard.Tenure) *heldShard {
-	h := &heldShard{tenure: tenure, idle: make(chan struct{})}
+	h := &heldShard{tenure: tenure, ready: make(chan struct{}), idle: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.WithValue(tenure.Context(), tenureKey{}, tenure))
 	return h
 }
 
-// setReady permits work
-func (h *heldShard) setReady() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.isReady = true
+func (h *heldShard) isReady() bool {
+	select {
+	case <-h.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // admission is the answer to a request to work in a shard.
@@ -52,7 +55,7 @@ func (h *heldShard) enter() admission {
 	switch {
 	case h.mu.leaving || !h.tenure.Valid():
 		return draining
-	case !h.mu.isReady:
+	case !h.isReady():
 		return notReady
 	}
 	h.mu.busy++

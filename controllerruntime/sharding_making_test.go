@@ -20,7 +20,7 @@ import (
 
 // heldAssigner assigns shards on demand.
 type heldAssigner struct {
-	*shard.Fixed
+	shard.Assigner
 	begin, begun chan struct{}
 }
 
@@ -31,7 +31,7 @@ func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
 		acquired(tenures)
 		close(a.begun)
 	}
-	return a.Fixed.Run(ctx, h)
+	return a.Assigner.Run(ctx, h)
 }
 
 // slowSelector blocks its users once it is armed.
@@ -93,13 +93,13 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	var found atomic.Bool
+	found := false
 	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
 		reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
 				t.Errorf("content: %v", err)
 			}
-			found.Store(true)
+			found = true
 			return reconcile.Result{}, nil
 		}))
 	work := func() {
@@ -109,16 +109,22 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 20 {
-		work()
-		time.Sleep(time.Millisecond) // for what would be ready too early
+	held := sharding.mu.holds[0]
+	work()
+	select {
+	case <-held.ready:
+		t.Error("ready before the caches have synced")
+	case <-time.After(20 * time.Millisecond):
+	}
+	if found {
+		t.Error("reconciled before the caches have synced")
 	}
 	server.Repair()
 	server.CloseClientConnections()
 	first.Retry()
-	for !found.Load() {
-		work()
-		time.Sleep(time.Millisecond)
+	<-held.ready
+	if work(); !found {
+		t.Error("not reconciled")
 	}
 	cancel()
 	if err := <-ended; err != nil {

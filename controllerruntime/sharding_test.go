@@ -324,15 +324,10 @@ func TestShardingByNamespace(t *testing.T) {
 		}
 		run(t, sharding)
 		for _, space := range spaces {
-			for early := true; early; {
-				result, err := reconciler.Reconcile(t.Context(),
-					ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
-				if err != nil {
-					t.Errorf("%s: %v", space, err)
-				}
-				if early = result.RequeueAfter > 0; early {
-					time.Sleep(result.RequeueAfter / 10)
-				}
+			result, err := reconciler.Reconcile(t.Context(),
+				ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
+			if err != nil || result.RequeueAfter > 0 {
+				t.Errorf("%s: %v, %v", space, result, err)
 			}
 		}
 		whole := sharding.Reconciler(&corev1.Namespace{}, nil)
@@ -363,9 +358,12 @@ func TestShardingByNamespace(t *testing.T) {
 	}
 }
 
-// run runs a sharding until the end of the test, and waits until it owns its shards.
+// run runs a sharding until the end of the test, and waits until it owns its shards and they are ready.
 func run(t *testing.T, s *Sharding) {
 	t.Helper()
+	assigner := &heldAssigner{s.options.Assigner, make(chan struct{}), make(chan struct{})}
+	s.options.Assigner = assigner
+	close(assigner.begin)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }() // ended by the cleanup
@@ -375,10 +373,9 @@ func run(t *testing.T, s *Sharding) {
 			t.Error(err)
 		}
 	})
-	for deadline := time.Now().Add(time.Minute); len(s.shards.Ranges()) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the sharding owns no shards")
-		}
+	<-assigner.begun
+	for _, h := range s.mu.holds {
+		<-h.ready
 	}
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares what the public packages of the published modules export with an earlier state of the repository, and fails
-# where a program that compiled against that would not compile any more (exit code 3; any other says that it could not
-# compare). A module that BASE does not have is new.
+# Compares the exported API of the published modules with an earlier commit. The exit code is 3 if a program that compiled
+# against that commit might not compile any more; any other code above 0 is a failure of the comparison. Modules that BASE does
+# not have are new.
 #
 #   usage: apidiff.sh [BASE]      BASE: a tag or commit; the last tag v* unless given
 set -eu
@@ -11,10 +11,10 @@ export GOWORK=off GOFLAGS=-buildvcs=false
 
 base=${1:-$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)}
 if [ -z "$base" ]; then
-  echo "there is no release yet: nothing to compare with"
+  echo "no release yet: nothing to compare with"
   exit 0
 fi
-git rev-parse --verify --quiet "$base^{commit}" >/dev/null || { echo "apidiff.sh: no tag or commit is called '$base'" >&2; exit 2; }
+git rev-parse --verify --quiet "$base^{commit}" >/dev/null || { echo "apidiff.sh: no tag or commit named '$base'" >&2; exit 2; }
 
 work=$(mktemp -d)
 trap 'git worktree remove --force "$work/base" 2>/dev/null; rm -rf "$work"' EXIT
@@ -30,7 +30,7 @@ for folder in . controllerruntime metrics server storage/disk; do
   module=$(cd "$folder" && go list -m)
   (cd "$work/base/$folder" && go run $apidiff -m -w "$work/base.export" "$module")
   (cd "$folder" && go run $apidiff -m -w "$work/now.export" "$module")
-  # apidiff tells of every internal package that it leaves out.
+  # apidiff reports every internal package that it skips.
   go run $apidiff -m -incompatible "$work/base.export" "$work/now.export" 2>"$work/stderr" >"$work/changes" ||
     { cat "$work/stderr" >&2; exit 1; }
   if [ -s "$work/changes" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what a release offers for download, of the commit that is checked out: an archive of the command for each
-# platform, its bill of materials, a krew manifest and the checksums of it all. The same commit gives the same files.
+# Builds the files of a release from the checked-out commit: an archive of the command for each platform, its bill of
+# materials, a krew manifest, and the checksums of all files. Builds are reproducible.
 #
 #   usage: dist.sh OUTDIR [VERSION]      VERSION: the tag of this commit, unless given
 set -eu
@@ -30,7 +30,7 @@ for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64;
   "$work/sbom" "$folder/crdcache$suffix" >"$out/$name.cdx.json"
   cp LICENSE README.md CHANGELOG.md packaging/kubectl_complete-crdcache "$folder"
   cp -R "$work/man" "$folder/man"
-  # Who built it, when, and in which order the files were read are left out.
+  # Omit the user, the time and the order of the files.
   tar -C "$folder" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rwX,go+rX,go-w \
     -cf - . | gzip -n9 >"$out/$name.tar.gz"
   echo "$out/$name.tar.gz"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a release of the commit that is checked out: sets the version in the changelog and in the modules that stand on
-# the library, commits and tags all modules, and builds what is offered for download. It pushes nothing, but says what
-# to push. What it refuses it refuses before it changes anything.
+# Makes a release of the checked-out commit: sets the version in the changelog and in the modules that use the library, commits
+# and tags all modules, and builds the files for download. It pushes nothing, but prints the command to push. All checks run
+# before any change.
 #
 #   usage: release.sh VERSION OUTDIR      (release.sh v0.9.0 bin/dist)
 set -eu
@@ -12,12 +12,12 @@ fail() { echo "release.sh: $*" >&2; exit 1; }
 
 echo "$version" | grep -Eq '^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$' ||
   fail "'$version' is not a version like v0.9.0"
-[ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed: commit them first"
-git rev-parse --verify --quiet "refs/tags/$version" >/dev/null && fail "the tag $version exists"
+[ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes: commit them first"
+git rev-parse --verify --quiet "refs/tags/$version" >/dev/null && fail "the tag $version already exists"
 awk '/^## \[Unreleased\]/ {on = 1; next} /^## / {on = 0} on && /^- / {found = 1} END {exit !found}' CHANGELOG.md ||
-  fail "CHANGELOG.md has nothing under [Unreleased]: say there what users will notice"
+  fail "CHANGELOG.md has no entries under [Unreleased]: add the changes that users notice"
 
-# Semantic versioning: before 1.0.0 a minor version may break the API, after it only a major one.
+# Semantic versioning: before 1.0.0 minor versions may break the API, later only major versions.
 last=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
 changed=0
 ./packaging/apidiff.sh ${last:+"$last"} || changed=$?
@@ -27,9 +27,9 @@ case $changed in
   part=1
   case $version in v0.*) part=1,2 ;; esac
   [ "$(echo "$version" | cut -d . -f $part)" != "$(echo "$last" | cut -d . -f $part)" ] ||
-    fail "$version may not break what $last offers: see the changes above"
+    fail "$version must not break the API of $last: see the changes above"
   ;;
-*) fail "the exported API could not be compared with $last: see above" ;;
+*) fail "cannot compare the exported API with $last: see above" ;;
 esac
 
 date=$(date -u +%Y-%m-%d)
@@ -37,7 +37,7 @@ sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CH
 mv CHANGELOG.md.new CHANGELOG.md
 library=$(GOWORK=off go list -m)
 modules="metrics controllerruntime storage/disk server"
-# Those that are not published stand on the others, too.
+# The unpublished modules use the others, too.
 for module in $modules integration bench; do
   for needed in "$library" "$library/metrics" "$library/controllerruntime" "$library/storage/disk"; do
     if grep -q "^	$needed v" "$module/go.mod"; then (cd "$module" && go mod edit -require="$needed@$version"); fi
@@ -49,4 +49,4 @@ git tag --annotate "$version" --message "crdcache $version"
 for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done
 ./packaging/dist.sh "$out" "$version"
 echo "Push it with: git push origin HEAD $version $(for module in $modules; do printf '%s ' "$module/$version"; done)"
-echo "and attach what is in $out to the release. To undo: git tag -d the tags, git reset --hard HEAD~"
+echo "and attach the files in $out to the release. To undo: delete the tags with git tag -d, then git reset --hard HEAD~"

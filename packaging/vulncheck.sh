@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails where code of a module calls what has a known vulnerability. Where the database of vulnerabilities can't be
-# reached, it says that it has looked for none, and succeeds. GOVULNDB names another database.
+# Fails if a module calls code with a known vulnerability. If the vulnerability database cannot be reached, it prints a message
+# and succeeds. GOVULNDB is the URL of another database.
 #
 #   usage: vulncheck.sh MODULE...      (vulncheck.sh . metrics)
 set -eu
@@ -9,12 +9,12 @@ database=${GOVULNDB:-https://vuln.go.dev}
 export GOWORK=off GOFLAGS=-buildvcs=false
 
 if ! go run $govulncheck -db "$database" -version | grep -q '^DB updated:'; then
-  echo "NOT looked for vulnerabilities: $database can't be reached"
+  echo "SKIPPED the vulnerability check: cannot reach $database"
   exit 0
 fi
 status=0
 for module in "$@"; do
-  echo "vulnerabilities of $module"
+  echo "checking $module for vulnerabilities"
   (cd "$module" && go run $govulncheck -db "$database" ./...) || status=3
 done
 exit $status

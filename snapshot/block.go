@@ -21,8 +21,8 @@ const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 // minSlack allows a small block to have a few smaller objects.
 const minSlack = 256
 
-// builder collects the records of a block.
-type builder struct {
+// blockBuilder collects the records of a block.
+type blockBuilder struct {
 	lengths []byte
 	keys    []byte
 	bodies  []byte
@@ -31,7 +31,7 @@ type builder struct {
 	first, last string
 }
 
-func (b *builder) add(key string, r Record) {
+func (b *blockBuilder) add(key string, r Record) {
 	if b.objects == 0 {
 		b.first = key
 	}
@@ -44,14 +44,14 @@ func (b *builder) add(key string, r Record) {
 	b.bodies = append(append(b.bodies, r.JSON...), r.Cells...)
 }
 
-func (b *builder) size() int { return len(b.lengths) + len(b.keys) + len(b.bodies) }
+func (b *blockBuilder) size() int { return len(b.lengths) + len(b.keys) + len(b.bodies) }
 
-func (b *builder) appendTo(dst []byte) []byte {
+func (b *blockBuilder) appendTo(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(b.objects))
 	return append(append(append(dst, b.lengths...), b.keys...), b.bodies...)
 }
 
-func (b *builder) reset() {
+func (b *blockBuilder) reset() {
 	b.lengths, b.keys, b.bodies = b.lengths[:0], b.keys[:0], b.bodies[:0]
 	b.objects = 0
 }
@@ -164,19 +164,19 @@ func plainContent(text []byte, kind byte, offset int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case f.kind != kind:
-		return nil, damaged(offset, "a block has kind %q, want %q",
+		return nil, damagedError(offset, "a block has kind %q, want %q",
 			f.kind, kind)
 	case f.coding == codingPlain && f.raw == f.stored:
 		return content, nil
 	case f.coding != codingZstd:
-		return nil, damaged(offset, "a block has the unknown coding %d", f.coding)
+		return nil, damagedError(offset, "a block has the unknown coding %d", f.coding)
 	}
 	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.raw))
 	if err == nil && len(plain) != int(f.raw) {
 		err = fmt.Errorf("got %d bytes, want %d", len(plain), f.raw)
 	}
 	if err != nil {
-		return nil, damaged(offset, "decompress a block: %v", err)
+		return nil, damagedError(offset, "decompress a block: %v", err)
 	}
 	return plain, nil
 }

@@ -77,8 +77,8 @@ func (t Type) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: t.Group, Version: t.Version}
 }
 
-// Saved describes a type in a file.
-type Saved struct {
+// SavedType describes a type in a file.
+type SavedType struct {
 	Type
 	// ResourceVersion is the resource version of all objects of the type.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
@@ -89,14 +89,14 @@ type Saved struct {
 	// Missing is set if the file does not have the objects. It is the response to readers.
 	Missing *metav1.Status `json:"missing,omitempty"`
 	// Unasked: the type was not requested. Otherwise it could not be read.
-	Unasked bool `json:"unasked,omitempty"`
+	NotRequested bool `json:"unasked,omitempty"`
 }
 
 // Contents describes the contents of a file.
 type Contents struct {
 	About
 	// Types are sorted by group and resource.
-	Types []Saved
+	Types []SavedType
 	// Size of the file in bytes.
 	Size int64
 }
@@ -111,14 +111,14 @@ type index struct {
 
 // entry is a type in the index.
 type entry struct {
-	Saved
+	SavedType
 	// Unsorted: the objects are not sorted by key.
-	Unsorted bool    `json:"unsorted,omitempty"`
-	Blocks   []place `json:"blocks,omitempty"`
+	Unsorted bool        `json:"unsorted,omitempty"`
+	Blocks   []blockInfo `json:"blocks,omitempty"`
 }
 
-// place is the position and the content of a block.
-type place struct {
+// blockInfo is the position and the content of a block.
+type blockInfo struct {
 	At      int64  `json:"at"`
 	Stored  uint32 `json:"stored"` // including the frame
 	Raw     uint32 `json:"raw"`

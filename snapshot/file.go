@@ -51,7 +51,7 @@ func NewFile(from io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	if size < int64(headerSize+trailerSize) {
-		return nil, damaged(size, "the file is truncated, or saving was interrupted")
+		return nil, damagedError(size, "the file is truncated, or saving was interrupted")
 	}
 	tail := make([]byte, trailerSize)
 	if err := f.read(tail, size-int64(trailerSize)); err != nil {
@@ -98,7 +98,7 @@ func (f *File) read(into []byte, at int64) error {
 	if _, err := f.from.ReadAt(into, at); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read at byte %d: %w", at, err)
 	} else if err != nil {
-		return damaged(at, "unexpected end of file")
+		return damagedError(at, "unexpected end of file")
 	}
 	return nil
 }
@@ -117,11 +117,11 @@ func (f *File) readIndex(at int64, length int, size int64) error {
 		return err
 	}
 	if cost := contentCost(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
-		return damaged(at, "the index of %d bytes would need %d bytes of memory", length, cost)
+		return damagedError(at, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var read index
 	if err := json.Unmarshal(text, &read); err != nil {
-		return damaged(at, "decode the index: %v", err)
+		return damagedError(at, "decode the index: %v", err)
 	}
 	if len(read.Requires) > 0 {
 		return &FormatError{at,
@@ -129,13 +129,13 @@ func (f *File) readIndex(at int64, length int, size int64) error {
 				strings.Join(read.Requires, ", "))}
 	}
 	f.contents = Contents{About: read.About, Size: size}
-	var blocks []place
+	var blocks []blockInfo
 	for _, e := range read.Types {
 		if err := e.check(at); err != nil {
 			return err
 		}
 		blocks = append(blocks, e.Blocks...)
-		f.contents.Types = append(f.contents.Types, e.Saved)
+		f.contents.Types = append(f.contents.Types, e.SavedType)
 		f.types = append(f.types, &Objects{file: f, entry: e})
 	}
 	return checkPlaces(blocks, at)
@@ -146,30 +146,30 @@ func (e entry) check(at int64) error {
 	objects := 0
 	for _, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxObjects {
-			return damaged(at, "invalid block of %d objects in the index", b.Objects)
+			return damagedError(at, "invalid block of %d objects in the index", b.Objects)
 		}
 		objects += b.Objects
 	}
 	switch {
 	case e.Resource == "" || e.Version == "" || e.Kind == "":
-		return damaged(at, "a type in the index lacks a name, version or kind")
+		return damagedError(at, "a type in the index lacks a name, version or kind")
 	case objects != e.Objects:
-		return damaged(at, "%s has %d objects in the index and %d in its blocks", e.Resource,
+		return damagedError(at, "%s has %d objects in the index and %d in its blocks", e.Resource,
 			e.Objects, objects)
 	case e.Missing != nil && objects > 0:
-		return damaged(at, "%s is marked as missing, but has objects", e.Resource)
+		return damagedError(at, "%s is marked as missing, but has objects", e.Resource)
 	}
 	return nil
 }
 
 // checkPlaces returns an error if blocks overlap or are not before the index. Otherwise the file could have
 // more content than its size allows.
-func checkPlaces(blocks []place, end int64) error {
-	slices.SortFunc(blocks, func(a, b place) int { return cmp.Compare(a.At, b.At) })
+func checkPlaces(blocks []blockInfo, end int64) error {
+	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.At, b.At) })
 	from := int64(headerSize)
 	for _, b := range blocks {
 		if b.At < from || b.At > end-int64(b.Stored) || b.Stored < frameSize {
-			return damaged(end, "the index has a block at the invalid position %d", b.At)
+			return damagedError(end, "the index has a block at the invalid position %d", b.At)
 		}
 		from = b.At + int64(b.Stored)
 	}

@@ -47,8 +47,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		text, err := r.AppendObject(nil, "example.com/v1")
 		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
-		if err != nil || string(text) != want || r.Place != i {
-			t.Fatalf("record %d at %d is %s, %v", i, r.Place, text, err)
+		if err != nil || string(text) != want || r.Position != i {
+			t.Fatalf("record %d at %d is %s, %v", i, r.Position, text, err)
 		}
 		i++
 	}
@@ -89,13 +89,13 @@ func TestUnordered(t *testing.T) {
 	objects := f.Objects(gizmos.GVR().GroupResource())
 	var got []string
 	for r, err := range objects.All {
-		got = append(got, fmt.Sprint(r.Key, " ", r.Place, " ", string(r.Cells), err))
+		got = append(got, fmt.Sprint(r.Key, " ", r.Position, " ", string(r.Cells), err))
 	}
 	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
 	if diff := cmp.Diff(want, got); diff != "" || objects.Ordered() {
 		t.Error(diff)
 	}
-	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Place != 1 {
+	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Position != 1 {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
 }
@@ -160,10 +160,10 @@ func TestCut(t *testing.T) {
 	for n := range text {
 		_, err := open(text[:n])
 		var format *snapshot.FormatError
-		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNoSnapshot) {
+		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
-		if n >= 16 && errors.Is(err, snapshot.ErrNoSnapshot) {
+		if n >= 16 && errors.Is(err, snapshot.ErrNotSnapshot) {
 			t.Fatalf("cut to %d bytes it is not recognized as a snapshot", n)
 		}
 	}

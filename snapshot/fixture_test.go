@@ -34,7 +34,7 @@ func written(tb testing.TB, n int) []byte {
 		tb.Fatal(err)
 	}
 	why := metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}
-	if err := w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, why,
+	if err := w.AddMissing(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, why,
 		false); err != nil {
 		tb.Fatal(err)
 	}

@@ -47,8 +47,8 @@ const (
 	parsedCost = 5
 )
 
-// ErrNoSnapshot is the error for files that do not begin with Magic.
-var ErrNoSnapshot = errors.New("not a snapshot file")
+// ErrNotSnapshot is the error for files that do not begin with Magic.
+var ErrNotSnapshot = errors.New("not a snapshot file")
 
 // FormatError reports a damaged file, or one of a newer version.
 type FormatError struct {
@@ -63,7 +63,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem)
 }
 
-func damaged(offset int64, format string, args ...any) error {
+func damagedError(offset int64, format string, args ...any) error {
 	return &FormatError{offset, fmt.Sprintf(format, args...) + "; copy or save it again"}
 }
 
@@ -78,10 +78,10 @@ func header() []byte {
 
 func checkHeader(text []byte) error {
 	if len(text) < headerSize || string(text[:len(magic)]) != magic {
-		return ErrNoSnapshot
+		return ErrNotSnapshot
 	}
 	if crc32.Checksum(text[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(text[headerSize-4:]) {
-		return damaged(0, "invalid checksum of the header")
+		return damagedError(0, "invalid checksum of the header")
 	}
 	if version := binary.LittleEndian.Uint16(text[len(magic):]); version != major {
 		return &FormatError{int64(len(magic)),
@@ -110,14 +110,14 @@ func appendFrame(dst []byte, f frame, content []byte) []byte {
 // parseFrame checks a frame, and returns its stored content.
 func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 	if len(text) < frameSize {
-		return frame{}, nil, damaged(offset, "a block of %d bytes is too short", len(text))
+		return frame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))
 	}
 	f := frame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
 		stored: binary.LittleEndian.Uint32(text[8:])}
 	content := text[frameSize:]
 	sum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
 	if sum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
-		return f, nil, damaged(offset, "invalid checksum of a block")
+		return f, nil, damagedError(offset, "invalid checksum of a block")
 	}
 	return f, content, f.check(offset)
 }
@@ -125,7 +125,7 @@ func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 // check returns an error if the content is larger than the limits allow.
 func (f frame) check(offset int64) error {
 	if f.raw > maxRaw || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
-		return damaged(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
+		return damagedError(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
 	}
 	return nil
 }
@@ -142,15 +142,15 @@ func trailer(offset int64, size int) []byte {
 func parseTrailer(text []byte, size int64) (offset int64, length int, err error) {
 	at := size - int64(trailerSize)
 	if string(text[16:]) != magic {
-		return 0, 0, damaged(at, "the file is truncated, or saving was interrupted")
+		return 0, 0, damagedError(at, "the file is truncated, or saving was interrupted")
 	}
 	if crc32.Checksum(text[:12], castagnoli) != binary.LittleEndian.Uint32(text[12:]) {
-		return 0, 0, damaged(at, "invalid checksum of the trailer")
+		return 0, 0, damagedError(at, "invalid checksum of the trailer")
 	}
 	from, n := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint32(text[8:])
 	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(at) ||
 		uint64(at)-from != uint64(n) {
-		return 0, 0, damaged(at, "invalid position of the index")
+		return 0, 0, damagedError(at, "invalid position of the index")
 	}
 	return int64(from), int(n), nil
 }

@@ -20,7 +20,7 @@ type Objects struct {
 }
 
 // Saved returns the description of the type.
-func (o *Objects) Saved() Saved { return o.entry.Saved }
+func (o *Objects) Saved() SavedType { return o.entry.SavedType }
 
 // Ordered reports whether the objects were written in the order of their keys.
 func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
@@ -38,10 +38,10 @@ func (o *Objects) Block(i int) ([]Record, error) {
 	}
 	records, err := parseBlock(content)
 	if err != nil {
-		return nil, damaged(b.At, "%v", err)
+		return nil, damagedError(b.At, "%v", err)
 	}
 	if len(records) != b.Objects || records[0].Key != b.First || records[len(records)-1].Key != b.Last {
-		return nil, damaged(b.At, "a block of %s does not have the objects that the index says",
+		return nil, damagedError(b.At, "a block of %s does not have the objects that the index says",
 			o.entry.Resource)
 	}
 	place := 0
@@ -49,9 +49,9 @@ func (o *Objects) Block(i int) ([]Record, error) {
 		place += before.Objects
 	}
 	for i := range records {
-		records[i].Place = place + i
+		records[i].Position = place + i
 		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
-			return nil, damaged(b.At, "the objects of a block of %s are not in order", o.entry.Resource)
+			return nil, damagedError(b.At, "the objects of a block of %s are not in order", o.entry.Resource)
 		}
 	}
 	return records, nil
@@ -60,7 +60,7 @@ func (o *Objects) Block(i int) ([]Record, error) {
 // Find returns the block that may contain a key. The objects must be Ordered.
 func (o *Objects) Find(key string) (block int, ok bool) {
 	i, found := slices.BinarySearchFunc(o.entry.Blocks, key,
-		func(b place, key string) int { return strings.Compare(b.First, key) })
+		func(b blockInfo, key string) int { return strings.Compare(b.First, key) })
 	if !found {
 		i--
 	}
@@ -86,7 +86,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
 		if err == nil && i > 0 && o.entry.Blocks[i].First <= last {
-			err = damaged(o.entry.Blocks[i].At, "the blocks of %s are not in order", o.entry.Resource)
+			err = damagedError(o.entry.Blocks[i].At, "the blocks of %s are not in order", o.entry.Resource)
 		}
 		if err != nil {
 			yield(Record{}, err)
@@ -137,11 +137,11 @@ func (o *Objects) sorted() ([]Record, error) {
 	}
 	slices.SortFunc(all, func(a, b Record) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key),
-			cmp.Compare(a.Place, b.Place))
+			cmp.Compare(a.Position, b.Position))
 	})
 	for i := 1; i < len(all); i++ {
 		if all[i].Key == all[i-1].Key {
-			return nil, damaged(o.entry.Blocks[0].At, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
+			return nil, damagedError(o.entry.Blocks[0].At, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
 		}
 	}
 	o.whole.records = all

@@ -19,8 +19,8 @@ type Record struct {
 	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as
 	// JSON.
 	Cells []byte
-	// Place is the position of the record in the order in which the type was written, from 0.
-	Place int
+	// Position is the position of the record in the order in which the type was written, from 0.
+	Position int
 }
 
 // AppendObject appends the object's JSON with an apiVersion.
@@ -42,9 +42,9 @@ func (r Record) AppendWith(dst []byte, quoted string) ([]byte, error) {
 }
 
 var (
-	errNoObject = errors.New("not a JSON object")
-	errTwice    = errors.New("the object has a duplicate apiVersion")
-	errNoName   = errors.New("the object has no metadata.name")
+	errNoObject            = errors.New("not a JSON object")
+	errDuplicateAPIVersion = errors.New("the object has a duplicate apiVersion")
+	errNoName              = errors.New("the object has no metadata.name")
 )
 
 // identity has the parts of an object that a record needs.
@@ -70,7 +70,7 @@ func identify(object []byte) (identity, error) {
 			id.kind = true
 		case "apiVersion":
 			if id.end > 0 {
-				return id, errTwice
+				return id, errDuplicateAPIVersion
 			}
 			id.begin, id.end = m.Start, m.End
 		}

@@ -16,7 +16,7 @@ import (
 type Section struct {
 	writer *Writer
 	entry  entry
-	block  builder
+	block  blockBuilder
 	kind   []byte // the JSON member with a comma
 	err    error
 
@@ -26,7 +26,7 @@ type Section struct {
 // Begin begins a type. The file contains it after Section.Close.
 func (w *Writer) Begin(t Type) *Section {
 	kind, err := json.Marshal(t.Kind)
-	return &Section{writer: w, entry: entry{Saved: Saved{Type: t}},
+	return &Section{writer: w, entry: entry{SavedType: SavedType{Type: t}},
 		kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
@@ -43,7 +43,7 @@ func (s *Section) Add(object, cells []byte) error {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {
-		return s.fail(fmt.Errorf("snapshot: add %s: object %d: %w", s.entry.Resource,
+		return s.setErr(fmt.Errorf("snapshot: add %s: object %d: %w", s.entry.Resource,
 			s.entry.Objects+1, err))
 	}
 	key := id.key()
@@ -70,7 +70,7 @@ func (s *Section) Add(object, cells []byte) error {
 	return nil
 }
 
-func (s *Section) fail(err error) error {
+func (s *Section) setErr(err error) error {
 	s.err = err
 	return err
 }
@@ -80,9 +80,9 @@ func (s *Section) flush() error {
 	s.frame = appendContent(s.frame[:0], kindObjects, s.content)
 	at, err := s.writer.append(s.frame)
 	if err != nil {
-		return s.fail(err)
+		return s.setErr(err)
 	}
-	s.entry.Blocks = append(s.entry.Blocks, place{
+	s.entry.Blocks = append(s.entry.Blocks, blockInfo{
 		At: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects,
 		First: s.block.first, Last: s.block.last,
 	})

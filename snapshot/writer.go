@@ -100,10 +100,10 @@ func (w *Writer) finish(e entry) error {
 	return w.mu.err
 }
 
-// Miss adds a type without its objects, which were not requested or could not be read. Readers get why as
+// AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why as
 // the response.
-func (w *Writer) Miss(t Type, why metav1.Status, unasked bool) error {
-	return w.finish(entry{Saved: Saved{Type: t, Missing: &why, Unasked: unasked}})
+func (w *Writer) AddMissing(t Type, why metav1.Status, unasked bool) error {
+	return w.finish(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: unasked}})
 }
 
 // SetAbout changes the description of the origin.
@@ -127,7 +127,7 @@ func (w *Writer) Contents() Contents {
 	c := Contents{About: w.about, Size: w.mu.at}
 	w.sortLocked()
 	for _, e := range w.mu.types {
-		c.Types = append(c.Types, e.Saved)
+		c.Types = append(c.Types, e.SavedType)
 	}
 	return c
 }

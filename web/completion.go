@@ -30,7 +30,7 @@ type proposal struct {
 }
 
 func (h *Handler) complete(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 }
 
 // terms returns the beginnings of conditions.
-func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
+func (h *Handler) terms(r *http.Request, k *shownType, place complete.Place) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -83,7 +83,7 @@ func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]propo
 		add(i.Name, strings.TrimSpace("index "+note))
 	}
 	add("label(", "a label selector")
-	if h.hidden(k) {
+	if h.hidesValues(k) {
 		return out, nil
 	}
 	add("where(", "a condition on fields")
@@ -100,8 +100,8 @@ func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]propo
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
-	counts, err := h.asker(k).values(r.Context(), place.Index, query.All())
+func (h *Handler) proposedValues(r *http.Request, k *shownType, place complete.Place) ([]proposal, error) {
+	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index; the query reports it
 	}
@@ -112,7 +112,7 @@ func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place)
 	out := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {
 		_, written, _ := strings.Cut(conditionFor(place.Index, c.Parts), "=")
-		out = append(out, proposal{written, counted(c.Count, "object")})
+		out = append(out, proposal{written, plural(c.Count, "object")})
 	}
 	return out, nil
 }

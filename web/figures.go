@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// interval is the sampling interval.
-	interval = 2 * time.Second
-	// points is the number of stored rates per type: two minutes.
-	points = 60
+	// sampleInterval is the sampling interval.
+	sampleInterval = 2 * time.Second
+	// maxRates is the number of stored rates per type: two minutes.
+	maxRates = 60
 )
 
 // row is a type in the list of types.
@@ -81,10 +81,10 @@ func newFigures(source Source) *figures {
 
 // run samples until closed is closed.
 func (f *figures) run(closed <-chan struct{}) {
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(sampleInterval)
 	defer ticker.Stop()
 	for {
-		f.look(time.Now())
+		f.sample(time.Now())
 		select {
 		case <-ticker.C:
 		case <-closed:
@@ -93,7 +93,7 @@ func (f *figures) run(closed <-chan struct{}) {
 	}
 }
 
-func (f *figures) look(now time.Time) {
+func (f *figures) sample(now time.Time) {
 	metrics := map[string]status.Metrics{}
 	for _, m := range f.source.Factory.Metrics() {
 		metrics[m.GVR.String()+"|"+m.View] = m
@@ -102,14 +102,14 @@ func (f *figures) look(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	passed := now.Sub(f.mu.at).Seconds()
-	for _, k := range f.source.kept() {
+	for _, k := range f.source.shownTypes() {
 		status := k.informer.Status()
 		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.View])}
 		if old := f.mu.rows[k.id]; old != nil {
 			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
 				next.Rate = float64(grown) / passed
 			}
-			next.Rates = append(old.Rates[max(0, len(old.Rates)-points+1):len(old.Rates):len(old.Rates)],
+			next.Rates = append(old.Rates[max(0, len(old.Rates)-maxRates+1):len(old.Rates):len(old.Rates)],
 				next.Rate)
 		}
 		rows[k.id] = next
@@ -119,7 +119,7 @@ func (f *figures) look(now time.Time) {
 	f.mu.fresh = make(chan struct{})
 }
 
-func rowOf(k *kept, status status.Status, m status.Metrics) row {
+func rowOf(k *shownType, status status.Status, m status.Metrics) row {
 	r := row{
 		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
 		View:  status.View,
@@ -147,11 +147,11 @@ const (
 
 // rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
 // figures of the visible objects only.
-func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]*sampled, error) {
-	if h.visible == nil {
+func (h *Handler) rowsFor(ctx context.Context, all []*shownType, rows []*sampled) ([]*sampled, error) {
+	if h.visibleScopes == nil {
 		return rows, nil
 	}
-	byID := map[string]*kept{}
+	byID := map[string]*shownType{}
 	for _, k := range all {
 		byID[k.id] = k
 	}
@@ -170,7 +170,7 @@ func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]
 	return out, nil
 }
 
-func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, error) {
+func (h *Handler) rowFor(ctx context.Context, k *shownType, r *sampled) (*sampled, error) {
 	if k.scope.All {
 		return r, nil
 	}
@@ -188,7 +188,7 @@ func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, er
 		r.Since, r.Contact, r.Stale, r.Terminating
 	seen.Partial, seen.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
 	var err error
-	seen.Objects, err = h.asker(k).count(ctx)
+	seen.Objects, err = h.evaluator(k).count(ctx)
 	return seen, err
 }
 
@@ -199,9 +199,9 @@ func milliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// now returns the rows sorted by id, and a channel that is closed when there are newer ones. The rows must
+// latest returns the rows sorted by id, and a channel that is closed when there are newer ones. The rows must
 // not be changed.
-func (f *figures) now() ([]*sampled, <-chan struct{}) {
+func (f *figures) latest() ([]*sampled, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rows := make([]*sampled, 0, len(f.mu.rows))

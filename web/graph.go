@@ -19,8 +19,8 @@ type graph struct {
 	}
 }
 
-// of returns the graph with all current informers, after waiting until they have synced or ctx ends.
-func (g *graph) of(ctx context.Context, source Source) (*references.Graph, error) {
+// synced returns the graph with all current informers, after waiting until they have synced or ctx ends.
+func (g *graph) synced(ctx context.Context, source Source) (*references.Graph, error) {
 	found, err := g.update(source)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		}
 	}
 	now := map[*dynamicinformer.Informer]bool{}
-	for _, k := range source.kept() {
+	for _, k := range source.shownTypes() {
 		if k.target != nil {
 			continue // the graph of a binding has its targets already
 		}
@@ -75,8 +75,8 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 }
 
 // view returns the graph for the objects of a type.
-func (g *graph) view(ctx context.Context, source Source, k *kept) (*references.View, error) {
-	found, err := g.of(ctx, source)
+func (g *graph) view(ctx context.Context, source Source, k *shownType) (*references.View, error) {
+	found, err := g.synced(ctx, source)
 	if err != nil {
 		return nil, err
 	}

@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	// maxWork limits the concurrent expensive requests of a user, workTime the time of each, including its
+	// maxWork limits the concurrent expensive requests of a user, workTimeout the time of each, including its
 	// wait.
-	maxWork  = 4
-	workTime = 10 * time.Second
+	maxWork     = 4
+	workTimeout = 10 * time.Second
 	// maxStreams limits the streams of a user.
 	maxStreams = 32
 	// maxAllWork and maxAllStreams are the limits of all users together.
 	maxAllWork    = 64
 	maxAllStreams = 1024
-	// writeTime is how long a browser may block a write.
-	writeTime = 10 * time.Second
+	// writeTimeout is how long a browser may block a write.
+	writeTimeout = 10 * time.Second
 )
 
 // Handler serves the page. Create it with NewHandler.
 type Handler struct {
-	source   Source
-	visible  func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
-	known    func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
-	gate     *gate.Gate
-	redactor *redact.Redactor
-	feed     *feed.Feed
-	figures  *figures
-	tables   *tables
-	graph    graph
-	user     func(*http.Request) string // the user of a request
-	work     *shares
-	streams  *shares
-	closed   chan struct{}
-	close    sync.Once
+	source        Source
+	visibleScopes func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
+	knownScopes   func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
+	gate          *gate.Gate
+	redactor      *redact.Redactor
+	feed          *feed.Feed
+	figures       *figures
+	tables        *tables
+	graph         graph
+	user          func(*http.Request) string // the user of a request
+	work          *shares
+	streams       *shares
+	closed        chan struct{}
+	close         sync.Once
 }
 
 // NewHandler returns a handler for the page of a source, or an error if the source is invalid. Call Close
@@ -54,7 +54,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		source: source, visible: options.Visible, known: options.Known,
+		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
 		redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
 		tables: newTables(),
 		user:   options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams,
@@ -94,7 +94,7 @@ func (h *Handler) Close() {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The caller need not protect itself from slow readers. A test recorder has no deadlines.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + writeTime))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTimeout + writeTimeout))
 	h.gate.ServeHTTP(w, r)
 }
 
@@ -102,33 +102,33 @@ func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", assets)
 	mux.HandleFunc("GET /api/stream", h.serveStream)
-	mux.HandleFunc("GET /api/type", answer(h.typeOf))
-	mux.HandleFunc("GET /api/table", h.bounded(h.table))
-	mux.HandleFunc("GET /api/rows", h.bounded(h.rows))
-	mux.HandleFunc("GET /api/values", h.bounded(h.values))
-	mux.HandleFunc("GET /api/complete", h.bounded(h.complete))
-	mux.HandleFunc("GET /api/dangling", h.bounded(h.dangling))
-	mux.HandleFunc("GET /api/object", h.bounded(h.object))
-	mux.HandleFunc("GET /api/related", h.bounded(h.related))
+	mux.HandleFunc("GET /api/type", jsonHandler(h.typeOf))
+	mux.HandleFunc("GET /api/table", h.limited(h.table))
+	mux.HandleFunc("GET /api/rows", h.limited(h.rows))
+	mux.HandleFunc("GET /api/values", h.limited(h.values))
+	mux.HandleFunc("GET /api/complete", h.limited(h.complete))
+	mux.HandleFunc("GET /api/dangling", h.limited(h.dangling))
+	mux.HandleFunc("GET /api/object", h.limited(h.object))
+	mux.HandleFunc("GET /api/related", h.limited(h.related))
 	return mux
 }
 
-// problem is an error with an HTTP status.
-type problem struct {
+// statusError is an error with an HTTP status.
+type statusError struct {
 	status int
 	err    error
 }
 
-func (p *problem) Error() string { return p.err.Error() }
+func (p *statusError) Error() string { return p.err.Error() }
 
-func (p *problem) Unwrap() error { return p.err }
+func (p *statusError) Unwrap() error { return p.err }
 
-func notFound(text string) error { return &problem{http.StatusNotFound, errors.New(text)} }
+func notFound(text string) error { return &statusError{http.StatusNotFound, errors.New(text)} }
 
-func refuse(text string) error { return &problem{http.StatusForbidden, errors.New(text)} }
+func forbidden(text string) error { return &statusError{http.StatusForbidden, errors.New(text)} }
 
-// answer returns a handler that writes the result of get as JSON.
-func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
+// jsonHandler returns a handler that writes the result of get as JSON.
+func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := get(r)
 		if err != nil {
@@ -140,15 +140,15 @@ func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// bounded is answer for expensive requests.
-func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFunc {
-	return answer(func(r *http.Request) (any, error) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout,
+// limited is answer for expensive requests.
+func (h *Handler) limited(get func(r *http.Request) (any, error)) http.HandlerFunc {
+	return jsonHandler(func(r *http.Request) (any, error) {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout, &statusError{http.StatusGatewayTimeout,
 			errors.New("the request took too long; narrow it down")})
 		defer cancel()
 		release, ok := h.work.take(ctx, h.user(r))
 		if !ok {
-			return nil, &problem{http.StatusServiceUnavailable, errors.New("too many concurrent requests; try again")}
+			return nil, &statusError{http.StatusServiceUnavailable, errors.New("too many concurrent requests; try again")}
 		}
 		defer release()
 		value, err := get(r.WithContext(ctx))
@@ -160,7 +160,7 @@ func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFu
 }
 
 func statusOf(err error) int {
-	var p *problem
+	var p *statusError
 	if errors.As(err, &p) {
 		return p.status
 	}

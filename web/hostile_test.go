@@ -121,7 +121,7 @@ func TestWorkIsBounded(t *testing.T) {
 	cancel()
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.handler.bounded(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
+		s.handler.limited(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
 			address("table", "type", workloadsID), nil))
 		return w
 	}

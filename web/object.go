@@ -34,7 +34,7 @@ type statusCondition struct {
 }
 
 func (h *Handler) object(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		return nil, notFound("object not found: " + key)
 	}
 	out := objectAnswer{
-		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidden(k),
+		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidesValues(k),
 		ResourceVersion: object.GetResourceVersion(),
 		Created:         nested(object.Object, "metadata", "creationTimestamp"),
 		Deleted: nested(object.Object,

@@ -13,7 +13,7 @@ const workloadsID = "workloads.demo.crdcache.dev/v1"
 func TestTypes(t *testing.T) {
 	s := newScene(t, Options{})
 	var ids []string
-	for _, k := range s.handler.source.kept() {
+	for _, k := range s.handler.source.shownTypes() {
 		ids = append(ids, k.id)
 	}
 	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1",
@@ -51,7 +51,7 @@ func TestTable(t *testing.T) {
 		t.Fatalf("%d of %d objects, in %+v", found.Total, all.Total, found)
 	}
 	plan := strings.Join(found.Plan, "\n")
-	for _, part := range []string{"Starts with team=ledger (", "Looks into each that is left for where(",
+	for _, part := range []string{"Starts with team=ledger (", "Reads the rest to check where(",
 		"In the order of .spec.tier", "Found "} {
 		if !strings.Contains(plan, part) {
 			t.Errorf("the plan does not say %q:\n%s", part, plan)

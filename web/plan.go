@@ -7,17 +7,17 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// explained describes a plan. Users who may not see all objects only get the number of visible ones.
-func explained(seen Scope, p *query.Plan) []string {
+// describePlan describes a plan. Users who may not see all objects only get the number of visible ones.
+func describePlan(seen Scope, p *query.Plan) []string {
 	if seen.All {
-		return sentences(p)
+		return planSentences(p)
 	}
-	return []string{fmt.Sprintf("Visible to you: %s in %s.", counted(p.Objects, "object"),
+	return []string{fmt.Sprintf("Visible to you: %s in %s.", plural(p.Objects, "object"),
 		strings.Join(seen.Namespaces, ", "))}
 }
 
-// sentences describes a plan in words.
-func sentences(p *query.Plan) []string {
+// planSentences describes a plan in words.
+func planSentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {
 		out = append(out, fmt.Sprintf(
@@ -27,14 +27,14 @@ func sentences(p *query.Plan) []string {
 	case len(p.Start) > 0:
 		var starts []string
 		for _, s := range p.Start {
-			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, counted(s.Objects, "object")))
+			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, plural(s.Objects, "object")))
 		}
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
 			p.Objects))
 	case p.Scan && p.Query != query.All().String():
-		out = append(out, fmt.Sprintf("No index applies: scans all %s.", counted(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("No index applies: scans all %s.", plural(p.Objects, "object")))
 	default:
-		out = append(out, fmt.Sprintf("Takes all %s.", counted(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("Takes all %s.", plural(p.Objects, "object")))
 	}
 	if len(p.Checks) > 0 {
 		out = append(out, "Filters them by the indexes: "+strings.Join(p.Checks, " and ")+".")
@@ -49,10 +49,10 @@ func sentences(p *query.Plan) []string {
 		}
 		out = append(out, order+".")
 	}
-	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, counted(p.Examined, "test")))
+	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, plural(p.Examined, "test")))
 }
 
-func counted(n int, what string) string {
+func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

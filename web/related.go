@@ -36,16 +36,16 @@ type relation struct {
 	State string `json:"state"`
 }
 
-// known finds types by group and resource, or by group and kind.
-type known struct {
-	byResource, byKind map[schema.GroupResource]*kept
+// typeLookup finds types by group and resource, or by group and kind.
+type typeLookup struct {
+	byResource, byKind map[schema.GroupResource]*shownType
 }
 
-func (s Source) known(all []*kept) known {
-	found := known{map[schema.GroupResource]*kept{}, map[schema.GroupResource]*kept{}}
+func (s Source) lookup(all []*shownType) typeLookup {
+	found := typeLookup{map[schema.GroupResource]*shownType{}, map[schema.GroupResource]*shownType{}}
 	for _, k := range all {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]*kept]string{&found.byResource: kind.Resource,
+		for of, name := range map[*map[schema.GroupResource]*shownType]string{&found.byResource: kind.Resource,
 			&found.byKind: kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
 			if _, taken := (*of)[at]; !taken && name != "" {
@@ -57,7 +57,7 @@ func (s Source) known(all []*kept) known {
 }
 
 // of returns the type of an object, or nil.
-func (i known) of(o references.Object) *kept {
+func (i typeLookup) of(o references.Object) *shownType {
 	if o.Resource != "" {
 		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
 	}
@@ -65,12 +65,12 @@ func (i known) of(o references.Object) *kept {
 }
 
 // sees reports whether an object is visible, or its type is not cached.
-func (i known) sees(o references.Object) bool {
+func (i typeLookup) sees(o references.Object) bool {
 	k := i.of(o)
 	return k == nil || k.scope.sees(o.Key())
 }
 
-func (i known) relation(r references.Reference, other references.Object) relation {
+func (i typeLookup) relation(r references.Reference, other references.Object) relation {
 	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name,
 		State: string(r.State)}
 	switch k := i.of(other); {
@@ -83,15 +83,15 @@ func (i known) relation(r references.Reference, other references.Object) relatio
 	return out
 }
 
-// tells reports whether a reference may be shown. References from objects with hidden values could reveal
+// mayShow reports whether a reference may be shown. References from objects with hidden values could reveal
 // one.
-func (h *Handler) tells(r references.Reference) bool {
+func (h *Handler) mayShow(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
 }
 
 func (h *Handler) related(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,18 +99,18 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	if object == nil {
 		return nil, notFound("object not found: " + r.FormValue("key"))
 	}
-	graph, err := h.graph.of(r.Context(), h.source)
+	graph, err := h.graph.synced(r.Context(), h.source)
 	if err != nil {
 		return nil, err
 	}
 	kind := h.source.kind(k)
 	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
-	all, err := h.seen(r)
+	all, err := h.scopedTypes(r)
 	if err != nil {
 		return nil, err
 	}
-	known := h.source.known(all)
+	known := h.source.lookup(all)
 	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{},
 		Referred: []relation{}}
 	add := func(to *[]relation, r references.Reference, other references.Object) {
@@ -124,7 +124,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		switch {
 		case reference.Name == references.Owners:
 			add(&out.Owners, reference, reference.To)
-		case h.tells(reference):
+		case h.mayShow(reference):
 			add(&out.Refers, reference, reference.To)
 		}
 	}
@@ -133,7 +133,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		case !known.sees(reference.From):
 		case reference.Name == references.Owners:
 			add(&out.Owned, reference, reference.From)
-		case h.tells(reference):
+		case h.mayShow(reference):
 			add(&out.Referred, reference, reference.From)
 		}
 	}
@@ -155,7 +155,7 @@ type danglingReference struct {
 }
 
 func (h *Handler) dangling(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	graph, err := h.graph.of(r.Context(), h.source)
+	graph, err := h.graph.synced(r.Context(), h.source)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	out := danglingAnswer{References: []danglingReference{}}
 	for _, reference := range graph.Dangling() {
 		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource ||
-			!h.tells(reference) {
+			!h.mayShow(reference) {
 			continue
 		}
 		if len(out.References) >= maxRelated {
@@ -182,7 +182,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 		out.References = append(out.References, danglingReference{reference.From.Key(), reference.Name,
 			reference.To.String()})
 	}
-	if !h.hidden(k) {
+	if !h.hidesValues(k) {
 		for _, unchecked := range graph.View(kind).Unchecked("") {
 			out.Unchecked = append(out.Unchecked, unchecked.String())
 		}

@@ -7,9 +7,9 @@ import (
 
 // shares limit concurrent work, per user and in total.
 type shares struct {
-	most int           // per user
-	all  chan struct{} // its capacity is the limit in total
-	mu   struct {
+	perUser int           // per user
+	all     chan struct{} // its capacity is the limit in total
+	mu      struct {
 		sync.Mutex
 		users map[string]*share // with running or waiting work
 	}
@@ -22,7 +22,7 @@ type share struct {
 }
 
 func newShares(most, all int) *shares {
-	s := &shares{most: most, all: make(chan struct{}, all)}
+	s := &shares{perUser: most, all: make(chan struct{}, all)}
 	s.mu.users = map[string]*share{}
 	return s
 }
@@ -31,11 +31,11 @@ func newShares(most, all int) *shares {
 // there is none. Otherwise the caller must call release.
 func (s *shares) take(ctx context.Context, user string) (release func(), ok bool) {
 	own := s.join(user)
-	if !enter(ctx, own.slots) {
+	if !acquire(ctx, own.slots) {
 		s.leave(user, own)
 		return nil, false
 	}
-	if !enter(ctx, s.all) {
+	if !acquire(ctx, s.all) {
 		<-own.slots
 		s.leave(user, own)
 		return nil, false
@@ -47,8 +47,8 @@ func (s *shares) take(ctx context.Context, user string) (release func(), ok bool
 	}, true
 }
 
-// enter takes a slot; it returns false if none becomes free before ctx ends.
-func enter(ctx context.Context, places chan struct{}) bool {
+// acquire takes a slot; it returns false if none becomes free before ctx ends.
+func acquire(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
 		return true
@@ -67,7 +67,7 @@ func (s *shares) join(user string) *share {
 	defer s.mu.Unlock()
 	own := s.mu.users[user]
 	if own == nil {
-		own = &share{slots: make(chan struct{}, s.most)}
+		own = &share{slots: make(chan struct{}, s.perUser)}
 		s.mu.users[user] = own
 	}
 	own.users++

@@ -54,7 +54,7 @@ func TestStates(t *testing.T) {
 
 // TestTablesAreBounded stores more keys than the limits, of one user and of many.
 func TestTablesAreBounded(t *testing.T) {
-	all, k := newTables(), &kept{id: "a"}
+	all, k := newTables(), &shownType{id: "a"}
 	number := 0
 	add := func(user string, keys int) *tableKeys {
 		number++

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// beat is the interval of keep-alive events.
-	beat = 5 * time.Second
-	// pace is the minimum time between batches of changes, batch the maximum number of changes in one.
-	pace  = 250 * time.Millisecond
-	batch = 100
+	// keepAliveInterval is the interval of keep-alive events.
+	keepAliveInterval = 5 * time.Second
+	// batchInterval is the minimum time between batches of changes, maxBatch the maximum number of changes in one.
+	batchInterval = 250 * time.Millisecond
+	maxBatch      = 100
 )
 
 // maxInterests limits the pages that share a stream.
@@ -47,8 +47,8 @@ type interest struct {
 	match  []string // words that the names of a change contain, in any order
 	reader *feed.Reader
 	// shown has the visible types at the last update, by informer and by view.
-	shown atomic.Pointer[map[*dynamicinformer.Informer]*kept]
-	views map[view]*kept
+	shown atomic.Pointer[map[*dynamicinformer.Informer]*shownType]
+	views map[view]*shownType
 	all   bool // everything is visible
 }
 
@@ -78,7 +78,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, ask := range asked {
-		i := s.interest(ask)
+		i := s.newInterest(ask)
 		defer i.reader.Close()
 		s.interests = append(s.interests, i)
 	}
@@ -88,10 +88,10 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *stream) interest(ask string) *interest {
+func (s *stream) newInterest(ask string) *interest {
 	values, _ := url.ParseQuery(ask) // malformed values are ignored
 	i := &interest{only: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
-	i.shown.Store(&map[*dynamicinformer.Informer]*kept{})
+	i.shown.Store(&map[*dynamicinformer.Informer]*shownType{})
 	key := values.Get("key")
 	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
 		return (key == "" || k == key) && i.sees(informer, k)
@@ -109,7 +109,7 @@ func (i *interest) sees(informer *dynamicinformer.Informer, key string) bool {
 }
 
 func (s *stream) run() error {
-	alive := time.NewTicker(beat)
+	alive := time.NewTicker(keepAliveInterval)
 	defer alive.Stop()
 	ready := s.ready
 	var pause <-chan time.Time
@@ -120,7 +120,7 @@ func (s *stream) run() error {
 			fresh, err = s.types()
 		case <-ready:
 			err = s.changes()
-			ready, pause = nil, time.After(pace)
+			ready, pause = nil, time.After(batchInterval)
 		case <-pause:
 			ready, pause = s.ready, nil
 		case <-alive.C:
@@ -147,15 +147,15 @@ type typesEvent struct {
 
 // types sends changed types. It returns a channel that is closed when there are newer ones.
 func (s *stream) types() (<-chan struct{}, error) {
-	rows, fresh := s.h.figures.now()
-	all, err := s.h.seen(s.r)
+	rows, fresh := s.h.figures.latest()
+	all, err := s.h.scopedTypes(s.r)
 	if err != nil {
 		return fresh, err
 	}
 	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
 		return fresh, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(),
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: sampleInterval.Milliseconds(),
 		All: len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
@@ -179,9 +179,9 @@ func (s *stream) types() (<-chan struct{}, error) {
 }
 
 // follow subscribes the reader to new informers with visible objects.
-func (i *interest) follow(all []*kept) {
-	shown := map[*dynamicinformer.Informer]*kept{}
-	i.views, i.all = map[view]*kept{}, true
+func (i *interest) follow(all []*shownType) {
+	shown := map[*dynamicinformer.Informer]*shownType{}
+	i.views, i.all = map[view]*shownType{}, true
 	for _, k := range all {
 		i.all = i.all && k.scope.All
 		if i.only != "" && i.only != k.id || k.scope.empty() || shown[k.informer] != nil {
@@ -230,10 +230,10 @@ func (i *interest) addStates(event *changesEvent) {
 	added := 0
 	for _, state := range taken {
 		id, seen := i.idOf(state)
-		if !seen || i.only != "" && i.only != id || !fits(strings.ToLower(id+" "+state.Op), i.match) {
+		if !seen || i.only != "" && i.only != id || !containsAll(strings.ToLower(id+" "+state.Op), i.match) {
 			continue
 		}
-		if added++; added > batch {
+		if added++; added > maxBatch {
 			event.Skipped++
 			continue
 		}
@@ -262,10 +262,10 @@ func (i *interest) addChanges(event *changesEvent, h *Handler) {
 			continue
 		}
 		id := (*i.shown.Load())[c.Informer].id
-		if !fits(strings.ToLower(id+" "+c.Key), i.match) {
+		if !containsAll(strings.ToLower(id+" "+c.Key), i.match) {
 			continue
 		}
-		if added++; added > batch {
+		if added++; added > maxBatch {
 			event.Skipped++
 			continue
 		}
@@ -273,7 +273,7 @@ func (i *interest) addChanges(event *changesEvent, h *Handler) {
 	}
 }
 
-func fits(text string, match []string) bool {
+func containsAll(text string, match []string) bool {
 	for _, word := range match {
 		if !strings.Contains(text, word) {
 			return false
@@ -291,7 +291,7 @@ func (s *stream) send(name string, value any) error {
 	}
 	b.WriteByte('\n')
 	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // a test recorder has none
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
 	if _, err := s.w.Write(b.Bytes()); err != nil {
 		return err
 	}

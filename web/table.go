@@ -50,7 +50,7 @@ type tableKeys struct {
 func newTables() *tables { return &tables{} }
 
 // newTableKeys returns a result. Its id depends only on the type, the scope and the keys.
-func newTableKeys(user string, k *kept, keys []string) *tableKeys {
+func newTableKeys(user string, k *shownType, keys []string) *tableKeys {
 	hash := fnv.New128a()
 	for _, text := range []string{k.id, k.scope.id()} {
 		_, _ = hash.Write(append([]byte(text), 0)) // never fails
@@ -84,7 +84,7 @@ func (t *tables) add(table *tableKeys) {
 }
 
 // get returns a result of a user whose scope of the type is unchanged, or nil.
-func (t *tables) get(user, id string, k *kept) *tableKeys {
+func (t *tables) get(user, id string, k *shownType) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, table := range t.mu.newest {
@@ -114,7 +114,7 @@ type tableAnswer struct {
 }
 
 func (h *Handler) table(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (h *Handler) table(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return tableAnswer{
-		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: explained(k.scope,
+		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: describePlan(k.scope,
 			result.Plan), Scan: result.Plan.Scan,
 		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion,
 		Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
@@ -132,7 +132,7 @@ func (h *Handler) table(r *http.Request) (any, error) {
 }
 
 // find runs the query of a request, and stores the result.
-func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, error) {
+func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result, error) {
 	q, asker, err := h.ask(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, nil, err
@@ -142,8 +142,8 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 	if options.SortBy == "" {
 		options.Descending = false
 	}
-	if h.hidden(k) && !openSort[options.SortBy] {
-		return nil, nil, refuse("cannot sort by hidden values")
+	if h.hidesValues(k) && !unhiddenSortKeys[options.SortBy] {
+		return nil, nil, forbidden("cannot sort by hidden values")
 	}
 	result, err := asker.query(r.Context(), q, options)
 	if err != nil {
@@ -154,15 +154,15 @@ func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, err
 	return table, result, nil
 }
 
-// openSort are the sort keys for objects with hidden values.
-var openSort = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
+// unhiddenSortKeys are the sort keys for objects with hidden values.
+var unhiddenSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
 // ask parses a query, and returns it with its evaluator. If it uses references, ask waits until these are
 // complete.
-func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker, error) {
-	asker := h.asker(k)
+func (h *Handler) ask(r *http.Request, k *shownType, text string) (query.Query, evaluator, error) {
+	asker := h.evaluator(k)
 	if len(text) > maxQuery {
-		return nil, asker, &problem{http.StatusRequestEntityTooLarge,
+		return nil, asker, &statusError{http.StatusRequestEntityTooLarge,
 			fmt.Errorf("the query has more than %d bytes", maxQuery)}
 	}
 	if strings.TrimSpace(text) == "" {
@@ -173,8 +173,8 @@ func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker
 		return nil, asker, err
 	}
 	follows, _ := query.UsesReferences(q)
-	if h.hidden(k) && (follows || query.UsesWhere(q)) {
-		return nil, asker, refuse("cannot query hidden values")
+	if h.hidesValues(k) && (follows || query.UsesWhere(q)) {
+		return nil, asker, forbidden("cannot query hidden values")
 	}
 	if follows {
 		if err := h.needAll(r); err != nil {
@@ -204,7 +204,7 @@ type tableRow struct {
 }
 
 func (h *Handler) rows(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 			return nil, err
 		}
 		if table.id != r.FormValue("table") {
-			return nil, &problem{http.StatusGone,
+			return nil, &statusError{http.StatusGone,
 				errors.New("the objects have changed since this result: run the query again")}
 		}
 	}
@@ -222,7 +222,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	if err != nil || from < 0 {
 		return nil, errors.New("from must be a row number")
 	}
-	columns := printcolumn.New(h.declared(k))
+	columns := printcolumn.New(h.tableColumns(k))
 	from = min(from, len(table.keys))
 	out := rowsAnswer{From: from, Rows: []tableRow{}}
 	for _, key := range table.keys[from:min(from+maxRows, len(table.keys))] {
@@ -234,7 +234,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (h *Handler) tableRow(k *kept, key string, columns []printcolumn.Column) tableRow {
+func (h *Handler) tableRow(k *shownType, key string, columns []printcolumn.Column) tableRow {
 	object := h.content(k, key)
 	if object == nil {
 		return tableRow{Key: key, Gone: true}

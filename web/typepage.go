@@ -41,30 +41,30 @@ type index struct {
 	Unique bool     `json:"unique,omitempty"`
 }
 
-// named returns the type of a request. It returns an error if the sender may not see any of its objects.
-func (h *Handler) named(r *http.Request) (*kept, error) {
+// requestedType returns the type of a request. It returns an error if the sender may not see any of its objects.
+func (h *Handler) requestedType(r *http.Request) (*shownType, error) {
 	k := h.source.find(r.FormValue("type"))
 	if k == nil {
 		return nil, notFound("this type is not cached")
 	}
-	if err := h.scoped(r, k); err != nil {
+	if err := h.setScopes(r, k); err != nil {
 		return nil, err
 	}
 	if k.scope.empty() {
-		return nil, refuse(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
+		return nil, forbidden(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
 	}
 	return k, nil
 }
 
 func (h *Handler) typeOf(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
 	kind := h.source.kind(k)
-	page := typePage{ID: k.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidden(k),
+	page := typePage{ID: k.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidesValues(k),
 		Indexes: h.indexes(k)}
-	for _, c := range h.declared(k) {
+	for _, c := range h.tableColumns(k) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description,
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
@@ -77,9 +77,9 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 }
 
 // indexes returns the indexes that can be queried, the namespace index first.
-func (h *Handler) indexes(k *kept) []index {
+func (h *Handler) indexes(k *shownType) []index {
 	all := []index{{Name: namespaceIndex}}
-	if h.hidden(k) {
+	if h.hidesValues(k) {
 		return all
 	}
 	for _, i := range k.indexes {
@@ -96,11 +96,11 @@ func types(i *indexers.Index) []string {
 	return i.Types()
 }
 
-// declared returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
-func (h *Handler) declared(k *kept) []printcolumn.Definition {
+// tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
+func (h *Handler) tableColumns(k *shownType) []printcolumn.Definition {
 	var all []printcolumn.Definition
 	aged := false
-	if !h.hidden(k) {
+	if !h.hidesValues(k) {
 		for _, c := range h.source.columns(k) {
 			all = append(all, definitionOf(c))
 			aged = aged || c.Name == "Age"

@@ -29,7 +29,7 @@ type valueCount struct {
 }
 
 func (h *Handler) values(r *http.Request) (any, error) {
-	k, err := h.named(r)
+	k, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}

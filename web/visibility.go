@@ -42,17 +42,17 @@ func (s Scope) id() string {
 	return strings.Join(s.Namespaces, ",") // namespaces have no comma
 }
 
-// scoped sets the scopes of types for the sender of a request. Without it, nothing is visible.
-func (h *Handler) scoped(r *http.Request, all ...*kept) error {
-	if h.visible == nil {
+// setScopes sets the scopes of types for the sender of a request. Without it, nothing is visible.
+func (h *Handler) setScopes(r *http.Request, all ...*shownType) error {
+	if h.visibleScopes == nil {
 		for _, k := range all {
 			k.scope = Scope{All: true}
 		}
 		return nil
 	}
-	scopes, err := h.visible(r, gvrs(all))
+	scopes, err := h.visibleScopes(r, gvrs(all))
 	if err != nil {
-		return &problem{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
+		return &statusError{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
 	}
 	for i, k := range all {
 		k.scope = scopes[i]
@@ -60,19 +60,19 @@ func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 	return nil
 }
 
-// seen returns all types with the known scopes of the sender of a request.
-func (h *Handler) seen(r *http.Request) ([]*kept, error) {
-	all := h.source.kept()
-	if h.known == nil {
-		return all, h.scoped(r, all...)
+// scopedTypes returns all types with the known scopes of the sender of a request.
+func (h *Handler) scopedTypes(r *http.Request) ([]*shownType, error) {
+	all := h.source.shownTypes()
+	if h.knownScopes == nil {
+		return all, h.setScopes(r, all...)
 	}
-	for i, scope := range h.known(r, gvrs(all)) {
+	for i, scope := range h.knownScopes(r, gvrs(all)) {
 		all[i].scope = scope
 	}
 	return all, nil
 }
 
-func gvrs(all []*kept) []schema.GroupVersionResource {
+func gvrs(all []*shownType) []schema.GroupVersionResource {
 	types := make([]schema.GroupVersionResource, 0, len(all))
 	for _, k := range all {
 		types = append(types, k.informer.GVR())
@@ -83,29 +83,29 @@ func gvrs(all []*kept) []schema.GroupVersionResource {
 // needAll returns an error unless the sender of a request sees everything. References are only for such
 // users, because a dangling reference reveals that an object does not exist.
 func (h *Handler) needAll(r *http.Request) error {
-	all, err := h.seen(r)
+	all, err := h.scopedTypes(r)
 	switch {
 	case err != nil:
 		return err
 	case everything(all):
 		return nil
-	case slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.Unknown && !k.scope.All }):
+	case slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.Unknown && !k.scope.All }):
 		return errNotAll
 	}
-	return &problem{http.StatusServiceUnavailable,
+	return &statusError{http.StatusServiceUnavailable,
 		errors.New("your access rights to some types are not known yet: try again in a few seconds")}
 }
 
-var errNotAll = refuse("references are only for users who may list all types in all namespaces")
+var errNotAll = forbidden("references are only for users who may list all types in all namespaces")
 
 // everything reports whether all objects of types are visible.
-func everything(all []*kept) bool {
-	return !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All })
+func everything(all []*shownType) bool {
+	return !slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.All })
 }
 
 // conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
 // is visible.
-func conditionsFor(all []*kept, conditions []condition) []condition {
+func conditionsFor(all []*shownType, conditions []condition) []condition {
 	if !everything(all) {
 		for i := range conditions {
 			conditions[i].Message = ""
@@ -114,14 +114,14 @@ func conditionsFor(all []*kept, conditions []condition) []condition {
 	return conditions
 }
 
-// asker evaluates queries about the visible objects of a type.
-type asker struct {
+// evaluator evaluates queries about the visible objects of a type.
+type evaluator struct {
 	querier *query.Querier
 	scope   Scope
 }
 
-// within restricts a query to the visible objects.
-func (a asker) within(q query.Query) query.Query {
+// visible restricts a query to the visible objects.
+func (a evaluator) visible(q query.Query) query.Query {
 	if a.scope.All {
 		return q
 	}
@@ -129,8 +129,8 @@ func (a asker) within(q query.Query) query.Query {
 }
 
 // query is query.Querier.Query. If not all objects are visible, it removes the plan and the warnings.
-func (a asker) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
-	result, err := a.querier.Query(ctx, a.within(q), options)
+func (a evaluator) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
+	result, err := a.querier.Query(ctx, a.visible(q), options)
 	if err != nil || a.scope.All {
 		return result, err
 	}
@@ -140,11 +140,11 @@ func (a asker) query(ctx context.Context, q query.Query, options query.Options) 
 }
 
 // values is query.Querier.Values
-func (a asker) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
-	return a.querier.Values(ctx, index, a.within(q), query.Options{AllowScan: true})
+func (a evaluator) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
+	return a.querier.Values(ctx, index, a.visible(q), query.Options{AllowScan: true})
 }
 
 // count returns the number of visible objects.
-func (a asker) count(ctx context.Context) (int, error) {
-	return a.querier.Count(ctx, a.within(query.All()), query.Options{AllowScan: true})
+func (a evaluator) count(ctx context.Context) (int, error) {
+	return a.querier.Count(ctx, a.visible(query.All()), query.Options{AllowScan: true})
 }

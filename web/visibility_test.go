@@ -52,7 +52,7 @@ func TestVisibility(t *testing.T) {
 			!strings.Contains(rows, "payments/ledger") {
 			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
 		}
-		if want := []string{"Of what you may see: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
+		if want := []string{"Visible to you: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
 			t.Errorf("the plan of %q is %q", q, table.Plan)
 		}
 	}

@@ -144,7 +144,7 @@ func (b *tab) await(expression string) {
 		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		b.picture("failure")
-		b.Fatalf("it never came to hold: %s: %v\n%s", expression, err, b.text("body"))
+		b.Fatalf("condition not met: %s: %v\n%s", expression, err, b.text("body"))
 	}
 }
 

@@ -67,11 +67,12 @@ func TestTabsShareAStream(t *testing.T) {
 	}
 	awaitStreams := func(want int32) {
 		t.Helper()
-		for end := time.Now().Add(patience); streams.Load() != want; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d streams, want %d", streams.Load(), want)
+		harness.Eventually(t, func(context.Context) error {
+			if got := streams.Load(); got != want {
+				return fmt.Errorf("%d streams, want %d", got, want)
 			}
-		}
+			return nil
+		})
 	}
 	change(tabs[2], tabs[6])
 	for _, b := range tabs {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the image of the Containerfile without a registry, and checks it: check-image.sh [BINARY]
 #
-# The program is built here, as the Containerfile builds it, unless BINARY is one. The last stage is built by buildah, which takes
-# neither a daemon nor a network. What the image says of user, entrypoint and port has to be what the manifests rely on, and its
-# program has to run as that user, on a file system that it cannot write to.
+# It builds the program like the Containerfile, unless BINARY is given. buildah builds the last stage without a daemon and without
+# network access. The user, entrypoint and port of the image must match the manifests, and the program must run as that user
+# on a read-only file system.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 deployment=$root/packaging/crdcached/base/deployment.yaml
@@ -28,7 +28,7 @@ sed -n '/^FROM scratch/,$ { s/^COPY --from=build \/crdcached /COPY crdcached /; 
 buildah "${options[@]}" bud --isolation chroot -f "$work/Containerfile" -t "$name" "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 
 is() { # WHAT GOT WANT
-  [ "$2" = "$3" ] || { echo "$1 of the image is $2, and the manifests have $3" >&2; exit 1; }
+  [ "$2" = "$3" ] || { echo "$1 of the image is $2, the manifests have $3" >&2; exit 1; }
   echo "$1: $2"
 }
 of_image() { buildah "${options[@]}" inspect --type image --format "$1" "$name"; }
@@ -37,7 +37,7 @@ is user "$(of_image '{{.OCIv1.Config.User}}')" "$(of_pod runAsUser):$(of_pod run
 is port "$(of_image '{{range $port, $_ := .OCIv1.Config.ExposedPorts}}{{$port}}{{end}}' | sed 's,/tcp,,')" "$(of_pod containerPort)"
 is entrypoint "$(of_image '{{range .OCIv1.Config.Entrypoint}}{{.}}{{end}}')" /crdcached
 
-# What is in the image is all that there is for the program. Arguments are those that come behind the entrypoint.
+# Run the program with only the files of the image, and with arguments after the entrypoint.
 container=$(buildah "${options[@]}" from --pull-never "$name")
 mounted=$(buildah "${options[@]}" mount "$container")
 is files "$(cd "$mounted" && find . -type f | sort | tr '\n' ' ')" "./crdcached "
@@ -46,7 +46,7 @@ run() { # ARGUMENT…, as the user of the image on a read-only root, in namespac
 }
 run --version
 if run --config=/etc/crdcached/server.yaml 2>"$work/said"; then
-  echo "crdcached runs without its config" >&2
+  echo "crdcached starts without its config" >&2
   exit 1
 fi
 grep -q '/etc/crdcached/server.yaml: no such file' "$work/said" || { cat "$work/said" >&2; exit 1; }

@@ -1,6 +1,5 @@
 // Package monitoring has a Grafana dashboard and alerts for the metrics of crdcache's informers. It is a
-// module for its tests alone: they take Prometheus' own parser and promtool, which nobody's program should
-// depend on.
+// separate module, because its tests depend on Prometheus' parser and promtool.
 package monitoring
 
 import (
@@ -16,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rules is what a file of rules has, as far as it is of interest here.
+// rules has the fields of a rules file that the tests use.
 type rules struct {
 	Groups []struct {
 		Name  string `json:"name"`
@@ -37,27 +36,27 @@ func parse(t *testing.T, name string, into any) {
 	}
 }
 
-// promtool runs promtool as promtool.mod has it: without the service discovery of clouds, which is most of
+// promtool runs the promtool of promtool.mod, built without the service discovery of clouds, which is most of
 // its size.
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
 	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd",
 		"github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
 	run := exec.CommandContext(t.Context(), "go", command...)
-	run.Env = append(os.Environ(), "GOWORK=off") // which -modfile requires
+	run.Env = append(os.Environ(), "GOWORK=off") // required by -modfile
 	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
 	}
 }
 
-// TestAlerts has promtool check the rules and play what they are tested with.
+// TestAlerts checks the rules and runs their tests with promtool.
 func TestAlerts(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
 	promtool(t, "test", "rules", "alerts_test.yaml")
 }
 
-// TestEachAlertIsTested: each fires once and stays silent once.
+// TestEachAlertIsTested: the tests of each alert include one that fires and one that does not.
 func TestEachAlertIsTested(t *testing.T) {
 	var all rules
 	parse(t, "alerts.yaml", &all)
@@ -91,7 +90,7 @@ func TestEachAlertIsTested(t *testing.T) {
 	}
 }
 
-// TestManifest compares the rules of the manifest with the plain ones.
+// TestManifest compares the rules of prometheusrule.yaml with alerts.yaml.
 func TestManifest(t *testing.T) {
 	var plain rules
 	var manifest struct {
@@ -111,7 +110,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestRunbooks: each alert has a severity and a section that says what to do, and each section an alert.
+// TestRunbooks: each alert has a severity and a runbook section, and each section has an alert.
 func TestRunbooks(t *testing.T) {
 	const page = "https://github.com/crdcache/crdcache/blob/main/docs/operations.md#"
 	var all rules
@@ -142,7 +141,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestOneVersion: the parser and promtool are of one Prometheus.
+// TestOneVersion: the parser and promtool have the same Prometheus version.
 func TestOneVersion(t *testing.T) {
 	version := func(file string) string {
 		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dashboard is what Grafana reads, as far as it is of interest here.
+// dashboard has the fields of a Grafana dashboard that the tests use.
 type dashboard struct {
 	UID        string  `json:"uid"`
 	Title      string  `json:"title"`
@@ -35,7 +35,7 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// variables of Grafana stand for durations and for parts of label values, which parse as they are.
+// variables replaces Grafana variables for durations. Those in label values parse as they are.
 var durations = regexp.MustCompile(`\$__(rate_)?interval`)
 
 func readDashboard(t *testing.T) dashboard {
@@ -47,7 +47,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// TestDashboard: every expression parses and asks for what there is, and everything there is can be seen.
+// TestDashboard: every expression parses and uses existing metrics, and every metric is used.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
 	known := knownMetrics(t)
@@ -74,8 +74,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestPanels: each asks a question, says what the answer means, reads from the data source that is chosen,
-// and covers no other.
+// TestPanels: each panel has a title that is a question, a description and the selected data source, and does
+// not overlap another.
 func TestPanels(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID == "" || d.Title == "" || len(d.Inputs) > 0 {
@@ -109,7 +109,7 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestDashboardIsReadable: one value a line, as a person would compare two versions.
+// TestDashboardIsReadable: the file has one value per line, so that versions can be compared.
 func TestDashboardIsReadable(t *testing.T) {
 	text := read(t, "dashboard.json")
 	var indented bytes.Buffer

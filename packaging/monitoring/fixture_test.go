@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// operations is what says what each metric and alert means. A test of the module metrics compares it with the
-// code.
+// operations is the page that documents the metrics and alerts. A test of the module metrics compares it with
+// the code.
 const operations = "../../docs/operations.md"
 
 func read(t *testing.T, name string) string {
@@ -23,7 +23,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// knownMetrics returns the names of the series that the collector has.
+// knownMetrics returns the names of the collector's series.
 func knownMetrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -37,11 +37,11 @@ func knownMetrics(t *testing.T) []string {
 	return names
 }
 
-// summaries are those that have no series of their own name.
+// summaries are the metrics without a series of their own name.
 var summaries = regexp.MustCompile("^(crdcache_list_duration_seconds)_(sum|count)$")
 
-// metricsOf returns the metrics that an expression asks for, after checking that it parses and that there are
-// such.
+// metricsOf returns the metrics in an expression. It fails the test if the expression does not parse or a
+// metric does not exist.
 func metricsOf(t *testing.T, known []string, expression string) []string {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)

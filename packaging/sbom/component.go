@@ -10,7 +10,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// component describes a module; of a replaced one what it was replaced by, which is what the program holds.
+// component describes a module, or its replacement.
 func component(kind cyclonedx.ComponentType, module *debug.Module) (cyclonedx.Component, error) {
 	if module.Replace != nil {
 		module = module.Replace
@@ -29,8 +29,7 @@ func component(kind cyclonedx.ComponentType, module *debug.Module) (cyclonedx.Co
 	return c, nil
 }
 
-// sha256Of turns a sum of go.sum, which is "h1:" and the SHA-256 of the module's list of files in base64,
-// into hexadecimal.
+// sha256Of converts a checksum of go.sum to hexadecimal. It is "h1:" and the base64 SHA-256 of the module's file list.
 func sha256Of(sum string) (string, error) {
 	encoded, found := strings.CutPrefix(sum, "h1:")
 	if !found {
@@ -43,12 +42,12 @@ func sha256Of(sum string) (string, error) {
 	return hex.EncodeToString(raw), nil
 }
 
-// purl is the package URL of a module (https://github.com/package-url/purl-spec, type golang).
+// purl returns the package URL of a module (https://github.com/package-url/purl-spec, type golang).
 func purl(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// setting returns a setting of the build, for example vcs.time, or nothing.
+// setting returns a build setting such as vcs.time, or "".
 func setting(info *debug.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {

@@ -1,6 +1,5 @@
-// Command sbom writes the software bill of materials of a Go program in CycloneDX JSON: the modules that the
-// linker put into it, with the checksums that the go command verified them by. It reads what is in the file
-// and nothing else, so that the same program always has the same bill.
+// Command sbom writes the software bill of materials of a Go program in CycloneDX JSON: its linked modules
+// with their checksums from go.sum. It reads only the program file, so its output is reproducible.
 package main
 
 import (
@@ -36,7 +35,7 @@ func run(program string, out io.Writer) error {
 	return cyclonedx.NewBOMEncoder(out, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bill)
 }
 
-// billOf returns the bill of a program with that build information.
+// billOf returns the bill of materials of a program.
 func billOf(info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 	program, err := component(cyclonedx.ComponentTypeApplication, &info.Main)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// The test is a Go program itself: what is in it must be in its bill, and the bill must be readable.
+// The test writes its own bill of materials: it must be readable and contain the test's modules.
 func TestRun(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
-		t.Error("two bills of one program differ")
+		t.Error("two bills of one program are different")
 	}
 	var bill cyclonedx.BOM
 	if err := cyclonedx.NewBOMDecoder(&first, cyclonedx.BOMFileFormatJSON).Decode(&bill); err != nil {
@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 			c.Hashes != nil && len((*c.Hashes)[0].Value) == 64
 	})
 	if !found {
-		t.Errorf("the bill lacks a library that this program is made of:\n%+v", *bill.Components)
+		t.Errorf("the bill lacks a linked library:\n%+v", *bill.Components)
 	}
 }
 

@@ -272,7 +272,7 @@ func TestHangingDisk(t *testing.T) {
 	s := New("/state", Options{fs: fs})
 	v := claim(t, s, "widgets")
 	save(t, v, 1, numbered(5, 1))
-	s.options.patience = time.Nanosecond
+	s.options.timeout = time.Nanosecond
 	fs.hangs.Store(true)
 	saved := make(chan error)
 	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ended by free
@@ -302,5 +302,5 @@ func TestNearlyFullDisk(t *testing.T) {
 type smallFS struct{ vfs.FS }
 
 func (smallFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: leastRoom - 1}, nil
+	return vfs.DiskUsage{AvailBytes: minFreeSpace - 1}, nil
 }

@@ -109,7 +109,7 @@ func (f *folder) Close() error { return f.lock.Close() }
 // engine even with an error.
 func openEngine(dir string, options Options) (*engine, error) {
 	e, err := openOnce(dir, options)
-	if err != nil && !ofMachine(err) {
+	if err != nil && !isEnvironmentError(err) {
 		if err := options.fs.RemoveAll(e.dir); err != nil {
 			return e, err
 		}
@@ -118,8 +118,8 @@ func openEngine(dir string, options Options) (*engine, error) {
 	return e, err
 }
 
-// ofMachine reports whether the error of opening a store has a cause outside its files.
-func ofMachine(err error) bool {
+// isEnvironmentError reports whether the error of opening a store has a cause outside its files.
+func isEnvironmentError(err error) bool {
 	var number syscall.Errno
 	return errors.Is(err, errWrite) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) ||
 		errors.As(err, &number) && number != syscall.ENOENT
@@ -158,14 +158,14 @@ func syncDir(files vfs.FS, dir string) error {
 
 func (e *engine) pebbleOptions() *pebble.Options {
 	listener := &pebble.EventListener{
-		BackgroundError: func(err error) { e.note(err) },
+		BackgroundError: func(err error) { e.recordCorruption(err) },
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.note(errors.Join(pebble.ErrCorruption,
+			e.recordCorruption(errors.Join(pebble.ErrCorruption,
 				info.Details))
 		},
 	}
 	o := &pebble.Options{
-		FS: parkingFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable,
+		FS: guardedFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable,
 		CacheSize: cacheSize, MaxOpenFiles: openFiles,
 		FormatMajorVersion: pebble.FormatNewest,
 	}
@@ -177,8 +177,8 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	return o
 }
 
-// errEnded is the error of a closed engine.
-var errEnded = errors.New("the engine is closed")
+// errEngineClosed is the error of a closed engine.
+var errEngineClosed = errors.New("the engine is closed")
 
 // do calls f with the store. It returns early if pebble fails.
 func (e *engine) do(f func(db *pebble.DB) error) error {
@@ -186,7 +186,7 @@ func (e *engine) do(f func(db *pebble.DB) error) error {
 		e.using.RLock()
 		defer e.using.RUnlock()
 		if e.ended {
-			return errEnded
+			return errEngineClosed
 		}
 		return f(e.db)
 	})
@@ -238,8 +238,8 @@ func (e *engine) fail(why error) {
 	}
 }
 
-// note records corruption found in the background.
-func (e *engine) note(err error) {
+// recordCorruption records corruption found in the background.
+func (e *engine) recordCorruption(err error) {
 	if errors.Is(err, pebble.ErrCorruption) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -279,14 +279,14 @@ func (e *engine) Fatalf(format string, args ...any) {
 	select {}
 }
 
-// leastRoom is the free space required for saving: pebble does not handle full disks well.
-const leastRoom = 64 << 20
+// minFreeSpace is the free space required for saving: pebble does not handle full disks well.
+const minFreeSpace = 64 << 20
 
-// room returns an error if there is less free space.
-func (e *engine) room() error {
+// checkFreeSpace returns an error if there is less free space.
+func (e *engine) checkFreeSpace() error {
 	usage, err := e.fs.GetDiskUsage(e.dir)
-	if err == nil && usage.AvailBytes < leastRoom {
-		return fmt.Errorf("%w: %d MiB free, %d required", ErrFull, usage.AvailBytes>>20, leastRoom>>20)
+	if err == nil && usage.AvailBytes < minFreeSpace {
+		return fmt.Errorf("%w: %d MiB free, %d required", ErrFull, usage.AvailBytes>>20, minFreeSpace>>20)
 	}
 	return nil // some file systems do not report it
 }

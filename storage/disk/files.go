@@ -18,18 +18,18 @@ const private = 0o600
 
 func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.Create(name, category)
-	return restricted(f, err, name)
+	return makePrivate(f, err, name)
 }
 
 func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	options ...vfs.OpenOption) (vfs.File, error) {
 	f, err := p.FS.OpenReadWrite(name, category, options...)
-	return restricted(f, err, name)
+	return makePrivate(f, err, name)
 }
 
 func (p privateFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.ReuseForWrite(before, name, category)
-	return restricted(f, err, name)
+	return makePrivate(f, err, name)
 }
 
 func (p privateFS) Lock(name string) (io.Closer, error) {
@@ -45,9 +45,9 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// restricted removes the permissions of others. They could not access the file before either, because of
+// makePrivate removes the permissions of others. They could not access the file before either, because of
 // the folder.
-func restricted(f vfs.File, err error, name string) (vfs.File, error) {
+func makePrivate(f vfs.File, err error, name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}

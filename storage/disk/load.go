@@ -63,7 +63,7 @@ func (v *view) LoadBlocks(ctx context.Context, changed func(key string, json []b
 		}, &kept.blocks)
 	})
 	if err == nil {
-		v.epoch, v.kept = used, kept
+		v.epoch, v.extent = used, kept
 	}
 	return err
 }

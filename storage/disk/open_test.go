@@ -91,7 +91,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
 	fs := newFailing(left)
-	s := New("/state", Options{fs: fs, patience: 20 * time.Millisecond})
+	s := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
 	fs.hang.Store(true)
 	done := make(chan struct{})
 	go func() { // ended by the Store's timeout

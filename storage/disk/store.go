@@ -36,8 +36,8 @@ type Options struct {
 
 	// fs replaces the file system of the machine in tests.
 	fs vfs.FS
-	// pause is the pause after the first failure of the disk, patience the timeout of Close.
-	pause, patience time.Duration
+	// pause is the pause after the first failure of the disk, timeout the limit of Close.
+	pause, timeout time.Duration
 }
 
 const (
@@ -45,8 +45,8 @@ const (
 	// failure, up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = time.Hour
-	// closePatience is how long Close waits for running saves and loads.
-	closePatience = 10 * time.Second
+	// closeTimeout is how long Close waits for running saves and loads.
+	closeTimeout = 10 * time.Second
 )
 
 const defaultMaxAge = 30 * 24 * time.Hour
@@ -55,9 +55,9 @@ const defaultMaxAge = 30 * 24 * time.Hour
 type Store struct {
 	dir     string
 	options Options
-	// wrong is the error of Options.Keys; then sealing is nil.
+	// keysErr is the error of Options.Keys; then sealing is nil.
 	sealing *sealing
-	wrong   error
+	keysErr error
 
 	mu struct {
 		sync.Mutex
@@ -91,12 +91,12 @@ func New(dir string, options Options) *Store {
 	if options.pause <= 0 {
 		options.pause = firstPause
 	}
-	if options.patience <= 0 {
-		options.patience = closePatience
+	if options.timeout <= 0 {
+		options.timeout = closeTimeout
 	}
 	s := &Store{dir: dir, options: options}
 	s.mu.pause = options.pause
-	s.sealing, s.wrong = newSealing(options.Keys)
+	s.sealing, s.keysErr = newSealing(options.Keys)
 	s.mu.claimed = map[string]bool{}
 	return s
 }
@@ -137,7 +137,7 @@ func (s *Store) Close() error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(s.options.patience):
+	case <-time.After(s.options.timeout):
 		return ErrBusy
 	}
 }
@@ -153,7 +153,7 @@ func (s *Store) end(w *work) error {
 	s.mu.Unlock()
 	var err error
 	if e != nil {
-		if err = e.close(); !e.still() {
+		if err = e.close(); !e.idle() {
 			return errors.Join(err, ErrBusy)
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Store) beginLocked(f func() error) *work {
 	return w
 }
 
-// wait waits for the work. It returns errNoAnswer if the work takes longer than patience.
+// wait waits for the work. It returns errNoAnswer if the work takes longer than the timeout.
 func (w *work) wait(patience time.Duration) error {
 	timer := time.NewTimer(time.Until(w.began.Add(patience)))
 	defer timer.Stop()
@@ -201,14 +201,14 @@ func (w *work) wait(patience time.Duration) error {
 }
 
 // open returns the engine and its number. It opens it if necessary, and waits for the disk up to the
-// patience of the Store.
+// timeout of the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
 		e, epoch, w, err := s.begin()
 		if err != nil || e != nil {
 			return e, epoch, err
 		}
-		if err := w.wait(s.options.patience); err != nil {
+		if err := w.wait(s.options.timeout); err != nil {
 			return nil, 0, fmt.Errorf("open %s: %w", s.dir, err)
 		}
 	}
@@ -221,8 +221,8 @@ func (s *Store) begin() (*engine, int, *work, error) {
 	if s.mu.closed {
 		return nil, 0, nil, ErrClosed
 	}
-	if s.wrong != nil {
-		return nil, 0, nil, s.wrong
+	if s.keysErr != nil {
+		return nil, 0, nil, s.keysErr
 	}
 	if err := s.recoverLocked(); err != nil {
 		return nil, 0, nil, err
@@ -283,7 +283,7 @@ func (s *Store) recoverLocked() error {
 	switch left := s.mu.retry.Sub(now); {
 	case left > 0:
 		return fmt.Errorf("%w (retry in %v)", failure, left.Round(time.Second))
-	case !e.still():
+	case !e.idle():
 		return fmt.Errorf("%w (the disk does not answer)", failure)
 	}
 	s.mu.engine, s.mu.retry = nil, time.Time{}
@@ -298,7 +298,7 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 		return 0, err
 	}
 	if epoch != 0 && epoch != used {
-		return used, errLost
+		return used, errRemovedData
 	}
 	err = e.do(func(db *pebble.DB) error {
 		err := f(e, db)
@@ -310,7 +310,7 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 	if errors.Is(err, errRemoved) {
 		return used, err // missing files are not damage, and the folder may belong to another process
 	}
-	if errors.Is(err, errEnded) { // another caller closed it meanwhile
+	if errors.Is(err, errEngineClosed) { // another caller closed it meanwhile
 		return s.use(epoch, f)
 	}
 	if damage := e.damage(err); damage != nil {
@@ -336,8 +336,8 @@ func (s *Store) checkFolder(e *engine) error {
 	return err
 }
 
-// errLost is the error for changes to data that was removed.
-var errLost = errors.New("the data to change was removed")
+// errRemovedData is the error for changes to data that was removed.
+var errRemovedData = errors.New("the data to change was removed")
 
 // discard removes an engine and its data.
 func (s *Store) discard(e *engine) {
@@ -353,5 +353,5 @@ func (s *Store) discard(e *engine) {
 		return nil
 	})
 	s.mu.Unlock()
-	_ = w.wait(s.options.patience) // the caller that opens the next engine waits for the rest
+	_ = w.wait(s.options.timeout) // the caller that opens the next engine waits for the rest
 }

@@ -31,7 +31,7 @@ func TestSaveAndLoad(t *testing.T) {
 	s := newStore(t, fs)
 	v, other := claim(t, s, "widgets"), claim(t, s, "gadgets")
 	expect(t, v, "", nil)
-	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errLost) {
+	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
 		t.Errorf("changes without a content are saved: %v", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
@@ -72,7 +72,7 @@ func TestSaveFails(t *testing.T) {
 		if !errors.Is(err, failure) {
 			t.Errorf("error: %v", err)
 		}
-		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errLost) {
+		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
 			t.Errorf("after a failure, changes are saved: %v", err)
 		}
 		expect(t, v, "1", numbered(10, 1).texts())

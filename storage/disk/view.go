@@ -34,8 +34,8 @@ type view struct {
 	key   string
 	id    string
 	// epoch is the number of the engine with the data that was loaded or saved last, or zero.
-	epoch int
-	kept  extent
+	epoch  int
+	extent extent
 }
 
 // extent is the disk usage of a view.
@@ -128,7 +128,9 @@ const (
 )
 
 // Full implements persistence.BlockView.
-func (v *view) Full() bool { return v.kept.stale || v.kept.log > max(smallLog, v.kept.blocks/logShare) }
+func (v *view) Full() bool {
+	return v.extent.stale || v.extent.log > max(smallLog, v.extent.blocks/logShare)
+}
 
 // Save implements persistence.View.
 func (v *view) Save(ctx context.Context, at persistence.Checkpoint, whole bool,
@@ -150,12 +152,12 @@ func (v *view) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole 
 	if whole {
 		epoch = 0
 	} else if epoch == 0 {
-		return errLost
+		return errRemovedData
 	}
 	v.epoch = 0
-	kept := v.kept // a copy, because f may still run after the disk has failed
+	kept := v.extent // a copy, because f may still run after the disk has failed
 	used, err := v.store.use(epoch, func(e *engine, db *pebble.DB) (err error) {
-		if err := e.room(); err != nil {
+		if err := e.checkFreeSpace(); err != nil {
 			return err
 		}
 		if whole {
@@ -166,7 +168,7 @@ func (v *view) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole 
 		return err
 	})
 	if err == nil {
-		v.epoch, v.kept = used, kept
+		v.epoch, v.extent = used, kept
 	}
 	return err
 }
@@ -176,7 +178,7 @@ func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (extent, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
-	w := &changes{view: v, kept: kept,
+	w := &changes{view: v, extent: kept,
 		set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
 	if err := errors.Join(write(w), w.flush()); err != nil {
 		return kept, err
@@ -184,15 +186,15 @@ func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte,
 	if err := batch.Set(v.recordKey(), checkpoint, nil); err != nil {
 		return kept, err
 	}
-	return w.kept, batch.Commit(pebble.Sync)
+	return w.extent, batch.Commit(pebble.Sync)
 }
 
 // changes is a persistence.BlockWriter that writes to the log.
 type changes struct {
-	view *view
-	kept extent
-	set  func(key, value []byte) error
-	text []byte
+	view   *view
+	extent extent
+	set    func(key, value []byte) error
+	text   []byte
 }
 
 // logRecord is the size at which a log record is written.
@@ -216,10 +218,10 @@ func (c *changes) flush() error {
 	if len(c.text) == 0 {
 		return nil
 	}
-	key := c.view.numbered(logPrefix, c.kept.next)
+	key := c.view.numbered(logPrefix, c.extent.next)
 	value := c.view.store.sealing.seal(key, compress(c.text))
-	c.kept.next++
-	c.kept.log += len(value)
+	c.extent.next++
+	c.extent.log += len(value)
 	c.text = c.text[:0]
 	return c.set(key, value)
 }

@@ -10,8 +10,8 @@ import (
 
 var errDamaged = errors.New("the compressed data is damaged")
 
-// known is a dictionary. A raw one is text that may recur; others also have statistics.
-type known struct {
+// dictionaryData is a dictionary. A raw one is text that may recur; others also have statistics.
+type dictionaryData struct {
 	id      uint32
 	content []byte
 	raw     bool
@@ -20,14 +20,14 @@ type known struct {
 // compressor is a Compressor with one dictionary. Encoders and decoders prepare their dictionary once. They
 // are pooled, so that the garbage collector can free unused ones.
 type compressor struct {
-	dictionary known
+	dictionary dictionaryData
 	level      zstd.EncoderLevel
 	encoders   sync.Pool
 	decoders   sync.Pool
 }
 
 // newCompressor returns an error for an invalid dictionary.
-func newCompressor(level zstd.EncoderLevel, d known) (*compressor, error) {
+func newCompressor(level zstd.EncoderLevel, d dictionaryData) (*compressor, error) {
 	c := &compressor{dictionary: d, level: level}
 	encoder, err := c.newEncoder()
 	if err != nil {

@@ -59,11 +59,11 @@ func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
 	}
 	id := 1<<15 + rand.Uint32N(1<<30) // smaller ids are reserved
 	if learnt := t.learn(id, samples, history); learnt != nil {
-		if c, err := newCompressor(t.level(), known{id: id, content: learnt}); err == nil {
+		if c, err := newCompressor(t.level(), dictionaryData{id: id, content: learnt}); err == nil {
 			return c, nil
 		}
 	}
-	return newCompressor(t.level(), known{id: id, content: history, raw: true})
+	return newCompressor(t.level(), dictionaryData{id: id, content: history, raw: true})
 }
 
 // maxSample limits the part of a sample that is used for statistics.

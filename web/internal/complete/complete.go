@@ -37,13 +37,13 @@ var (
 	// condition matches an index, an operator and the beginning of a value at the end of a text.
 	condition = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator +
 		`|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
-	// more matches a further value in a list of values.
-	more = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
-	// behind matches an index, blanks, and optionally the beginning of an operator.
-	behind = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
-	// whole matches a condition with a value and a blank after it.
-	whole = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
-	word  = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
+	// listValue matches a further value in a list of values.
+	listValue = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
+	// operatorStart matches an index, blanks, and optionally the beginning of an operator.
+	operatorStart = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
+	// completeCondition matches a condition with a value and a blank after it.
+	completeCondition = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
+	word              = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
 // At returns the kind of completion at the end of text, which is a query up to the cursor.
@@ -51,10 +51,10 @@ func At(text string) Place {
 	if inFunction(text) {
 		return Place{}
 	}
-	if m := whole.FindStringSubmatch(text); m != nil {
+	if m := completeCondition.FindStringSubmatch(text); m != nil {
 		return Place{Kind: Join, Word: m[1]}
 	}
-	if m := more.FindStringSubmatch(text); m != nil {
+	if m := listValue.FindStringSubmatch(text); m != nil {
 		return Place{Kind: Value, Index: m[1], Word: m[2]}
 	}
 	if m := condition.FindStringSubmatch(text); m != nil {
@@ -63,7 +63,7 @@ func At(text string) Place {
 	if strings.Count(text, `"`)%2 == 1 || strings.Count(text, "'")%2 == 1 {
 		return Place{}
 	}
-	if m := behind.FindStringSubmatch(text); m != nil {
+	if m := operatorStart.FindStringSubmatch(text); m != nil {
 		return Place{Kind: Operator, Index: m[1], Word: m[2]}
 	}
 	return Place{Kind: Term, Word: word.FindString(text)}

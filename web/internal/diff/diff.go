@@ -54,7 +54,7 @@ func Fields(before, after map[string]any) (fields []Field, more int) {
 	c.maps(nil, before, after)
 	managers := readManagers(before, after)
 	for i := range c.fields {
-		c.fields[i].By = managers.of(c.fields[i])
+		c.fields[i].By = managers.changedBy(c.fields[i])
 	}
 	return c.fields, c.more
 }
@@ -114,7 +114,7 @@ func (c *comparison) values(at []step, before, after any, was, is bool) {
 		return
 	}
 	f := Field{Op: "changed", steps: at}
-	f.Path, f.Label = written(at)
+	f.Path, f.Label = pathAndLabel(at)
 	if was {
 		f.Before = value(before)
 	}
@@ -199,7 +199,7 @@ func firstOf(names []string, holds func(string) bool) string {
 	return ""
 }
 
-func written(at []step) (path, label string) {
+func pathAndLabel(at []step) (path, label string) {
 	var b strings.Builder
 	for _, s := range at {
 		switch {
@@ -219,24 +219,24 @@ func written(at []step) (path, label string) {
 
 func value(v any) string {
 	if text, ok := v.(string); ok {
-		return cut(outline.Scalar(text), maxValue)
+		return truncate(outline.Scalar(text), maxValue)
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	return cut(string(out), maxValue)
+	return truncate(string(out), maxValue)
 }
 
 func short(v any, most int) string {
 	if text, ok := v.(string); ok {
-		return cut(text, most)
+		return truncate(text, most)
 	}
-	return cut(value(v), most)
+	return truncate(value(v), most)
 }
 
-// cut truncates a text to a number of bytes, between characters.
-func cut(text string, most int) string {
+// truncate truncates a text to a number of bytes, between characters.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

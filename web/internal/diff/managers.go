@@ -66,10 +66,10 @@ func entries(object map[string]any) managers {
 	return all
 }
 
-// of returns the managers that changed a field: those that wrote and own it, or owned it before. Entries
+// changedBy returns the managers that changed a field: those that wrote and own it, or owned it before. Entries
 // have times in seconds, so the second of two quick writes may seem to have no writer. Then it returns the
 // owner that wrote last.
-func (m managers) of(f Field) []Manager {
+func (m managers) changedBy(f Field) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
 		owned := owns(entry.fields, f.steps) || f.Op == "removed" && owns(entry.earlier, f.steps)

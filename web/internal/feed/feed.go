@@ -26,28 +26,28 @@ type Change struct {
 type Feed struct {
 	mu struct {
 		sync.Mutex
-		follows map[*dynamicinformer.Informer]*follow
+		follows map[*dynamicinformer.Informer]*subscription
 	}
 }
 
-// follow is an informer with readers.
-type follow struct {
+// subscription is an informer with readers.
+type subscription struct {
 	readers      map[*Reader]bool
 	registration cache.ResourceEventHandlerRegistration
 }
 
 func New() *Feed {
 	f := &Feed{}
-	f.mu.follows = map[*dynamicinformer.Informer]*follow{}
+	f.mu.follows = map[*dynamicinformer.Informer]*subscription{}
 	return f
 }
 
 // Reader receives changes from a feed. It is safe for concurrent use.
 type Reader struct {
 	feed *Feed
-	// wants selects the objects
-	wants func(informer *dynamicinformer.Informer, key string) bool
-	ready chan<- struct{}
+	// selects reports whether the reader wants an object.
+	selects func(informer *dynamicinformer.Informer, key string) bool
+	ready   chan<- struct{}
 	// listener is set by Listen, before the reader is used by several goroutines.
 	listener *dynamicinformer.ListenerHandle
 	mu       struct {
@@ -57,12 +57,12 @@ type Reader struct {
 	}
 }
 
-// Read returns a reader of the objects for which wants returns true. wants is called concurrently, without
+// Read returns a reader of the objects for which selects returns true. selects is called concurrently, without
 // locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to ready,
 // unless the buffer of ready is full; several readers may share one channel.
 func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
 	key string) bool) *Reader {
-	return &Reader{feed: f, wants: wants, ready: ready}
+	return &Reader{feed: f, selects: wants, ready: ready}
 }
 
 // Follow adds informers to the reader.
@@ -81,7 +81,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 		if err != nil {
 			return err
 		}
-		f.mu.follows[informer] = &follow{map[*Reader]bool{r: true}, registration}
+		f.mu.follows[informer] = &subscription{map[*Reader]bool{r: true}, registration}
 	}
 	return nil
 }
@@ -133,13 +133,13 @@ type handler struct {
 // OnAdd implements cache.ResourceEventHandler.
 func (h *handler) OnAdd(object any, isInInitialList bool) {
 	if !isInInitialList {
-		h.tell(object, Change{After: object})
+		h.publish(object, Change{After: object})
 	}
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (h *handler) OnUpdate(before, after any) {
-	h.tell(after, Change{Before: before, After: after})
+	h.publish(after, Change{Before: before, After: after})
 }
 
 // OnDelete implements cache.ResourceEventHandler.
@@ -147,13 +147,13 @@ func (h *handler) OnDelete(object any) {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}
-	h.tell(object, Change{Before: object})
+	h.publish(object, Change{Before: object})
 }
 
 // OnDeparted implements dynamicinformer.Departed.
-func (h *handler) OnDeparted(object any) { h.tell(object, Change{Before: object, Departed: true}) }
+func (h *handler) OnDeparted(object any) { h.publish(object, Change{Before: object, Departed: true}) }
 
-func (h *handler) tell(object any, c Change) {
+func (h *handler) publish(object any, c Change) {
 	key, err := cache.MetaNamespaceKeyFunc(object)
 	if err != nil {
 		return // not an API object
@@ -168,7 +168,7 @@ func (h *handler) tell(object any, c Change) {
 	}
 	h.feed.mu.Unlock()
 	for _, r := range readers {
-		if r.wants(c.Informer, c.Key) {
+		if r.selects(c.Informer, c.Key) {
 			r.put(c)
 		}
 	}

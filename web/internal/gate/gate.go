@@ -98,7 +98,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 
 func (g *Gate) check(r *http.Request) (status int, err error) {
 	switch {
-	case !g.known(r.Host):
+	case !g.acceptsHost(r.Host):
 		// A foreign name that resolves to this machine: DNS rebinding.
 		return http.StatusMisdirectedRequest, errors.New("this host is not served here")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -109,8 +109,8 @@ func (g *Gate) check(r *http.Request) (status int, err error) {
 	return 0, nil
 }
 
-// known reports whether a Host is accepted.
-func (g *Gate) known(host string) bool {
+// acceptsHost reports whether a Host is accepted.
+func (g *Gate) acceptsHost(host string) bool {
 	if len(g.hosts) > 0 {
 		return slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
 	}

@@ -43,7 +43,7 @@ type Tokens struct {
 func NewTokens(now func() time.Time) *Tokens {
 	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.key) // never fails
-	t.mu.links = expiring{life: tokenLife, most: maxTokens, ends: map[digest]time.Time{}}
+	t.mu.links = expiring{life: tokenLife, limit: maxTokens, ends: map[digest]time.Time{}}
 	return t
 }
 
@@ -109,9 +109,9 @@ func (t *Tokens) Admits(r *http.Request) bool {
 
 // expiring is a bounded set whose members expire.
 type expiring struct {
-	life time.Duration
-	most int
-	ends map[digest]time.Time
+	life  time.Duration
+	limit int
+	ends  map[digest]time.Time
 }
 
 func (e *expiring) has(d digest, now time.Time) bool {
@@ -128,7 +128,7 @@ func (e *expiring) add(d digest, now time.Time) {
 			oldest = known
 		}
 	}
-	if len(e.ends) >= e.most {
+	if len(e.ends) >= e.limit {
 		delete(e.ends, oldest)
 	}
 	e.ends[d] = now.Add(e.life)

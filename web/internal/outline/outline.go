@@ -32,8 +32,8 @@ type Line struct {
 // MaxDepth limits the depth of the outline; deeper values are one line of JSON.
 const MaxDepth = 100
 
-// first are the first top-level fields, as in kubectl's output.
-var first = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
+// firstFields are the first top-level fields, as in kubectl's output.
+var firstFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
 // Lines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
 // characters, but Lines does not treat them specially.
@@ -48,10 +48,10 @@ func Lines(object map[string]any) []Line {
 }
 
 func rank(key string) int {
-	if i := slices.Index(first, key); i >= 0 {
+	if i := slices.Index(firstFields, key); i >= 0 {
 		return i
 	}
-	return len(first) - 1 // between data and status
+	return len(firstFields) - 1 // between data and status
 }
 
 type writer struct{ lines []Line }

@@ -13,12 +13,12 @@ import (
 // is stricter than necessary.
 var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
-// other matches words that some YAML parsers read as booleans, numbers or null.
-var other = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
+// ambiguous matches words that some YAML parsers read as booleans, numbers or null.
+var ambiguous = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
 // Scalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
 func Scalar(text string) string {
-	if plain.MatchString(text) && !other.MatchString(text) && !strings.Contains(text, ": ") &&
+	if plain.MatchString(text) && !ambiguous.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
 		return text
 	}

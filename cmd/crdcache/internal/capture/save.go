@@ -147,7 +147,7 @@ var errWriting = errors.New("writing the snapshot")
 
 // recordMissing records why a type is not in the file.
 func (s *Saver) miss(of discovery.Resource, why metav1.Status, unasked bool) {
-	_ = s.Writer.Miss(typeOf(of), why, unasked) // the Writer keeps its error
+	_ = s.Writer.AddMissing(typeOf(of), why, unasked) // the Writer keeps its error
 }
 
 // save saves a type. If its objects cannot be read, it records the reason in the file and returns it.

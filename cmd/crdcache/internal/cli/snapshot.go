@@ -84,8 +84,8 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 // snapshotRecord is the JSON and YAML form.
 type snapshotRecord struct {
 	snapshot.About
-	Bytes int64            `json:"bytes"`
-	Types []snapshot.Saved `json:"types"`
+	Bytes int64                `json:"bytes"`
+	Types []snapshot.SavedType `json:"types"`
 }
 
 func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
@@ -140,13 +140,13 @@ func (r snapshotRecord) text() string {
 		case t.Missing == nil:
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes,
 				t.Stored, print.Printable(t.ResourceVersion))
-		case t.Unasked:
+		case t.NotRequested:
 			unsaved++
 		}
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	for _, t := range r.Types {
-		if t.Missing != nil && !t.Unasked {
+		if t.Missing != nil && !t.NotRequested {
 			fmt.Fprintf(&b, "missing: %s\n", print.Line(t.Missing.Message))
 		}
 	}

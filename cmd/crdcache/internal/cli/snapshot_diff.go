@@ -242,7 +242,7 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			if objects := f.Objects(gr); objects != nil && objects.Saved().Missing != nil {
 				saved := objects.Saved()
-				missing = append(missing, notCompared{gr.String(), saved.Missing.Message, !saved.Unasked ||
+				missing = append(missing, notCompared{gr.String(), saved.Missing.Message, !saved.NotRequested ||
 					wanted != nil})
 				lacking = true
 				break
@@ -261,7 +261,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 	for _, f := range files {
 		for _, saved := range f.Contents().Types {
 			gr := saved.GVR().GroupResource()
-			if !saved.Unasked && !slices.Contains(all, gr) {
+			if !saved.NotRequested && !slices.Contains(all, gr) {
 				all = append(all, gr)
 			}
 		}
@@ -314,7 +314,7 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 	}
 	contents := before.Contents()
 	saver := &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
-	all := !slices.ContainsFunc(contents.Types, func(s snapshot.Saved) bool { return s.Unasked })
+	all := !slices.ContainsFunc(contents.Types, func(s snapshot.SavedType) bool { return s.NotRequested })
 	for _, known := range saver.Known {
 		of := before.Objects(known.GVR.GroupResource())
 		switch {

@@ -76,7 +76,7 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 			continue
 		}
 		gr := saved.GVR().GroupResource()
-		if saved.Missing != nil && !saved.Unasked {
+		if saved.Missing != nil && !saved.NotRequested {
 			wrong(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
 		}
 		for record, err := range file.Objects(gr).All {

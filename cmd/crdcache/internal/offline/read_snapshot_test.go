@@ -32,9 +32,9 @@ func savedGizmos(t *testing.T) (path string) {
 		failed = append(failed, section.Add([]byte(text), nil))
 	}
 	failed = append(failed, section.Close("1"),
-		w.Miss(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"},
+		w.AddMissing(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"},
 			metav1.Status{Message: "you may not"}, false),
-		w.Miss(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"},
+		w.AddMissing(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"},
 			metav1.Status{Message: "nobody asked"}, true),
 		w.Commit(), file.Close())
 	if err := errors.Join(failed...); err != nil {

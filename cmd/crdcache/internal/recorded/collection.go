@@ -21,7 +21,7 @@ import (
 // collection is the immutable objects of a type.
 type collection struct {
 	of      *snapshot.Objects
-	saved   snapshot.Saved
+	saved   snapshot.SavedType
 	version uint64
 	typ     func() readapi.Type
 	never   chan struct{} // is never closed

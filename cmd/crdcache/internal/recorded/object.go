@@ -144,7 +144,7 @@ func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
 				if err != nil {
 					c.fail(err)
 				}
-				if within(r.Key) && !yield(&object{key: r.Key, whole: &r, place: r.Place, from: c}) {
+				if within(r.Key) && !yield(&object{key: r.Key, whole: &r, place: r.Position, from: c}) {
 					return
 				}
 			}
@@ -158,7 +158,7 @@ func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
 				if to != "" && r.Key >= to {
 					return
 				}
-				if within(r.Key) && !yield(&object{key: r.Key, page: p, at: at, place: r.Place, from: c}) {
+				if within(r.Key) && !yield(&object{key: r.Key, page: p, at: at, place: r.Position, from: c}) {
 					return
 				}
 			}

@@ -28,14 +28,14 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
 			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
 		checkpoint: checkpoint, changes: changes{view: v},
 	}
-	t.set = t.entry
+	t.set = t.setLogRecord
 	// this does not remove keys of the same table.
 	for _, prefix := range []string{blockPrefix, logPrefix} {
 		start, end := bounds(prefix, v.id)
 		err = errors.Join(err, t.writer.DeleteRange(start, end))
 	}
 	if err == nil {
-		err = errors.Join(write(t), t.flush(), t.between())
+		err = errors.Join(write(t), t.flush(), t.writeCheckpoint())
 	}
 	if err = errors.Join(err, t.writer.Close()); err != nil {
 		return kept, err
@@ -48,9 +48,9 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte,
 		return kept, err
 	}
 	if had { // otherwise the previous content stays on the disk until many writes cause a compaction
-		return t.kept, v.compact(db)
+		return t.extent, v.compact(db)
 	}
-	return t.kept, nil
+	return t.extent, nil
 }
 
 // has reports whether the view has data.
@@ -95,7 +95,7 @@ func (t *table) PutBlock(head, bodies []byte) error {
 	t.record = appendBlock(t.record[:0], head, bodies)
 	value := t.view.store.sealing.seal(key, t.record)
 	t.blocks++
-	t.kept.blocks += len(value)
+	t.extent.blocks += len(value)
 	return t.writer.Set(key, value)
 }
 
@@ -104,16 +104,16 @@ var errDelete = errors.New("a complete content cannot have deletions")
 // Delete implements persistence.Writer.
 func (t *table) Delete(string) error { return errDelete }
 
-// entry writes a log record.
-func (t *table) entry(key, value []byte) error {
-	if err := t.between(); err != nil {
+// setLogRecord writes a log record.
+func (t *table) setLogRecord(key, value []byte) error {
+	if err := t.writeCheckpoint(); err != nil {
 		return err
 	}
 	return t.writer.Set(key, value)
 }
 
-// between writes the checkpoint, which is between the blocks and the log.
-func (t *table) between() error {
+// writeCheckpoint writes the checkpoint, which is between the blocks and the log.
+func (t *table) writeCheckpoint() error {
 	if t.checkpoint == nil {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// kept is a displayed type: an informer, with its declarations in a config.
-type kept struct {
+// shownType is a displayed type: an informer, with its declarations in a config.
+type shownType struct {
 	// id identifies the type in requests: "certificates.cert-manager.io/v1", with a suffix if that is not
 	// unique.
 	id       string
@@ -30,7 +30,7 @@ type kept struct {
 }
 
 // declare sets the indexes and references of a type without a target.
-func (s Source) declare(k *kept) {
+func (s Source) declare(k *shownType) {
 	if s.Indexes != nil {
 		k.indexes = s.Indexes(k.informer.GVR())
 	}
@@ -39,20 +39,20 @@ func (s Source) declare(k *kept) {
 	}
 }
 
-// kept returns the displayed types. An informer that a config names several times occurs several times.
-func (s Source) kept() []*kept {
-	var all []*kept
+// shownTypes returns the displayed types. An informer that a config names several times occurs several times.
+func (s Source) shownTypes() []*shownType {
+	var all []*shownType
 	bound := map[*dynamicinformer.Informer]bool{}
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
-			all = append(all, &kept{informer: target.Informer, target: target,
+			all = append(all, &shownType{informer: target.Informer, target: target,
 				indexes: target.Resource.Indexes, references: target.Resource.References})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
 		if !bound[informer] {
-			k := &kept{informer: informer}
+			k := &shownType{informer: informer}
 			s.declare(k)
 			all = append(all, k)
 		}
@@ -81,15 +81,15 @@ func idOf(gvr schema.GroupVersionResource) string {
 }
 
 // view describes the selected objects of the type, or their form; empty for all objects.
-func (k *kept) view() string {
+func (k *shownType) view() string {
 	if k.target != nil {
 		return k.target.Resource.Name
 	}
 	return k.informer.Status().View
 }
 
-func (s Source) find(id string) *kept {
-	for _, k := range s.kept() {
+func (s Source) find(id string) *shownType {
+	for _, k := range s.shownTypes() {
 		if k.id == id {
 			return k
 		}
@@ -98,7 +98,7 @@ func (s Source) find(id string) *kept {
 }
 
 // kind returns the type's kind, from its CRD or from one of its objects.
-func (s Source) kind(k *kept) references.Type {
+func (s Source) kind(k *shownType) references.Type {
 	gvr := k.informer.GVR()
 	t := references.Type{Group: gvr.Group, Resource: gvr.Resource}
 	if d := s.definition(gvr); d != nil {
@@ -119,7 +119,7 @@ func (s Source) kind(k *kept) references.Type {
 
 // columns returns the printer columns of the watched version, or the columns in builtIn for types without a
 // CRD.
-func (s Source) columns(k *kept) []crd.Column {
+func (s Source) columns(k *shownType) []crd.Column {
 	gvr := k.informer.GVR()
 	d := s.definition(gvr)
 	if d == nil {
@@ -147,7 +147,7 @@ func decoded(object any) *unstructured.Unstructured {
 }
 
 // content returns the visible content of an object, or nil if it does not exist or is not visible.
-func (h *Handler) content(k *kept, key string) *unstructured.Unstructured {
+func (h *Handler) content(k *shownType, key string) *unstructured.Unstructured {
 	if !k.scope.sees(key) {
 		return nil
 	}
@@ -167,15 +167,17 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 	return &unstructured.Unstructured{Object: h.redactor.Object(informer.GVR().GroupResource(), o.Object)}
 }
 
-// hidden reports whether the values of a type's objects are hidden.
-func (h *Handler) hidden(k *kept) bool { return h.redactor.Hides(k.informer.GVR().GroupResource()) }
+// hidesValues reports whether the values of a type's objects are hidden.
+func (h *Handler) hidesValues(k *shownType) bool {
+	return h.redactor.Hides(k.informer.GVR().GroupResource())
+}
 
-// asker returns an evaluator of queries over the visible objects of a type. If values are hidden, only
+// evaluator returns an evaluator of queries over the visible objects of a type. If values are hidden, only
 // namespaces, labels and owners can be queried.
-func (h *Handler) asker(k *kept) asker { return asker{h.querier(k), k.scope} }
+func (h *Handler) evaluator(k *shownType) evaluator { return evaluator{h.querier(k), k.scope} }
 
-func (h *Handler) querier(k *kept) *query.Querier {
-	if h.hidden(k) {
+func (h *Handler) querier(k *shownType) *query.Querier {
+	if h.hidesValues(k) {
 		return query.New(byNamespace{query.ForInformer(k.informer)})
 	}
 	var querier *query.Querier

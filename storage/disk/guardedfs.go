@@ -1,0 +1,163 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// guardedFS ends its engine when a write fails, and blocks the writing goroutine. Pebble treats failed
+// writes as fatal and panics where no caller can recover; while opening a store, it retries forever. A
+// failed engine writes nothing more, so another one can be opened in its place.
+// its place.
+type guardedFS struct {
+	vfs.FS
+	engine *engine
+}
+
+// mustWrite calls f, which writes to the disk. If the engine has failed, or f fails, it never returns.
+func (e *engine) mustWrite(f func() error) error {
+	if !e.beginWrite() {
+		select {} // until the process ends
+	}
+	err := f()
+	if err != nil {
+		e.fail(fmt.Errorf("%w: %w", errWrite, err))
+	}
+	e.endWrite()
+	if err != nil {
+		select {}
+	}
+	return nil
+}
+
+// errWrite is the error of failed writes.
+var errWrite = errors.New("write")
+
+// beginWrite counts a write. It returns false if the engine has failed.
+func (e *engine) beginWrite() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.mu.once {
+		e.mu.changing++
+	}
+	return !e.mu.once
+}
+
+func (e *engine) endWrite() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.changing--
+}
+
+// idle reports whether no write of a failed engine is running: disks may be slow.
+func (e *engine) idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.changing == 0
+}
+
+func (p guardedFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
+	err = p.engine.mustWrite(func() (err error) {
+		f, err = open()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return guardedFile{f, p.engine}, nil
+}
+
+func (p guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.Create(name, category) })
+}
+
+func (p guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
+	options ...vfs.OpenOption) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
+}
+
+func (p guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.ReuseForWrite(before, name, category) })
+}
+
+func (p guardedFS) OpenDir(name string) (vfs.File, error) {
+	f, err := p.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return guardedFile{f, p.engine}, nil
+}
+
+func (p guardedFS) Rename(before, name string) error {
+	return p.engine.mustWrite(func() error { return p.FS.Rename(before, name) })
+}
+
+// Pebble tolerates errors of the following operations. A failed engine must not run them either.
+
+func (p guardedFS) Remove(name string) error {
+	return p.engine.tryWrite(func() error { return p.FS.Remove(name) })
+}
+
+func (p guardedFS) RemoveAll(name string) error {
+	return p.engine.tryWrite(func() error { return p.FS.RemoveAll(name) })
+}
+
+func (p guardedFS) Link(before, name string) error {
+	return p.engine.tryWrite(func() error { return p.FS.Link(before, name) })
+}
+
+func (p guardedFS) MkdirAll(dir string, mode os.FileMode) error {
+	return p.engine.tryWrite(func() error { return p.FS.MkdirAll(dir, mode) })
+}
+
+// tryWrite calls f, whose errors pebble tolerates.
+func (e *engine) tryWrite(f func() error) error {
+	if !e.beginWrite() {
+		select {}
+	}
+	defer e.endWrite()
+	return f()
+}
+
+// Lock implements vfs.FS. It does nothing, because the Store locks the folder for all engines.
+func (p guardedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+func (p guardedFS) Unwrap() vfs.FS { return p.FS }
+
+// guardedFile is a file of a guardedFS.
+type guardedFile struct {
+	vfs.File
+	engine *engine
+}
+
+func (f guardedFile) Write(data []byte) (n int, err error) {
+	err = f.engine.mustWrite(func() (err error) {
+		n, err = f.File.Write(data)
+		return err
+	})
+	return n, err
+}
+
+func (f guardedFile) WriteAt(data []byte, offset int64) (n int, err error) {
+	err = f.engine.mustWrite(func() (err error) {
+		n, err = f.File.WriteAt(data, offset)
+		return err
+	})
+	return n, err
+}
+
+func (f guardedFile) Sync() error { return f.engine.mustWrite(f.File.Sync) }
+
+func (f guardedFile) SyncData() error { return f.engine.mustWrite(f.File.SyncData) }
+
+func (f guardedFile) SyncTo(length int64) (whole bool, err error) {
+	err = f.engine.mustWrite(func() (err error) {
+		whole, err = f.File.SyncTo(length)
+		return err
+	})
+	return whole, err
+}

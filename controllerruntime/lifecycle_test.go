@@ -38,11 +38,7 @@ func TestCacheThatIsNeverStarted(t *testing.T) {
 // TestClose closes a started and a new cache; a shared factory keeps running.
 func TestClose(t *testing.T) {
 	server := newServer(t)
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = factory.Shutdown(context.Background()) }()
+	factory := newFactory(t, server)
 	for name, options := range map[string]Options{"its own factory": {}, "shared": {Factory: factory}} {
 		t.Run(name, func(t *testing.T) {
 			fresh := newCache(t, server, cache.Options{}, options)

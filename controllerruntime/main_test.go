@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -31,6 +32,17 @@ var (
 )
 
 func newServer(t testing.TB) *apitest.Server { return apitest.New(t, allTypes...) }
+
+// newFactory returns a factory of a server, shut down at the end of the test.
+func newFactory(t testing.TB, server *apitest.Server) *dynamicinformer.Factory {
+	t.Helper()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	return factory
+}
 
 // newCache returns a cache of a server, not started. Its RESTMapper sends no requests.
 func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours Options) *Cache {

@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,23 +174,13 @@ func excludeNamespaces(namespaces []string, selector fields.Selector) fields.Sel
 
 // withFallback returns config with unset fields taken from defaults.
 func withFallback(config, defaults cache.Config) cache.Config {
-	if config.LabelSelector == nil {
-		config.LabelSelector = defaults.LabelSelector
-	}
-	if config.FieldSelector == nil {
-		config.FieldSelector = defaults.FieldSelector
-	}
-	if config.Transform == nil {
+	config.LabelSelector = cmp.Or(config.LabelSelector, defaults.LabelSelector)
+	config.FieldSelector = cmp.Or(config.FieldSelector, defaults.FieldSelector)
+	config.UnsafeDisableDeepCopy = cmp.Or(config.UnsafeDisableDeepCopy, defaults.UnsafeDisableDeepCopy)
+	config.EnableWatchBookmarks = cmp.Or(config.EnableWatchBookmarks, defaults.EnableWatchBookmarks)
+	config.SyncPeriod = cmp.Or(config.SyncPeriod, defaults.SyncPeriod)
+	if config.Transform == nil { // functions are not comparable
 		config.Transform = defaults.Transform
-	}
-	if config.UnsafeDisableDeepCopy == nil {
-		config.UnsafeDisableDeepCopy = defaults.UnsafeDisableDeepCopy
-	}
-	if config.EnableWatchBookmarks == nil {
-		config.EnableWatchBookmarks = defaults.EnableWatchBookmarks
-	}
-	if config.SyncPeriod == nil {
-		config.SyncPeriod = defaults.SyncPeriod
 	}
 	return config
 }

@@ -25,11 +25,7 @@ import (
 func TestSharedFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
+	factory := newFactory(t, server)
 	var caches []*Cache
 	for range 2 {
 		c := newCache(t, server, cache.Options{SyncPeriod: new(defaultSyncPeriod)}, Options{Factory: factory})
@@ -67,11 +63,7 @@ func TestSharedFactory(t *testing.T) {
 func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	factory := newFactory(t, server)
 	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server,
 		cache.Options{}, Options{Factory: factory})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,11 +109,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 }
 
 func TestOurRefusedOptions(t *testing.T) {
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: newServer(t).Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
+	factory := newFactory(t, newServer(t))
 	for name, tt := range map[string]struct {
 		ours Options
 		want string
@@ -215,11 +203,7 @@ func TestSharedFactoryShutDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(t)
 			server.Create(t, configMaps, configMap("web", "a"))
-			factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+			factory := newFactory(t, server)
 			c := newCache(t, server, cache.Options{}, Options{Factory: factory})
 			i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
 			if err != nil {
@@ -273,11 +257,7 @@ func TestReadingGoesOn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	server.Create(t, namespaces, object(namespaceKind, "", "web"))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	factory := newFactory(t, server)
 	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server,
 		cache.Options{}, Options{Factory: factory})
 	start(t, first)

@@ -43,10 +43,7 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.shared {
-				factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				factory := newFactory(t, server)
 				test.options.Factory = factory
 			}
 			c := newCache(t, server, cache.Options{}, test.options)

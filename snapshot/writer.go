@@ -100,8 +100,8 @@ func (w *Writer) finish(e entry) error {
 	return w.mu.err
 }
 
-// AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why as
-// the response.
+// AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why
+// as the response.
 func (w *Writer) AddMissing(t Type, why metav1.Status, unasked bool) error {
 	return w.finish(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: unasked}})
 }

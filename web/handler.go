@@ -143,8 +143,9 @@ func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 // limited is answer for expensive requests.
 func (h *Handler) limited(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return jsonHandler(func(r *http.Request) (any, error) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout, &statusError{http.StatusGatewayTimeout,
-			errors.New("the request took too long; narrow it down")})
+		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout,
+			&statusError{http.StatusGatewayTimeout,
+				errors.New("the request took too long; narrow it down")})
 		defer cancel()
 		release, ok := h.work.take(ctx, h.user(r))
 		if !ok {

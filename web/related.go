@@ -45,8 +45,9 @@ func (s Source) lookup(all []*shownType) typeLookup {
 	found := typeLookup{map[schema.GroupResource]*shownType{}, map[schema.GroupResource]*shownType{}}
 	for _, k := range all {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]*shownType]string{&found.byResource: kind.Resource,
-			&found.byKind: kind.Kind} {
+		for of, name := range map[*map[schema.GroupResource]*shownType]string{
+			&found.byResource: kind.Resource,
+			&found.byKind:     kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
 			if _, taken := (*of)[at]; !taken && name != "" {
 				(*of)[at] = k

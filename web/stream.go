@@ -23,7 +23,8 @@ import (
 const (
 	// keepAliveInterval is the interval of keep-alive events.
 	keepAliveInterval = 5 * time.Second
-	// batchInterval is the minimum time between batches of changes, maxBatch the maximum number of changes in one.
+	// batchInterval is the minimum time between batches of changes, maxBatch the maximum number of changes in
+	// one.
 	batchInterval = 250 * time.Millisecond
 	maxBatch      = 100
 )
@@ -155,8 +156,9 @@ func (s *stream) types() (<-chan struct{}, error) {
 	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
 		return fresh, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: sampleInterval.Milliseconds(),
-		All: len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
+		Interval: sampleInterval.Milliseconds(),
+		All:      len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row

@@ -41,7 +41,8 @@ type index struct {
 	Unique bool     `json:"unique,omitempty"`
 }
 
-// requestedType returns the type of a request. It returns an error if the sender may not see any of its objects.
+// requestedType returns the type of a request. It returns an error if the sender may not see any of its
+// objects.
 func (h *Handler) requestedType(r *http.Request) (*shownType, error) {
 	k := h.source.find(r.FormValue("type"))
 	if k == nil {

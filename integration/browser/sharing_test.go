@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // TestTabsShareAStream opens more tabs than a browser's limit of HTTP/1.1 connections. All visible tabs get

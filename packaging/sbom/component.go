@@ -29,7 +29,8 @@ func component(kind cyclonedx.ComponentType, module *debug.Module) (cyclonedx.Co
 	return c, nil
 }
 
-// sha256Of converts a checksum of go.sum to hexadecimal. It is "h1:" and the base64 SHA-256 of the module's file list.
+// sha256Of converts a checksum of go.sum to hexadecimal. It is "h1:" and the base64 SHA-256 of the module's
+// file list.
 func sha256Of(sum string) (string, error) {
 	encoded, found := strings.CutPrefix(sum, "h1:")
 	if !found {

@@ -66,9 +66,9 @@ func entries(object map[string]any) managers {
 	return all
 }
 
-// changedBy returns the managers that changed a field: those that wrote and own it, or owned it before. Entries
-// have times in seconds, so the second of two quick writes may seem to have no writer. Then it returns the
-// owner that wrote last.
+// changedBy returns the managers that changed a field: those that wrote and own it, or owned it before.
+// Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
+// returns the owner that wrote last.
 func (m managers) changedBy(f Field) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {

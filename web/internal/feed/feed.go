@@ -57,9 +57,9 @@ type Reader struct {
 	}
 }
 
-// Read returns a reader of the objects for which selects returns true. selects is called concurrently, without
-// locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to ready,
-// unless the buffer of ready is full; several readers may share one channel.
+// Read returns a reader of the objects for which selects returns true. selects is called concurrently,
+// without locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to
+// ready, unless the buffer of ready is full; several readers may share one channel.
 func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
 	key string) bool) *Reader {
 	return &Reader{feed: f, selects: wants, ready: ready}

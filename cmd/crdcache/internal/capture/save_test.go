@@ -138,7 +138,8 @@ func TestOtherMoment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "went on at another resource version") {
 		t.Errorf("the error is %v", err)
 	}
-	if saved := file.Objects(gizmos).Saved(); saved.Objects != 0 || saved.Missing == nil || saved.NotRequested {
+	if saved := file.Objects(gizmos).Saved(); saved.Objects != 0 || saved.Missing == nil ||
+		saved.NotRequested {
 		t.Errorf("%+v", saved)
 	}
 }

@@ -242,8 +242,8 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			if objects := f.Objects(gr); objects != nil && objects.Saved().Missing != nil {
 				saved := objects.Saved()
-				missing = append(missing, notCompared{gr.String(), saved.Missing.Message, !saved.NotRequested ||
-					wanted != nil})
+				missing = append(missing, notCompared{gr.String(), saved.Missing.Message,
+					!saved.NotRequested || wanted != nil})
 				lacking = true
 				break
 			}

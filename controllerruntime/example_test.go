@@ -23,16 +23,18 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// storage returns an in-memory cluster with some ConfigMaps.
-func storage() *readapi.Storage {
-	s := readapi.NewStorage(readapi.StorageOptions{})
-	err := s.SetType(readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
-		Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"}})
+// newCluster returns a cluster with two ConfigMaps.
+func newCluster() *testcluster.Cluster {
+	ctx := context.Background()
+	cluster, err := testcluster.New(ctx, testcluster.Options{Bare: true, Types: []readapi.Type{{
+		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
+		Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"},
+	}}})
 	if err != nil {
 		panic(err)
 	}
 	for _, name := range []string{"blue", "green"} {
-		_, err := s.Apply(&unstructured.Unstructured{Object: map[string]any{
+		err := cluster.Load(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "web",
 				"name": name},
 			"data": map[string]any{"color": name},
@@ -41,12 +43,12 @@ func storage() *readapi.Storage {
 			panic(err)
 		}
 	}
-	return s
+	return cluster
 }
 
 // In a manager, set ctrl.Options{NewCache: controllerruntime.NewCache}.
 func ExampleNewCache() {
-	api := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
+	api := newCluster().Config()
 	c, err := controllerruntime.NewCache(api, cache.Options{})
 	if err != nil {
 		panic(err)
@@ -80,7 +82,7 @@ spec:
 		panic(err)
 	}
 	newCache := controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexes})
-	api := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
+	api := newCluster().Config()
 	c, err := newCache(api, cache.Options{})
 	if err != nil {
 		panic(err)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -34,7 +35,7 @@ func widgetDefinition() *unstructured.Unstructured {
 // TestTypeGoesAndComesBack: when a type is removed, its objects are deleted, and reads do not wait. When it
 // is recreated, its handlers and indexes work again.
 func TestTypeGoesAndComesBack(t *testing.T) {
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply := func(u *unstructured.Unstructured) {
 		t.Helper()
 		if _, err := storage.Apply(u); err != nil {

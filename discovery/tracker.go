@@ -43,7 +43,7 @@ type TrackerOptions struct {
 	BlindPollInterval time.Duration
 	// DiscoveryLag is how long the Tracker ignores that discovery still lists a type whose CRD was deleted.
 	// After this time it runs discovery again; if that lists the type, another server serves it. Default
-	// DefaultDiscoveryLag. A negative value means no lag, as for a readapi.Storage.
+	// DefaultDiscoveryLag. A negative value means no lag, as for a cluster of readapi/testcluster.
 	DiscoveryLag time.Duration
 }
 

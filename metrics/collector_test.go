@@ -17,7 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 type of = map[string]string

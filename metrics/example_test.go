@@ -11,13 +11,14 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/metrics"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // cluster is an API server with two widgets.
 func cluster() *httptest.Server {
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	err := storage.SetType(readapi.Type{
 		Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Namespaced: true,
 		Versions: []readapi.Version{{Name: "v1"}},

@@ -19,8 +19,9 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 var (
@@ -31,13 +32,13 @@ var (
 // server is an API server of widgets and gadgets.
 type server struct {
 	*httptest.Server
-	storage *readapi.Storage
+	storage *apiserver.Storage
 	faults  *faults.Injector
 }
 
 func newServer(t testing.TB) *server {
 	t.Helper()
-	s := &server{storage: readapi.NewStorage(readapi.StorageOptions{})}
+	s := &server{storage: apiserver.NewStorage(apiserver.StorageOptions{})}
 	for plural, kind := range map[string]string{"widgets": "Widget", "gadgets": "Gadget"} {
 		err := s.storage.SetType(readapi.Type{
 			Group: "example.com", Names: crd.Names{Plural: plural, Kind: kind}, Namespaced: true,

@@ -7,181 +7,99 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Backend is what a handler serves: which types there are, and their objects. A Storage is one; others may
-// stand on a cache of a real cluster. Its methods, and those of what they return, must be safe for concurrent
-// use and must not wait.
+// Backend provides the types and objects that a handler serves. Its methods, and the methods of their
+// results, must be safe for concurrent use and must not block.
 type Backend interface {
-	// ServedTypes returns all types by group and plural, and a number that changes whenever they do. The
-	// handler does not change what they refer to.
+	// ServedTypes returns all types sorted by group and plural, and a number that changes with them. The
+	// handler can modify the slice, but not the memory that its elements refer to.
 	ServedTypes() (types []Type, generation uint64)
-	// Collection returns the objects of a type as it is served now, or nil when there is no such type.
+	// Collection returns the objects of a type, or nil if the type is not served.
 	Collection(schema.GroupResource) Collection
 }
 
-// Collection is the objects of one type.
+// Collection holds the objects of one type.
 type Collection interface {
-	// Type is what is served. It does not change: who changes a type makes another collection, or ends the
-	// watches.
+	// Type returns the type. It is constant: if the type changes, Backend returns another Collection, or
+	// Ended is closed.
 	Type() Type
-	// Ended is closed when the type changes or goes: watches end then, after what they have not told yet.
+	// Ended is closed when the type changes or is removed. Watches then send the remaining changes and end.
 	Ended() <-chan struct{}
-	// ResourceVersion is that of the newest state.
+	// ResourceVersion returns the latest resource version.
 	ResourceVersion() uint64
-	// Get returns the object of a key, or nil.
+	// Get returns an object, or nil.
 	Get(key string) Object
-	// Snapshot returns the objects as they were at a version, which is not newer than ResourceVersion; 0
-	// stands for the newest. It returns nil when that state is forgotten.
+	// Snapshot returns the objects at a resource version, or nil if the history does not reach back that far.
+	// The version is at most ResourceVersion; 0 means the latest.
 	Snapshot(version uint64) Snapshot
-	// Since returns the changes after a version.
+	// Since returns the changes after a resource version.
 	Since(version uint64) Changes
 }
 
-// Object is one state of an object. It never changes, and different states are not equal (==).
+// Object is an immutable state of an object. Different states must not be equal (==).
 type Object interface {
-	// Key is "namespace/name", or the name alone. Its order is that of lists.
+	// Key returns "namespace/name", or the name alone. Lists are sorted by key.
 	Key() string
-	// Version is the name of the version that the object was written in: "v1".
+	// Version returns the version in which the object is stored, such as "v1".
 	Version() string
-	// Labels are the labels of the object.
 	Labels() labels.Labels
-	// JSON is the object, with any apiVersion or none. It must not be changed.
+	// JSON returns the object with any apiVersion or none. The caller does not modify it.
 	JSON() ([]byte, error)
-	// AppendJSON appends the object with this apiVersion, which is written in JSON with its quotes.
+	// AppendJSON appends the object with an apiVersion, which is a quoted JSON string.
 	AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 }
 
-// ListItem is what an Object may be besides where it looks otherwise as an item of a list: a kube-apiserver
-// writes those of built-in types without kind and apiVersion.
+// ListItem is an Object whose form in lists differs. A kube-apiserver omits kind and apiVersion of built-in
+// types in lists.
 type ListItem interface {
 	Object
-	// AppendItem appends the object as an item of a list.
 	AppendItem(dst []byte) ([]byte, error)
 }
 
-// Fields is what a Collection may be besides where its objects have fields that field selectors may name in
-// addition to those of the type. An object may have several values in one: it is selected if it has that of
-// "=", or has not that of "!=".
+// Fields is a Collection with additional fields for field selectors. An object can have several values in
+// such a field: "=" selects it if one is equal, "!=" if none is.
 type Fields interface {
-	// Field returns the condition on objects that they have a value in a field; nil where there is no such
-	// field. The error says what is wrong with the value.
+	// Field returns a function that reports whether an object has a value in a field, or nil if the field is
+	// unknown. The error describes an invalid value.
 	Field(name, value string) (func(Object) bool, error)
 }
 
-// Filter is a Collection whose lists and watches have only the selected objects. Get does not consult it.
+// Filter is a Collection that restricts its lists and watches to selected objects. It does not apply to Get.
 type Filter interface {
 	Collection
 	Selects(Object) bool
 }
 
-// FieldRange is what a Snapshot of such a Collection may be besides, so that not every object has to be
-// looked at.
+// FieldRange is a Snapshot of a Collection with Fields that can find objects by value without a scan.
 type FieldRange interface {
-	// RangeField is Range for the objects that have a value in a field; false where they are not known.
+	// RangeField is Range restricted to the objects with a value in a field. It returns false if it cannot
+	// find them.
 	RangeField(field, value, from, to string) (iter.Seq[Object], bool)
 }
 
-// Snapshot is the objects of a type at one moment.
+// Snapshot holds the objects of a type at one resource version.
 type Snapshot interface {
-	// ResourceVersion is that of the moment.
 	ResourceVersion() uint64
-	// Range yields, by key, the objects whose key is at least from and below to; without a to there is no
-	// end.
+	// Range yields the objects with from <= key < to, sorted by key. An empty to means no upper bound.
 	Range(from, to string) iter.Seq[Object]
-	// Count is how many these are.
+	// Count returns the number of objects that Range yields.
 	Count(from, to string) int
 }
 
-// Change is one step in the history of an object. Before and After are nil where it did not or does not
-// exist.
+// Change is a change of an object. Before is nil if the object was created, After if it was deleted.
 type Change struct {
 	ResourceVersion uint64
 	Before, After   Object
 }
 
-// Changes are what became of a type after a resource version.
+// Changes are the changes of a type after a resource version.
 type Changes struct {
-	// Oldest is the version from which on changes are known. Who asks for those since an older one has to
-	// list.
+	// Oldest is the resource version from which on changes are known. A client with an older one must list
+	// again.
 	Oldest uint64
-	// List are the changes in order. They are not changed.
+	// List holds the changes in order. It is immutable.
 	List []Change
-	// ResourceVersion is the newest one when this was asked.
+	// ResourceVersion is the latest resource version at the time of the call.
 	ResourceVersion uint64
 	// Next is closed by the next change.
 	Next <-chan struct{}
-}
-
-// served is a storage as a backend.
-type served struct{ *Storage }
-
-// ServedTypes implements Backend.
-func (s served) ServedTypes() ([]Type, uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.typesLocked(), s.mu.served
-}
-
-// Collection implements Backend.
-func (s served) Collection(gr schema.GroupResource) Collection {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.mu.types[gr]
-	if c == nil {
-		return nil
-	}
-	return &servedCollection{storage: s.Storage, collection: c, typ: c.typ, ended: c.ended}
-}
-
-// servedCollection is a collection of a storage, with its type as it was when somebody asked.
-type servedCollection struct {
-	storage    *Storage
-	collection *collection
-	typ        Type
-	ended      <-chan struct{}
-}
-
-// Type implements Collection.
-func (c *servedCollection) Type() Type { return c.typ }
-
-// Ended implements Collection.
-func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
-
-// ResourceVersion implements Collection.
-func (c *servedCollection) ResourceVersion() uint64 {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-	return c.storage.mu.version
-}
-
-// Get implements Collection.
-func (c *servedCollection) Get(key string) Object {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-	return asObject(c.collection.objects[key])
-}
-
-// Snapshot implements Collection.
-func (c *servedCollection) Snapshot(version uint64) Snapshot {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-	if version == 0 {
-		version = c.storage.mu.version
-	}
-	if s, known := c.collection.snapshotAt(version); known {
-		return s
-	}
-	return nil
-}
-
-// Since implements Collection.
-func (c *servedCollection) Since(version uint64) Changes {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-	changes := c.collection.since(version)
-	changes.ResourceVersion = c.storage.mu.version
-	if removed := c.collection.removed; removed > 0 {
-		// a watch must not go on in the next type of that name from after it has begun
-		changes.ResourceVersion = removed
-	}
-	return changes
 }

@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"context"
@@ -20,18 +20,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // cluster is a backend as one that stands on a cache of a cluster: it knows the newest state and what
 // follows.
 type cluster struct {
-	typ      Type
+	typ      readapi.Type
 	looked   atomic.Int64 // objects that were looked at
 	written  atomic.Int64 // and written
 	mu       sync.Mutex
 	version  uint64
 	objects  []clusterObject
-	changes  []Change
+	changes  []readapi.Change
 	next     chan struct{}
 	ended    chan struct{}
 	onLooked func()
@@ -44,9 +46,9 @@ type clusterObject struct {
 }
 
 func newCluster(n int) *cluster {
-	c := &cluster{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: Type{
+	c := &cluster{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: readapi.Type{
 		Group: "example.com", Namespaced: true, Custom: true, Names: crd.Names{Plural: "widgets",
-			Kind: "Widget"}, Versions: []Version{{Name: "v1"}},
+			Kind: "Widget"}, Versions: []readapi.Version{{Name: "v1"}},
 	}}
 	for i := range n {
 		name := fmt.Sprintf("w%06d", i)
@@ -57,21 +59,21 @@ func newCluster(n int) *cluster {
 	return c
 }
 
-func (c *cluster) ServedTypes() ([]Type, uint64) { return []Type{c.typ}, 1 }
-func (c *cluster) Collection(gr schema.GroupResource) Collection {
+func (c *cluster) ServedTypes() ([]readapi.Type, uint64) { return []readapi.Type{c.typ}, 1 }
+func (c *cluster) Collection(gr schema.GroupResource) readapi.Collection {
 	if gr != c.typ.GroupResource() {
 		return nil
 	}
 	return c
 }
-func (c *cluster) Type() Type             { return c.typ }
+func (c *cluster) Type() readapi.Type     { return c.typ }
 func (c *cluster) Ended() <-chan struct{} { return c.ended }
 func (c *cluster) ResourceVersion() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.version
 }
-func (c *cluster) Get(key string) Object {
+func (c *cluster) Get(key string) readapi.Object {
 	for o := range c.Range(key, "") {
 		if o.Key() == key {
 			return o
@@ -80,14 +82,14 @@ func (c *cluster) Get(key string) Object {
 	}
 	return nil
 }
-func (c *cluster) Snapshot(version uint64) Snapshot {
+func (c *cluster) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.ResourceVersion() {
 		return nil
 	}
 	return c
 }
-func (c *cluster) Range(from, to string) iter.Seq[Object] {
-	return func(yield func(Object) bool) {
+func (c *cluster) Range(from, to string) iter.Seq[readapi.Object] {
+	return func(yield func(readapi.Object) bool) {
 		for _, o := range c.objects {
 			if o.key < from || to != "" && o.key >= to {
 				continue
@@ -110,10 +112,10 @@ func (c *cluster) Count(from, to string) (n int) {
 	}
 	return n
 }
-func (c *cluster) Since(version uint64) Changes {
+func (c *cluster) Since(version uint64) readapi.Changes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := Changes{Oldest: 1000, ResourceVersion: c.version, Next: c.next}
+	out := readapi.Changes{Oldest: 1000, ResourceVersion: c.version, Next: c.next}
 	for _, change := range c.changes {
 		if change.ResourceVersion > version {
 			out.List = append(out.List, change)
@@ -127,7 +129,7 @@ func (c *cluster) change(o clusterObject, deleted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version += 10
-	next := Change{ResourceVersion: c.version, Before: o, After: o}
+	next := readapi.Change{ResourceVersion: c.version, Before: o, After: o}
 	if deleted {
 		next.After = nil
 	}
@@ -148,7 +150,7 @@ func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
 // TestBackend: a handler serves what somebody else keeps, with the resource versions that it has there.
 func TestBackend(t *testing.T) {
 	c := newCluster(3)
-	h := NewBackendHandler(c, HandlerOptions{})
+	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	list := get(t, h, widgetsPath).decoded(t)
 	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
 		t.Errorf("the version of the list is %q", version)
@@ -173,7 +175,7 @@ func TestBackend(t *testing.T) {
 // TestPageLooksAtPage: a page costs what is on it, and a client that has left nothing more.
 func TestPageLooksAtPage(t *testing.T) {
 	c := newCluster(5000)
-	h := NewBackendHandler(c, HandlerOptions{})
+	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	page := get(t, h, widgetsPath+"?limit=1")
 	if n := c.looked.Load(); n > 2 || !strings.Contains(page.body, `"remainingItemCount":4999`) {
 		t.Errorf("%d objects were looked at for a page of one", n)
@@ -185,7 +187,7 @@ func TestPageLooksAtPage(t *testing.T) {
 		widgetsPath + "?labelSelector=a%3Db&watch=1"} {
 		c.looked.Store(0)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
-		if n := c.looked.Load(); n > 2*checkEvery {
+		if n := c.looked.Load(); n > 2*readapi.CheckEvery {
 			t.Errorf("%s: %d objects were looked at for nobody", path, n)
 		}
 	}
@@ -196,7 +198,7 @@ func TestEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const watches = 20
 		c := newCluster(1)
-		transport := NewTransport(NewBackendHandler(c, HandlerOptions{}))
+		transport := readapi.NewTransport(readapi.NewHandler(c, readapi.HandlerOptions{}))
 		var lines [watches]*json.Decoder
 		for i := range watches {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+widgetsPath+
@@ -248,8 +250,9 @@ func TestStalledReader(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(5000)
 				served := make(chan struct{})
-				h := NewBackendHandler(c, HandlerOptions{})
-				transport := NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				h := readapi.NewHandler(c, readapi.HandlerOptions{})
+				transport := readapi.NewTransport(http.HandlerFunc(func(w http.ResponseWriter,
+					r *http.Request) {
 					defer close(served)
 					h.ServeHTTP(w, r)
 				}))
@@ -314,7 +317,8 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 				c, w := newCluster(10), &deadlines{ResponseRecorder: httptest.NewRecorder()}
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 					widgetsPath+"?timeoutSeconds=3600&"+query, nil)
-				go NewBackendHandler(c, HandlerOptions{}).ServeHTTP(w, r) // ended by the end of the watch
+				go readapi.NewHandler(c, readapi.HandlerOptions{}).ServeHTTP(w,
+					r) // ended by the end of the watch
 				synctest.Wait()
 				c.change(c.objects[0], false)
 				synctest.Wait()
@@ -330,7 +334,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 
 // TestHugeResourceVersion: an object may come with any version; lists go on.
 func TestHugeResourceVersion(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	u := parse(t, widget("default", "huge", "red"))
 	u.SetResourceVersion("9223372036854775807")
 	if _, err := s.Restore(u); err != nil {
@@ -348,7 +352,7 @@ func TestHugeResourceVersion(t *testing.T) {
 
 // TestHostOfRoots: /api names the host that was asked, whoever asked before.
 func TestHostOfRoots(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, host := range []string{"one.example.com", "two.example.com"} {
 		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/api", nil)
 		w := httptest.NewRecorder()
@@ -361,9 +365,9 @@ func TestHostOfRoots(t *testing.T) {
 
 // TestLongSelector: a selector that would keep the server busy is refused.
 func TestLongSelector(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
-		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", maxSelector/10), ",")
+		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", readapi.MaxSelector/10), ",")
 		if a := get(t, h, widgetsPath+"?"+name+"="+long); a.code != http.StatusBadRequest ||
 			!strings.Contains(a.body, name+" has") {
 			t.Errorf("%s: %d %.200s", name, a.code, a.body)
@@ -373,7 +377,7 @@ func TestLongSelector(t *testing.T) {
 
 // TestOldPage: a page of an older state costs no copy of the state.
 func TestOldPage(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {
 		apply(t, s, widget("default", fmt.Sprint("w", i), "red"))
 	}

@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"context"
@@ -19,19 +19,22 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 var widgetGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // TestDiscoveryClient reads both forms of discovery with client-go, and wants the same of them.
 func TestDiscoveryClient(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	pods := Type{Namespaced: true, Versions: []Version{{Name: "v1"}}}
+	s := newWidgets(t, apiserver.StorageOptions{})
+	pods := readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
 	pods.Names.Plural, pods.Names.Kind, pods.Names.ShortNames = "pods", "Pod", []string{"po"}
 	if err := s.SetType(pods); err != nil {
 		t.Fatal(err)
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(Config(handlerOf(s)))
+	client, err := discovery.NewDiscoveryClientForConfig(readapi.Config(handlerOf(s)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,16 +79,16 @@ func TestDiscoveryClient(t *testing.T) {
 
 // TestDocumentsFollowTypes checks what is kept of discovery, by its ETag.
 func TestDocumentsFollowTypes(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
-	first := get(t, h, "/apis", "Accept", aggregatedMedia)
+	first := get(t, h, "/apis", "Accept", readapi.AggregatedMedia)
 	etag := first.header.Get("ETag")
-	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 304 ||
+	if got := get(t, h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.code != 304 ||
 		got.body != "" {
 		t.Errorf("the same once more: %d %s", got.code, got.body)
 	}
 	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(widgetCRD, "widget", "gadget"), "Widget", "Gadget"))
-	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 200 ||
+	if got := get(t, h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.code != 200 ||
 		!strings.Contains(got.body, "gadgets") {
 		t.Errorf("after a new type: %d %s", got.code, got.body)
 	}
@@ -95,7 +98,7 @@ func TestDocumentsFollowTypes(t *testing.T) {
 }
 
 func TestOpenAPI(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	paths := get(t, h, "/openapi/v3").decoded(t).Object["paths"].(map[string]any)
 	for name := range paths {
 		url := paths[name].(map[string]any)["serverRelativeURL"].(string)
@@ -122,8 +125,8 @@ func TestOpenAPI(t *testing.T) {
 }
 
 func TestPager(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	client, err := dynamic.NewForConfig(Config(handlerOf(s)))
+	s := newWidgets(t, apiserver.StorageOptions{})
+	client, err := dynamic.NewForConfig(readapi.Config(handlerOf(s)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +194,8 @@ func (j *journal) await(t *testing.T, want ...string) {
 
 // TestInformers runs client-go's informers, which list by watching, through changes and a lost history.
 func TestInformers(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	config := Config(handlerOf(s))
+	s := newWidgets(t, apiserver.StorageOptions{})
+	config := readapi.Config(handlerOf(s))
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

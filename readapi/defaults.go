@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// fieldSchema is the schema of a field of an object, or nil.
+// fieldSchema returns the schema of a field, or nil.
 func fieldSchema(s *crd.Schema, name string) *crd.Schema {
 	if s == nil {
 		return nil
@@ -27,10 +27,10 @@ func itemSchema(s *crd.Schema) *crd.Schema {
 	return s.Items
 }
 
-// refusesNull reports whether a value is null where the schema does not allow that.
+// refusesNull reports whether a value is an invalid null.
 func refusesNull(value any, s *crd.Schema) bool { return value == nil && s != nil && !s.Nullable }
 
-// dropNulls removes null from fields that cannot be null, unless a default takes its place.
+// dropNulls removes invalid nulls, except where a default replaces them.
 func dropNulls(value any, s *crd.Schema) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -48,8 +48,7 @@ func dropNulls(value any, s *crd.Schema) {
 	}
 }
 
-// fillDefaults puts the defaults of the schema where there is nothing, or a null that the schema does not
-// allow.
+// fillDefaults sets the defaults of missing fields and of invalid nulls.
 func fillDefaults(value any, s *crd.Schema) {
 	if s == nil {
 		return
@@ -83,8 +82,7 @@ func fillDefaults(value any, s *crd.Schema) {
 	}
 }
 
-// normalizeDefaults gives defaults the Go types of the fields of an unstructured object: whole numbers are
-// int64.
+// normalizeDefaults converts whole numbers in defaults to int64, the type in unstructured objects.
 func normalizeDefaults(s *crd.Schema) error {
 	if s == nil {
 		return nil
@@ -111,10 +109,10 @@ func normalizeDefaults(s *crd.Schema) error {
 	return normalizeDefaults(s.Items)
 }
 
-// conform makes an object in place what a kube-apiserver makes of a custom resource that it reads: without
-// unknown fields and null where it cannot be, with defaults. Without a schema it stays as it is. It returns
-// the paths of unknown fields.
-func (v *Version) conform(content map[string]any) (unknown []string) {
+// Conform converts an object to the form in which a kube-apiserver reads it from etcd: it drops unknown
+// fields and invalid nulls, and sets defaults. It returns the paths of the unknown fields. Without a schema
+// it does nothing.
+func (v *Version) Conform(content map[string]any) (unknown []string) {
 	if v.structure == nil {
 		return nil
 	}

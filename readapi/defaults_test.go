@@ -1,10 +1,12 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // TestConform: unknown fields and null go, defaults come, also into what a default or a null has left empty.
@@ -19,11 +21,7 @@ func TestConform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	typ := Type{Group: "example.com", Versions: []Version{{Name: "v1", Schema: data}}}
-	typ.Names.Plural, typ.Names.Kind = "widgets", "Widget"
-	if err := typ.complete(); err != nil {
-		t.Fatal(err)
-	}
+	typ := completeType(t, data)
 	for name, tt := range map[string]struct {
 		object, want string
 		unknown      []string
@@ -40,7 +38,7 @@ func TestConform(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := yamlMap(t, tt.object)
-			if diff := cmp.Diff(tt.unknown, typ.Versions[0].conform(got)); diff != "" {
+			if diff := cmp.Diff(tt.unknown, typ.Versions[0].Conform(got)); diff != "" {
 				t.Errorf("unknown (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(yamlMap(t, tt.want), got); diff != "" {
@@ -48,4 +46,15 @@ func TestConform(t *testing.T) {
 			}
 		})
 	}
+}
+
+// completeType returns a type with a schema.
+func completeType(t *testing.T, schema []byte) readapi.Type {
+	t.Helper()
+	typ := readapi.Type{Group: "example.com", Versions: []readapi.Version{{Name: "v1", Schema: schema}}}
+	typ.Names.Plural, typ.Names.Kind = "widgets", "Widget"
+	if err := typ.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return typ
 }

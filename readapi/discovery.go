@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// verbs are what can be done with the type.
 func (t Type) verbs() []string {
 	if t.writable {
 		return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
@@ -18,7 +17,6 @@ func (t Type) verbs() []string {
 	return []string{"get", "list", "watch"}
 }
 
-// subresourceVerbs are what can be done with a subresource of the type.
 func (t Type) subresourceVerbs() []string {
 	if t.writable {
 		return []string{"get", "patch", "update"}
@@ -26,8 +24,8 @@ func (t Type) subresourceVerbs() []string {
 	return []string{"get"}
 }
 
-// groupOrder is in which order a kube-apiserver lists the groups that it has built in. All others follow, by
-// name. It decides which group a name such as "events" stands for.
+// groupOrder is the order of built-in groups in a kube-apiserver's discovery. Other groups follow by name.
+// The order decides which type an ambiguous name such as "events" resolves to.
 var groupOrder = []string{
 	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
 	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
@@ -36,13 +34,13 @@ var groupOrder = []string{
 	"flowcontrol.apiserver.k8s.io",
 }
 
-// groupVersion is one version of a group with the types that it has.
+// groupVersion is a version of a group with its types.
 type groupVersion struct {
 	schema.GroupVersion
 	types []Type
 }
 
-// groupVersions returns the group versions in order of preference: of groups, and of versions within a group.
+// groupVersions returns the group versions in order of preference.
 func groupVersions(types []Type) []groupVersion {
 	at := map[schema.GroupVersion]int{}
 	var all []groupVersion
@@ -72,7 +70,7 @@ func groupVersions(types []Type) []groupVersion {
 	return all
 }
 
-// aggregate returns a document of aggregated discovery: of the core group, or of all others.
+// aggregate returns the document of aggregated discovery for the core group or for all other groups.
 func aggregate(types []Type, core bool) any {
 	list := apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
@@ -97,7 +95,7 @@ func aggregate(types []Type, core bool) any {
 	return list
 }
 
-// discovery describes one version of the type.
+// discovery describes a version of the type.
 func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: t.Group, Version: version, Kind: t.Names.Kind}
 	d := apidiscovery.APIResourceDiscovery{
@@ -108,7 +106,7 @@ func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
 	if t.Namespaced {
 		d.Scope = apidiscovery.ScopeNamespace
 	}
-	for _, sub := range t.version(version).Subresources {
+	for _, sub := range t.Version(version).Subresources {
 		d.Subresources = append(d.Subresources, apidiscovery.APISubresourceDiscovery{
 			Subresource: sub, ResponseKind: kind, Verbs: t.subresourceVerbs(),
 		})

@@ -10,17 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is an answer that only changes when the types do.
+// document is an answer that changes only with the types.
 type document struct {
 	media string
 	data  []byte
 	etag  string
 }
 
-// builder makes the content of a document; nil says that there is none.
+// builder returns the content of a document, or nil if it does not exist.
 type builder func(types []Type) any
 
-// builderOf returns what makes the document of a path without a slash at its end, or nil for other paths.
+// builderOf returns the builder of a path without trailing slash, or nil if it is not the path of a document.
 func builderOf(path string, r *http.Request, aggregated bool) builder {
 	parts := strings.Split(path, "/")
 	switch {
@@ -42,10 +42,9 @@ func builderOf(path string, r *http.Request, aggregated bool) builder {
 	return nil
 }
 
-// isRoot reports whether discovery begins with the path.
 func isRoot(path string) bool { return path == "/api" || path == "/apis" }
 
-// serveDocument serves discovery and OpenAPI, and reports whether the path is one of those.
+// serveDocument serves discovery and OpenAPI. It returns false for other paths.
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	aggregated := isRoot(path) && wantsAggregated(r.Header)
@@ -54,7 +53,7 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeError(w, r, errMethodNotAllowed())
+		WriteError(w, r, errMethodNotAllowed())
 		return true
 	}
 	media, unacceptable := negotiatePlain(r.Header)
@@ -62,28 +61,28 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	case aggregated:
 		media, unacceptable = aggregatedMedia, nil
 	case strings.HasPrefix(path, "/openapi/"):
-		media, unacceptable = mediaJSON, nil // whatever is asked for, there is nothing else
+		media, unacceptable = mediaJSON, nil // the only supported form
 	}
 	d, err := h.document(path, media, build)
 	switch {
 	case err != nil:
-		writeError(w, r, err)
+		WriteError(w, r, err)
 	case d.data == nil && strings.HasPrefix(path, "/api/"):
-		writeError(w, r, errNoSuchResource())
+		WriteError(w, r, errNoSuchResource())
 	case d.data == nil:
 		notFound(w)
 	case unacceptable != nil:
-		writeError(w, r, unacceptable)
+		WriteError(w, r, unacceptable)
 	default:
 		d.serve(w, r)
 	}
 	return true
 }
 
-// aggregatedMedia is the form of aggregated discovery that is served.
+// aggregatedMedia is the supported form of aggregated discovery.
 const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// wantsAggregated reports whether that is the preferred form.
+// wantsAggregated reports whether aggregated discovery is the preferred form.
 func wantsAggregated(header http.Header) bool {
 	for _, a := range parseAccept(header) {
 		switch kind, version, group := a.as(); {
@@ -96,11 +95,11 @@ func wantsAggregated(header http.Header) bool {
 	return false
 }
 
-// document returns what build makes of the types as they are now; its data is nil where that is nothing.
+// document returns a document for the current types. Its data is nil if it does not exist.
 func (h *handler) document(path, media string, build builder) (document, error) {
 	types, generation := h.backend.ServedTypes()
 	key := media + " " + path
-	// the host that was asked, so that it is for nobody else
+	// /api contains the host of the request and is not cached
 	names := path == "/api" && media != aggregatedMedia
 
 	h.documents.Lock()
@@ -111,14 +110,14 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 	if d, ok := h.documents.built[key]; ok && !names {
 		return d, nil
 	}
-	if _, writable := h.writable(); writable {
-		for i := range types { // which are a copy
+	if _, writable := h.backend.(Writer); writable {
+		for i := range types { // a copy
 			types[i].writable = true
 		}
 	}
 	content := build(types)
 	if content == nil {
-		return document{}, nil // not kept: there is no end of paths that are nothing
+		return document{}, nil // not cached: clients can request any path
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
@@ -139,7 +138,7 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 	return d, nil
 }
 
-// serve writes the document, unless the client has it already.
+// serve answers with the document, or with 304 if the client has it.
 func (d document) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", d.etag)
 	w.Header().Set("Vary", "Accept")
@@ -151,5 +150,5 @@ func (d document) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", d.media)
-	_, _ = w.Write(d.data) // the client has gone: nobody is left to tell
+	_, _ = w.Write(d.data) // the only error is that the client has disconnected
 }

@@ -13,16 +13,15 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// encoder turns stored objects into what a client asked for.
+// encoder encodes objects in the form that a client requested.
 type encoder struct {
 	t          *resource
 	shape      shape
-	apiVersion string // quoted
+	apiVersion string // a JSON string
 	include    string
-	table      *tabulator // for the shape of that name
+	table      *tabulator // set if the shape is a table
 }
 
-// newEncoder returns the encoder for a request.
 func newEncoder(r *http.Request, t *resource) (*encoder, error) {
 	form, err := negotiate(r.Header)
 	if err != nil {
@@ -33,8 +32,8 @@ func newEncoder(r *http.Request, t *resource) (*encoder, error) {
 		include: r.URL.Query().Get("includeObject")}, err
 }
 
-// prepare refuses what cannot be turned into the form that is asked for. As on a kube-apiserver, that comes
-// after everything else that can be wrong with a request.
+// prepare returns an error if the objects cannot be encoded. Like a kube-apiserver, the handler checks this
+// after everything else.
 func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
 	case e.shape.kind == partialObject && list:
@@ -46,25 +45,24 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 		if err := e.tabulate(); err != nil {
 			return err
 		}
-		if e.table.printing != nil {
-			e.table.printing.Arrange(objects)
+		if e.table.tablePrinter != nil {
+			e.table.tablePrinter.Sort(objects)
 		}
 	}
 	return e.check(objects...)
 }
 
-// tabulate readies the columns of a table.
 func (e *encoder) tabulate() (err error) {
 	if e.table, err = newTabulator(e.t.version.Columns, e.shape.version, e.include); err != nil {
 		return err
 	}
-	if printing, ok := e.t.printing(); ok {
-		e.table.printing, e.table.headers = printing, printing.TableColumns()
+	if tablePrinter, ok := e.t.tablePrinter(); ok {
+		e.table.tablePrinter, e.table.headers = tablePrinter, tablePrinter.TableColumns()
 	}
 	return nil
 }
 
-// check refuses objects that cannot be read in the version that is asked for.
+// check returns an error for objects that need a conversion webhook.
 func (e *encoder) check(objects ...Object) error {
 	if !e.t.typ.Converted {
 		return nil
@@ -79,7 +77,7 @@ func (e *encoder) check(objects ...Object) error {
 	return nil
 }
 
-// appendListItem is appendItem for an item of a list, which may look otherwise than the object alone.
+// appendListItem is appendItem for objects whose form in lists differs.
 func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 	if item, differs := o.(ListItem); differs && e.shape.kind == whole {
 		return item.AppendItem(dst)
@@ -87,7 +85,7 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 	return e.appendItem(dst, o)
 }
 
-// appendItem appends an object as it is part of a list; in a table, that is a row.
+// appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	prunes := o.Version() != e.t.gv.Version && e.t.version.structure != nil
 	if e.shape.kind == whole && !prunes {
@@ -106,7 +104,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 		return nil, err
 	}
 	if prunes {
-		// What another version has beyond this one is not there in this one.
+		// drop the fields that the requested version does not have
 		prune(content, e.t.version.structure)
 	}
 	content["apiVersion"] = e.t.gv.String()
@@ -116,7 +114,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	return appendValue(dst, content)
 }
 
-// appendObject appends an object by itself; as a table, that has one row.
+// appendObject appends a single object, or a table with one row.
 func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 	if e.shape.kind != table {
 		return e.appendItem(dst, o)
@@ -131,7 +129,7 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 	return append(dst, "]}"...), nil
 }
 
-// appendHead appends what comes before the items of a list.
+// appendHead appends the part of a list before its items.
 func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	switch e.shape.kind {
 	case whole:
@@ -147,7 +145,7 @@ func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	return append(dst, `,"items":[`...), err
 }
 
-// appendTail appends what comes after them.
+// appendTail appends the part of a list after its items.
 func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	if e.shape.kind != whole {
 		return append(dst, "]}"...), nil
@@ -162,7 +160,7 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 		dst, err = appendValue(dst, m)
 		return append(dst, '}'), err
 	}
-	// Where objects are maps, so is the metadata of a list: it always has a continue.
+	// Lists of custom resources always have "continue".
 	dst, err = appendValue(dst, struct {
 		Continue  string            `json:"continue"`
 		Remaining *int64            `json:"remainingItemCount,omitempty"`
@@ -172,17 +170,17 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// bookmark is an object that has nothing but a resource version, and annotations.
+// bookmark returns an object with only a resource version and annotations.
 func (e *encoder) bookmark(version uint64, annotations map[string]string) (Object, error) {
 	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	body, err := encodeBody(map[string]any{"kind": e.t.typ.Names.Kind, "metadata": metadata})
-	return &object{version: version, stored: e.t.gv.Version, body: body}, err
+	body, err := json.Marshal(map[string]any{"kind": e.t.typ.Names.Kind, "metadata": metadata})
+	return &renderedObject{version: e.t.gv.Version, body: body}, err
 }
 
-// partial returns the metadata of an object. It fails where that has another form than ObjectMeta.
+// partial returns the metadata of an object, or an error if it does not fit into ObjectMeta.
 func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	metadata := map[string]any{"metadata": content["metadata"]}
@@ -195,7 +193,7 @@ func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 
 var metadataPath = jsonpath.FromSegments("metadata")
 
-// partialOf is partial without decoding the rest of the object.
+// partialOf is partial without decoding the whole object.
 func partialOf(o Object) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{TypeMeta: partialType}
 	body, err := o.JSON()

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// appendEvent appends an event of a watch.
 func (e *encoder) appendEvent(dst []byte, kind watch.EventType, o Object) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(append(dst, kind...), `","object":`...)
@@ -14,24 +13,24 @@ func (e *encoder) appendEvent(dst []byte, kind watch.EventType, o Object) ([]byt
 	return append(dst, "}\n"...), err
 }
 
-// cachedEvents is how many encoded events are kept: what watches that keep up are about to tell. Those that
-// are behind encode again.
+// cachedEvents is the number of encoded events that are cached for all watches. Watches that lag behind
+// encode again.
 const cachedEvents = 128
 
-// eventCache has what is the same for all watches of a type encoded once.
+// eventCache encodes each event once for all watches of a type.
 type eventCache struct {
 	sync.Mutex
 	lines map[eventKey]*eventLine
-	order [cachedEvents]eventKey // a ring
+	order [cachedEvents]eventKey // a ring buffer
 	next  int
 }
 
-// eventKey is what the text of an event depends on.
+// eventKey identifies an encoded event.
 type eventKey struct {
 	object  Object
 	kind    watch.EventType
-	version uint64   // the resource version
-	as      *Version // with the schema that it then had
+	version uint64   // resource version
+	as      *Version // the type can have had another schema before
 	shape   shape
 }
 
@@ -41,7 +40,7 @@ type eventLine struct {
 	err  error
 }
 
-// line returns the text of the event that an object changed with a resource version.
+// line returns the encoded event of a change.
 func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version uint64) ([]byte, error) {
 	encode := func() ([]byte, error) {
 		if kind != watch.Deleted {
@@ -54,14 +53,14 @@ func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version ui
 		return e.appendEvent(nil, kind, last)
 	}
 	if e.shape.kind == table {
-		return encode() // the first one of a watch has headers, and rows depend on the query
+		return encode() // only the first table of a watch has headers
 	}
 	line := c.entry(eventKey{o, kind, version, e.t.version, e.shape})
 	line.once.Do(func() { line.text, line.err = encode() })
 	return line.text, line.err
 }
 
-// entry returns the line of a key, in the place of the oldest one if it is new.
+// entry returns the line of a key. A new line replaces the oldest one.
 func (c *eventCache) entry(key eventKey) *eventLine {
 	c.Lock()
 	defer c.Unlock()

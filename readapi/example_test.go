@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // widgets is a type that no CustomResourceDefinition defines.
@@ -22,25 +22,27 @@ var widgets = readapi.Type{
 	Versions: []readapi.Version{{Name: "v1", SelectableFields: []string{".spec.color"}}},
 }
 
-func newStorage() *readapi.Storage {
-	storage := readapi.NewStorage(readapi.StorageOptions{})
-	if err := storage.SetType(widgets); err != nil {
+func newWidgetCluster(ctx context.Context) *testcluster.Cluster {
+	cluster, err := testcluster.New(ctx, testcluster.Options{Bare: true, Types: []readapi.Type{widgets}})
+	if err != nil {
 		panic(err)
 	}
-	for _, object := range []string{
-		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":"a"},"spec":{"color":"red"}}`,
-		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":"b"},"spec":{"color":"green"}}`,
-	} {
-		if _, err := storage.ApplyJSON([]byte(object)); err != nil {
+	for name, color := range map[string]any{"a": "red", "b": "green"} {
+		err := cluster.Load(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Widget",
+			"metadata": map[string]any{"namespace": "web", "name": name},
+			"spec":     map[string]any{"color": color},
+		}})
+		if err != nil {
 			panic(err)
 		}
 	}
-	return storage
+	return cluster
 }
 
-// Any client can read what a storage holds.
+// Any client can read the objects of a Backend.
 func Example() {
-	server := httptest.NewServer(readapi.NewHandler(newStorage(), readapi.HandlerOptions{}))
+	server := httptest.NewServer(newWidgetCluster(context.Background()))
 	defer server.Close()
 
 	client := dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL})
@@ -64,58 +66,29 @@ func Example() {
 
 // Within one process no socket is needed, not even for a watch.
 func ExampleConfig() {
-	storage := newStorage()
-	client := dynamic.NewForConfigOrDie(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})))
-	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	watch, err := client.Resource(gvr).Watch(ctx,
-		metav1.ListOptions{ResourceVersion: storage.ResourceVersion()})
+	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	client := dynamic.NewForConfigOrDie(readapi.Config(newWidgetCluster(ctx))).Resource(gvr).Namespace("web")
+	widget, err := client.Get(ctx, "a", metav1.GetOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	watch, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: widget.GetResourceVersion(),
+		FieldSelector: "metadata.name=a"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer watch.Stop()
-	storage.Delete(widgets.GroupResource(), "web", "a")
+	if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
 	event := <-watch.ResultChan()
 	fmt.Println(event.Type, event.Object.GetObjectKind().GroupVersionKind().Kind)
 
 	// Output:
 	// DELETED Widget
-}
-
-// A reconciler's test needs no cluster: clients write by the rules for custom resources.
-func ExampleHandlerOptions_writes() {
-	handler := readapi.NewHandler(newStorage(), readapi.HandlerOptions{Writes: true})
-	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	client := dynamic.NewForConfigOrDie(readapi.Config(handler)).Resource(gvr).Namespace("web")
-
-	ctx := context.Background()
-	widget, err := client.Patch(ctx, "a", types.MergePatchType,
-		[]byte(`{"metadata":{"finalizers":["example.com/cleanup"]}}`), metav1.PatchOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	widget.SetFinalizers(nil)
-	_, err = client.Update(ctx, widget, metav1.UpdateOptions{})
-	fmt.Println("an old version:", apierrors.IsConflict(err))
-	widget, err = client.Get(ctx, "a", metav1.GetOptions{})
-	fmt.Println("still there:", err == nil && widget.GetDeletionTimestamp() != nil)
-	widget.SetFinalizers(nil)
-	_, err = client.Update(ctx, widget, metav1.UpdateOptions{})
-	fmt.Println("cleaned up:", err)
-	_, err = client.Get(ctx, "a", metav1.GetOptions{})
-	fmt.Println(err)
-
-	// Output:
-	// an old version: true
-	// still there: true
-	// cleaned up: <nil>
-	// widgets.example.com "a" not found
 }

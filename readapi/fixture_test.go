@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"fmt"
@@ -15,7 +15,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi.")) }
@@ -77,7 +79,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-func apply(t testing.TB, s *Storage, text string) Outcome {
+func apply(t testing.TB, s *apiserver.Storage, text string) apiserver.Outcome {
 	t.Helper()
 	outcome, err := s.Apply(parse(t, text))
 	if err != nil {
@@ -92,9 +94,9 @@ func widget(namespace, name, color string) string {
 }
 
 // newWidgets returns a storage with four widgets, red and green ones in two namespaces.
-func newWidgets(t testing.TB, options StorageOptions) *Storage {
+func newWidgets(t testing.TB, options apiserver.StorageOptions) *apiserver.Storage {
 	t.Helper()
-	s := NewStorage(options)
+	s := apiserver.NewStorage(options)
 	apply(t, s, widgetCRD)
 	apply(t, s, widget("default", "a", "red"))
 	apply(t, s, widget("default", "b", "green"))
@@ -131,7 +133,9 @@ func get(t testing.TB, h http.Handler, path string, headers ...string) answer {
 	return ask(t, h, http.MethodGet, path, headers...)
 }
 
-func handlerOf(s *Storage) http.Handler { return NewHandler(s, HandlerOptions{}) }
+func handlerOf(s *apiserver.Storage) http.Handler {
+	return readapi.NewHandler(s, readapi.HandlerOptions{})
+}
 
 // decoded is an answer in JSON.
 func (a answer) decoded(t testing.TB) *unstructured.Unstructured {
@@ -150,7 +154,7 @@ func (a answer) keys(t testing.TB) []string {
 	items, _, _ := unstructured.NestedSlice(a.decoded(t).Object, "items")
 	for _, item := range items {
 		u := unstructured.Unstructured{Object: item.(map[string]any)}
-		keys = append(keys, objectKey(u.GetNamespace(), u.GetName()))
+		keys = append(keys, readapi.ObjectKey(u.GetNamespace(), u.GetName()))
 	}
 	return keys
 }

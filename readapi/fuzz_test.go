@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"net/url"
 	slashed "path"
 	"testing"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // FuzzRequest sends any path, query and Accept header: no answer may be a crash, and every one must be well
@@ -17,13 +20,13 @@ func FuzzRequest(f *testing.F) {
 		f.Add(path, "limit=1&labelSelector=a in (b)&fieldSelector=spec.color%3Dred", asTable)
 		f.Add(path, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1",
 			"application/json;q=0.5,*/*")
-		f.Add(path, "continue="+newContinueToken(7, "default", "default/a")+
+		f.Add(path, "continue="+readapi.NewContinueToken(7, "default", "default/a")+
 			"&resourceVersion=0&timeoutSeconds=1", asPartialList)
 		f.Add(path, "resourceVersionMatch=Exact&resourceVersion=8&includeObject=Object&watch=false",
 			"application/yaml")
 	}
-	s := newWidgets(f, StorageOptions{})
-	h := NewHandler(s, HandlerOptions{WatchTimeout: 1})
+	s := newWidgets(f, apiserver.StorageOptions{})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{WatchTimeout: 1})
 	f.Fuzz(func(t *testing.T, path, query, accept string) {
 		values, _ := url.ParseQuery(query)
 		values.Del("timeoutSeconds") // or watches last
@@ -32,7 +35,7 @@ func FuzzRequest(f *testing.F) {
 		r.Header.Set("Accept", accept)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Header().Get("Content-Type") != mediaJSON {
+		if w.Header().Get("Content-Type") != readapi.MediaJSON {
 			return
 		}
 		decoder := json.NewDecoder(w.Body)
@@ -52,45 +55,17 @@ func FuzzRequest(f *testing.F) {
 // alike.
 func FuzzToken(f *testing.F) {
 	f.Add(int64(7), "default", "a", "")
-	f.Add(int64(latest), "", "a/b", "abc")
+	f.Add(int64(readapi.Latest), "", "a/b", "abc")
 	f.Fuzz(func(t *testing.T, version int64, namespace, name, text string) {
-		_, _, _ = ParseContinueToken(text, namespace)
-		key := objectKey(namespace, name)
-		got, start, err := ParseContinueToken(newContinueToken(version, namespace, key), namespace)
+		_, _, _ = readapi.ParseContinueToken(text, namespace)
+		key := readapi.ObjectKey(namespace, name)
+		got, start, err := readapi.ParseContinueToken(readapi.NewContinueToken(version, namespace, key),
+			namespace)
 		// what is no name is no key
 		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00"
-		if valid != (err == nil) || valid && (got != version || len(start) < len(prefixOf(namespace))) {
+		if valid != (err == nil) || valid &&
+			(got != version || len(start) < len(readapi.PrefixOf(namespace))) {
 			t.Errorf("%d %q became %d %q, %v", version, key, got, start, err)
 		}
-	})
-}
-
-// FuzzApply writes any JSON: what is taken must be readable, in every form.
-func FuzzApply(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
-	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","creationTimestamp":7,"finalizers":{}}}`))
-	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !json.Valid(data) {
-			return // soon said, and most of what there is
-		}
-		s := newWidgets(t, StorageOptions{})
-		if _, err := s.ApplyJSON(data); err != nil {
-			return
-		}
-		if outcome, err := s.ApplyJSON(data); err != nil || outcome != Unchanged {
-			t.Errorf("once more: %s, %v", outcome, err)
-		}
-		h := handlerOf(s)
-		for _, accept := range []string{mediaJSON, asTable, asPartialList} {
-			for _, path := range []string{widgetsPath,
-				"/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
-				if got := get(t, h, path, "Accept", accept); got.code != 200 ||
-					!json.Valid([]byte(got.body)) {
-					t.Errorf("%s as %s: %d %s", path, accept, got.code, got.body)
-				}
-			}
-		}
-		get(t, h, "/openapi/v3")
 	})
 }

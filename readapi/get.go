@@ -9,30 +9,34 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// get serves one object.
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 	e, err := newEncoder(r, t)
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	o, err := t.get(r.URL.Query().Get("resourceVersion"))
+	var o Object
 	if err == nil {
-		err = e.prepare(false, o)
+		o, err = t.get(r.URL.Query().Get("resourceVersion"))
 	}
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
-	data, err := e.appendObject(nil, o)
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	writeBytes(w, e.shape.media, http.StatusOK, data)
+	e.writeObject(w, r, http.StatusOK, o)
 }
 
-// get returns an object that is at least as new as a version.
+// writeObject answers with an object in the requested form.
+func (e *encoder) writeObject(w http.ResponseWriter, r *http.Request, code int, o Object) {
+	err := e.prepare(false, o)
+	var data []byte
+	if err == nil {
+		data, err = e.appendObject(nil, o)
+	}
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	writeBytes(w, e.shape.media, code, data)
+}
+
+// get returns an object at least as recent as a resource version.
 func (t *resource) get(notOlderThan string) (Object, error) {
 	if problems := content.IsPathSegmentName(t.name); len(problems) > 0 {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name,
@@ -43,7 +47,7 @@ func (t *resource) get(notOlderThan string) (Object, error) {
 		return nil, errVersion(err)
 	}
 	if current := t.collection.ResourceVersion(); version > current {
-		return nil, errTooNew(version, current)
+		return nil, NewTooLargeError(version, current)
 	}
 	if o := t.collection.Get(objectKey(t.namespace, t.name)); o != nil {
 		return o, nil
@@ -51,7 +55,6 @@ func (t *resource) get(notOlderThan string) (Object, error) {
 	return nil, apierrors.NewNotFound(t.typ.GroupResource(), t.name)
 }
 
-// resourceVersionOf is the one in the metadata of the object.
 func resourceVersionOf(o Object) string {
 	m, err := partialOf(o)
 	if err != nil {

@@ -23,41 +23,28 @@ const (
 	DefaultWriteTimeout     = time.Minute
 )
 
-// HandlerOptions adjusts a handler. The zero value is usable.
+// HandlerOptions configures a handler. The zero value is usable.
 type HandlerOptions struct {
-	// Ending is closed when all watches are to end. Each ends with a bookmark, if its client allows
-	// bookmarks, so that the client goes on from there at another server. Default: watches end by their own
-	// time alone.
+	// Ending, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks, so
+	// that the client can continue at another server. Default: watches end only by their timeout.
 	Ending <-chan struct{}
-	// Turns limits the requests that evaluate objects at the same time, or is nil. Default: no limit.
+	// Turns limits the number of requests that evaluate objects at the same time. Default: no limit.
 	Turns Turns
-	// Version is what /version says. Default: the Kubernetes version whose API this is.
+	// Version is the content of /version. Default: the Kubernetes version whose API is served.
 	Version *version.Info
-	// BookmarkInterval is how often a watch that allows bookmarks gets one. Default DefaultBookmarkInterval.
+	// BookmarkInterval is the interval of bookmarks in watches that allow them. Default
+	// DefaultBookmarkInterval.
 	BookmarkInterval time.Duration
-	// WatchTimeout ends a watch that names no timeoutSeconds, after this time to twice as much. Default
-	// DefaultWatchTimeout.
+	// WatchTimeout is the minimum duration of a watch without timeoutSeconds. Its maximum is twice as long.
+	// Default DefaultWatchTimeout.
 	WatchTimeout time.Duration
-	// WriteTimeout is how long a client may take to read what is written at once, some 64 KB. It is cut off
-	// then, so that one that stalls keeps no list in memory for ever. It counts where the server can do that,
-	// as net/http's and NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what
-	// timeoutSeconds says of a watch.
+	// WriteTimeout is the time in which a client must read each chunk of an answer, about 64 KB. After it the
+	// answer is cut, so that a stalled client does not pin a list in memory. The http.ResponseWriter must
+	// support write deadlines, as those of net/http and NewTransport do. Default DefaultWriteTimeout.
+	// Negative: no limit except the timeoutSeconds of a watch.
 	WriteTimeout time.Duration
-	// Writes lets clients create, update, patch and delete the objects of a Storage, one by one or as
-	// collections, by the rules of a kube-apiserver: conflicts, preconditions, the status subresource,
-	// finalizers, generateName, generations, dryRun; of custom resources unknown fields are dropped and
-	// defaults filled in. What it does not do are validation against schemas, admission, defaults of built-in
-	// types, server-side apply and garbage collection. Default: nothing can be written.
-	Writes bool
-	// StrategicMerge serves strategic merge patches of types that no CustomResourceDefinition defines.
-	// Default: they are refused.
-	StrategicMerge StrategicMerge
-	// Decodable, if set, says why an object that a client writes is none of its Go type. It is asked about
-	// types that no CustomResourceDefinition defines.
-	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }
 
-// handler serves a backend.
 type handler struct {
 	backend Backend
 	options HandlerOptions
@@ -65,20 +52,14 @@ type handler struct {
 
 	documents struct {
 		sync.Mutex
-		generation uint64 // of the types that built is of
+		generation uint64 // of the types in built
 		built      map[string]document
 	}
 }
 
-// NewHandler returns a handler that serves what is in the storage, then and later. It is safe for concurrent
-// use. A watch ends with the context of its request, so that a server that has watches must cancel these to
-// shut down.
-func NewHandler(s *Storage, options HandlerOptions) http.Handler {
-	return NewBackendHandler(served{s}, options)
-}
-
-// NewBackendHandler is NewHandler for another backend.
-func NewBackendHandler(b Backend, options HandlerOptions) http.Handler {
+// NewHandler returns a handler that serves the types and objects of a backend. It is safe for concurrent use.
+// A watch ends with the context of its request: to shut down, a server with watches cancels these contexts.
+func NewHandler(b Backend, options HandlerOptions) http.Handler {
 	if options.Version == nil {
 		options.Version = &version.Info{
 			Major: "1", Minor: "37", GitVersion: "v1.37.0", GitTreeState: "clean", Compiler: "gc",
@@ -98,24 +79,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case slices.Contains([]string{"/healthz", "/readyz", "/livez"}, r.URL.Path):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = io.WriteString(w, "ok") // the client has gone: nobody is left to tell
+		_, _ = io.WriteString(w, "ok") // the only error is that the client has disconnected
 	case path == "/version" && reads:
 		writeJSON(w, r, http.StatusOK, h.options.Version)
 	case path == "/version":
-		writeError(w, r, errMethodNotAllowed())
+		WriteError(w, r, errMethodNotAllowed())
 	case h.serveDocument(w, r):
 	default:
 		h.serveResource(w, r)
 	}
 }
 
-// writable returns what can be written to.
-func (h *handler) writable() (*Storage, bool) {
-	s, ok := h.backend.(served)
-	return s.Storage, ok && h.options.Writes
-}
-
-// resource is what a request is about, as it is served at that moment.
+// resource is the target of a request, with its type as it was when the request arrived.
 type resource struct {
 	target
 	collection Collection
@@ -126,29 +101,25 @@ type resource struct {
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 	t, err := h.resolve(r.URL.Path)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	switch {
 	case t == nil && strings.HasPrefix(r.URL.Path, "/api/"):
-		writeError(w, r, errNoSuchResource())
+		WriteError(w, r, errNoSuchResource())
 		return
 	case t == nil:
 		notFound(w)
 		return
 	}
-	t.typ.warn(w.Header(), *t.version)
-	storage, writable := h.writable()
+	t.typ.Warn(w.Header(), t.gv.Version)
+	writer, writable := h.backend.(Writer)
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
-	case !reads && writable && t.name == "" && t.typ.Namespaced && !t.namespaced && t.typ.Custom:
-		notFound(w) // as for a path that nobody serves
-	case !reads && writable && t.name == "" && t.typ.Namespaced && !t.namespaced:
-		writeError(w, r, errMethodNotAllowed())
 	case !reads && writable:
-		h.mutate(w, r, storage, t)
+		h.write(w, r, writer, t)
 	case !reads:
-		writeError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
+		WriteError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
 	case t.name != "":
 		h.get(w, r, t)
 	default:
@@ -156,16 +127,16 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveCollection serves a list or a watch: as a kube-apiserver sees it, "watch=" asks for one.
+// serveCollection serves a list, or a watch if the parameter "watch" is set.
 func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *resource) {
 	e, err := newEncoder(r, t)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	switch options, err := h.listOptions(r); {
 	case err != nil:
-		writeError(w, r, err)
+		WriteError(w, r, err)
 	case options.Watch:
 		h.watch(w, r, e, options)
 	default:
@@ -173,7 +144,7 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 	}
 }
 
-// listOptions parses in a turn, because a long selector takes milliseconds.
+// listOptions parses the parameters in a turn, because parsing a long selector takes milliseconds.
 func (h *handler) listOptions(r *http.Request) (*internalversion.ListOptions, error) {
 	turn := NewTurn(h.options.Turns)
 	if err := turn.Begin(r.Context()); err != nil {
@@ -183,7 +154,7 @@ func (h *handler) listOptions(r *http.Request) (*internalversion.ListOptions, er
 	return parseListOptions(r.URL.Query())
 }
 
-// verbOf names a method of writing as kube-apiserver does; what it does not know is nothing.
+// verbOf returns the Kubernetes verb of a write, or "" if the method is unknown.
 func verbOf(method, name string) string {
 	switch {
 	case method == http.MethodPost:
@@ -200,18 +171,19 @@ func verbOf(method, name string) string {
 	return ""
 }
 
-// resolve finds what a path names. Without an error, nil says that nothing is there at all.
+// resolve returns the resource of a path. It returns nil without an error if the path is unknown.
 func (h *handler) resolve(path string) (*resource, error) {
 	t, ok := parsePath(path)
 	if !ok {
 		return nil, nil
 	}
+	_, writable := h.backend.(Writer)
 	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
 		found := &resource{target: t, collection: c, typ: c.Type()}
-		found.version = found.typ.version(t.gv.Version)
+		found.version = found.typ.Version(t.gv.Version)
 		switch {
 		case found.version == nil || t.misplaced(found.typ):
-		case h.options.Writes && slices.Contains(found.version.Unserved, t.subresource):
+		case writable && slices.Contains(found.version.Unserved, t.subresource):
 			return nil, errUnserved(found.typ.GroupResource(), t.subresource)
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
@@ -225,7 +197,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 	return nil, nil
 }
 
-// misplaced reports whether the path has a namespace too many or too few.
+// misplaced reports whether the path has an unexpected namespace, or lacks one.
 func (t target) misplaced(typ Type) bool {
 	if typ.Namespaced {
 		return t.name != "" && !t.namespaced
@@ -233,14 +205,13 @@ func (t target) misplaced(typ Type) bool {
 	return t.namespaced
 }
 
-// builtIn reports whether a group has a type that no CustomResourceDefinition defines.
+// builtIn reports whether a group has a type without a CustomResourceDefinition.
 func (h *handler) builtIn(group string) bool {
 	types, _ := h.backend.ServedTypes()
 	return group == "" || slices.ContainsFunc(types,
 		func(t Type) bool { return t.Group == group && !t.Custom })
 }
 
-// watchTimeout is how long a watch lasts.
 func (h *handler) watchTimeout(seconds *int64) time.Duration {
 	if seconds != nil && *seconds > 0 {
 		return time.Duration(*seconds) * time.Second

@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // TestErrors compares with the answers of a kube-apiserver 1.37, word for word.
 func TestErrors(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	invalid := func(message, causes string) string {
 		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"ListOptions.meta.k8s.io \"\" is invalid: ` + message +
 			`","reason":"Invalid","details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[` + causes +
@@ -94,7 +97,7 @@ func TestErrors(t *testing.T) {
 		"watch goes on": {widgetsPath + "?watch=1&continue=abc", "",
 			invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
 		"version with continue": {widgetsPath + "?resourceVersion=3&continue=" +
-			newContinueToken(5, "",
+			readapi.NewContinueToken(5, "",
 				"default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
 	}
 	for name, tt := range tests {
@@ -124,7 +127,7 @@ const (
 )
 
 func TestNothingCanBeWritten(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	tests := map[string]struct {
 		method, path, verb string
 	}{
@@ -155,7 +158,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 }
 
 func TestHealthAndVersion(t *testing.T) {
-	h := handlerOf(NewStorage(StorageOptions{}))
+	h := handlerOf(apiserver.NewStorage(apiserver.StorageOptions{}))
 	for _, path := range []string{"/healthz", "/readyz", "/livez"} {
 		if got := get(t, h, path); got.code != 200 || got.body != "ok" {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
@@ -169,7 +172,7 @@ func TestHealthAndVersion(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	apply(t, s, strings.Replace(widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
 	h := handlerOf(s)
 	const object = `"kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"},"status":{"ready":true}}`
@@ -216,7 +219,7 @@ func TestGet(t *testing.T) {
 
 // TestConverted reads objects of a type whose versions only a webhook can convert.
 func TestConverted(t *testing.T) {
-	s := NewStorage(StorageOptions{})
+	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, strings.Replace(widgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))
 	apply(t, s, widget("default", "a", "red"))
 	h := handlerOf(s)

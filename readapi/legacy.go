@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// legacyRoot returns /api or /apis of discovery before it was aggregated.
+// legacyRoot returns the document /api or /apis of unaggregated discovery.
 func legacyRoot(types []Type, core bool, host string) any {
 	if core {
 		roots := metav1.APIVersions{
@@ -37,7 +37,7 @@ func legacyRoot(types []Type, core bool, host string) any {
 	return list
 }
 
-// legacyGroup returns /apis/GROUP, or nil when there is none.
+// legacyGroup returns the document /apis/GROUP, or nil.
 func legacyGroup(types []Type, name string) any {
 	groups := legacyRoot(types, false, "").(metav1.APIGroupList).Groups
 	i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name })
@@ -49,7 +49,7 @@ func legacyGroup(types []Type, name string) any {
 	return group
 }
 
-// legacyResources returns /api/VERSION or /apis/GROUP/VERSION, or nil when there is none.
+// legacyResources returns the document /api/VERSION or /apis/GROUP/VERSION, or nil.
 func legacyResources(types []Type, group, version string) any {
 	all := groupVersions(types)
 	i := slices.IndexFunc(all, func(gv groupVersion) bool {
@@ -68,7 +68,7 @@ func legacyResources(types []Type, group, version string) any {
 			Verbs: t.verbs(), ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
 		}
 		list.APIResources = append(list.APIResources, r)
-		for _, sub := range t.version(version).Subresources {
+		for _, sub := range t.Version(version).Subresources {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: t.Names.Plural + "/" +
 					sub, Namespaced: t.Namespaced, Kind: t.Names.Kind, Verbs: t.subresourceVerbs(),

@@ -11,13 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// page is what one list request returns.
+// page is the result of one list request.
 type page struct {
 	objects []Object
 	meta    metav1.ListMeta
 }
 
-// list serves a list, or a page of one.
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
 	options *internalversion.ListOptions) {
 	p, err := e.t.list(r.Context(), options, NewTurn(h.options.Turns))
@@ -25,13 +24,13 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
 		err = e.prepare(true, p.objects...)
 	}
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	out := newStream(w, e.shape.media)
-	out.patience = h.options.WriteTimeout
+	out.writeTimeout = h.options.WriteTimeout
 	if err := writeList(out, e, p); err != nil {
-		// The answer has begun: all that is left is to cut it, so that nobody takes it for whole.
+		// the answer is already under way, so cut it to show the client that it is incomplete
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -62,7 +61,6 @@ func writeList(out *stream, e *encoder, p *page) error {
 	return out.close()
 }
 
-// list selects a page.
 func (t *resource) list(ctx context.Context, options *internalversion.ListOptions,
 	turn *Turn) (*page, error) {
 	if err := turn.Begin(ctx); err != nil {
@@ -73,30 +71,30 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	if err != nil {
 		return nil, err
 	}
-	from, err := t.from(options)
+	state, err := t.stateFor(options)
 	if err != nil {
 		return nil, err
 	}
 	start, end := selected.keys()
-	start = max(start, from.start)
-	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10),
+	start = max(start, state.start)
+	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(state.ResourceVersion(), 10),
 		ShardInfo: selected.shard.info()}}
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
-		limit = 0 // any state will do, so that there is nothing to be saved by pages
+		limit = 0 // any state will do, so that a list from memory needs no pages
 	}
 	work := selected.work()
-	for o := range selected.within(from.Snapshot, start, end) {
+	for o := range selected.candidates(state.Snapshot, start, end) {
 		if turn.Work(work) {
 			if err := turn.Pass(ctx); err != nil {
 				return nil, err
 			}
 		}
-		// Whether any of the rest is selected shows on the next page, which may be empty.
+		// Whether any remaining object is selected is found on the next page, which can be empty.
 		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
-			p.meta.Continue = newContinueToken(from.pinned, t.namespace, p.objects[limit-1].Key())
+			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.all() {
-				left := int64(from.Count(o.Key(), end))
+				left := int64(state.Count(o.Key(), end))
 				p.meta.RemainingItemCount = &left
 			}
 			break
@@ -108,20 +106,20 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	return p, nil
 }
 
-// checkEvery is how many objects are looked at between two checks of the request's context.
+// checkEvery is the number of objects that are evaluated between two checks of the request's context.
 const checkEvery = 64
 
-// origin is the state that a list is taken of.
-type origin struct {
+// listState is the state that a list reads.
+type listState struct {
 	Snapshot
-	// pinned is the version for the next token.
+	// pinned is the version in the next continue token.
 	pinned int64
 	start  string
 }
 
-// from returns the state that the options ask for.
-func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
-	asked, err := parseResourceVersion(options.ResourceVersion)
+// stateFor returns the state that the options select.
+func (t *resource) stateFor(options *internalversion.ListOptions) (*listState, error) {
+	requested, err := parseResourceVersion(options.ResourceVersion)
 	pinned, start := int64(0), ""
 	if options.Continue != "" {
 		var invalid error
@@ -135,20 +133,20 @@ func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 	if err != nil {
 		return nil, errListVersion(err)
 	}
-	wanted := uint64(0) // the newest
+	version := uint64(0) // the latest
 	current := t.collection.ResourceVersion()
 	switch {
-	case asked > current:
-		return nil, errTooNew(asked, current)
+	case requested > current:
+		return nil, NewTooLargeError(requested, current)
 	case pinned > int64(current):
-		return nil, errTooNew(uint64(pinned), current)
-	case pinned > 0: // less goes on with what is there now
-		wanted = uint64(pinned)
-	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && asked > 0:
-		wanted = asked
+		return nil, NewTooLargeError(uint64(pinned), current)
+	case pinned > 0: // a negative version continues with the latest state
+		version = uint64(pinned)
+	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && requested > 0:
+		version = requested
 	}
-	if s := t.collection.Snapshot(wanted); s != nil {
-		return &origin{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
+	if s := t.collection.Snapshot(version); s != nil {
+		return &listState{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
 		return nil, errContinueTooOld(newContinueToken(latest, t.namespace,

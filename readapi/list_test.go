@@ -1,6 +1,7 @@
-package readapi
+package readapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -9,11 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 func TestSelect(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	all := []string{"default/a", "default/b", "other-one/c", "other/a"}
 	tests := map[string]struct {
 		path, labels, fields string
@@ -58,24 +61,24 @@ func TestSelectScalars(t *testing.T) {
 	path := jsonpath.FromSegments("spec", "f")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			body, err := encodeBody(map[string]any{"spec": map[string]any{"f": tt.value}})
+			body, err := json.Marshal(map[string]any{"spec": map[string]any{"f": tt.value}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := scalar(body, path); got != tt.want {
+			if got := readapi.Scalar(body, path); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
-	if got := scalar([]byte(`{"spec":"x"}`), path); got != "" {
+	if got := readapi.Scalar([]byte(`{"spec":"x"}`), path); got != "" {
 		t.Errorf("below a string: %q", got)
 	}
 }
 
 func TestListForms(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	path := inDefaultPath + "?limit=1"
-	next := newContinueToken(10, "default", "default/a")
+	next := readapi.NewContinueToken(10, "default", "default/a")
 	tests := map[string]struct{ path, accept, want string }{
 		"json": {path, "application/json",
 			`{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
@@ -98,7 +101,7 @@ func TestListForms(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	page := func(query string) (keys []string, next, version string, left any) {
 		a := get(t, h, widgetsPath+"?"+query)
@@ -142,14 +145,14 @@ func TestPages(t *testing.T) {
 }
 
 func TestTokenErrors(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	tests := map[string]struct {
 		version int64
 		code    int
-	}{"future": {99, 504}, "zero": {0, 400}, "latest": {latest, 200}, "any negative": {-2, 200}}
+	}{"future": {99, 504}, "zero": {0, 400}, "Latest": {readapi.Latest, 200}, "any negative": {-2, 200}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := get(t, h, widgetsPath+"?continue="+newContinueToken(tt.version, "",
+			if got := get(t, h, widgetsPath+"?continue="+readapi.NewContinueToken(tt.version, "",
 				"default/a")); got.code != tt.code {
 				t.Errorf("%d %s", got.code, got.body)
 			}
@@ -158,7 +161,7 @@ func TestTokenErrors(t *testing.T) {
 }
 
 func TestResourceVersionOfLists(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	before := s.ResourceVersion()
 	apply(t, s, widget("default", "new", "red"))
 	s.Delete(widgetResource, "default", "a")

@@ -13,7 +13,7 @@ const (
 	mediaYAML = "application/yaml"
 )
 
-// accepted is one media type that a client accepts.
+// accepted is a media type in an Accept header.
 type accepted struct {
 	media      string // mediaJSON or mediaYAML
 	parameters map[string]string
@@ -21,21 +21,21 @@ type accepted struct {
 	wildcards  int // "application/*" has one, "*/*" two
 }
 
-// as is the kind that objects are to be turned into, with its group and version: "Table v1 meta.k8s.io". All
-// are empty for objects as they are.
+// as returns the kind to convert to, such as "Table", "v1", "meta.k8s.io". All are empty without a
+// conversion.
 func (a accepted) as() (kind, version, group string) {
 	return a.parameters["as"], a.parameters["v"], a.parameters["g"]
 }
 
-// converts reports whether any of that is asked for, even if it makes no sense.
+// converts reports whether a conversion is requested, valid or not.
 func (a accepted) converts() bool {
 	kind, version, group := a.as()
 	return kind != "" || version != "" || group != ""
 }
 
-// parseAccept returns the media types of the Accept headers that can be written, the preferred ones first. It
-// reads them as a kube-apiserver does: names are compared as they are written, what cannot be read is left
-// out, and a quality only decides about the order.
+// parseAccept returns the supported media types of the Accept headers in order of preference. Like a
+// kube-apiserver it compares names case-sensitively and ignores invalid clauses. The quality affects only the
+// order.
 func parseAccept(header http.Header) []accepted {
 	text := strings.Join(header.Values("Accept"), ",")
 	if text == "" {
@@ -67,7 +67,7 @@ func parseAccept(header http.Header) []accepted {
 	return all
 }
 
-// parse reads what follows the media type.
+// parse parses the parameters after a media type.
 func (a *accepted) parse(text string) {
 	a.parameters = map[string]string{}
 	for parameter := range strings.SplitSeq(text, ";") {
@@ -76,7 +76,7 @@ func (a *accepted) parse(text string) {
 			continue
 		}
 		if name = strings.Trim(name, " "); name == "q" {
-			a.quality, _ = strconv.ParseFloat(value, 32) // what is no number comes last
+			a.quality, _ = strconv.ParseFloat(value, 32) // an invalid quality is 0
 			continue
 		}
 		a.parameters[name] = strings.Trim(value, " ")
@@ -87,7 +87,7 @@ func (a *accepted) parse(text string) {
 type shape struct {
 	media string
 	kind  shapeKind
-	// version is that of all kinds but whole, as the apiVersion of the answer.
+	// version is the apiVersion of the answer. It is empty if kind is whole.
 	version string
 }
 
@@ -104,7 +104,7 @@ var shapes = map[string]shapeKind{
 	"PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": table,
 }
 
-// negotiate returns the first of the accepted forms that objects can be served in.
+// negotiate returns the first supported form.
 func negotiate(header http.Header) (shape, error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {
@@ -120,7 +120,7 @@ func negotiate(header http.Header) (shape, error) {
 	return shape{}, errNotAcceptable(mediaJSON + ", " + mediaYAML)
 }
 
-// negotiatePlain returns the first of the accepted media types, for what has one form only.
+// negotiatePlain returns the first supported media type without a conversion.
 func negotiatePlain(header http.Header) (media string, err error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {

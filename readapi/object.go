@@ -1,7 +1,6 @@
 package readapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -15,67 +14,32 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// object is one stored state of an object. It never changes.
-type object struct {
-	// key is "namespace/name", or the name alone. Its order is that of lists.
-	key string
-	// version is the resource version of the storage that this state came with.
-	version uint64
-	// stored is the name of the version that the object was written in.
-	stored string
-	labels labelSet
-	// body is the object in JSON with sorted keys and without apiVersion, which depends on the version that
-	// is asked for. It has a kind, so that it is never empty. It is nil where the text is in block, at offset
-	// at.
-	body []byte
-	packed
-}
-
-// packed is text in a block.
-type packed struct {
-	block      *block
-	at, length uint32
-}
-
-var _ Object = (*object)(nil)
-
-// asObject is an object that may be nil as an Object that then is nil, too.
-func asObject(o *object) Object {
-	if o == nil {
-		return nil
-	}
-	return o
+// renderedObject is an Object that the handler creates itself: a bookmark, or the last state of a deleted
+// object.
+type renderedObject struct {
+	key, version string
+	body         []byte // without apiVersion, and never empty
 }
 
 // Key implements Object.
-func (o *object) Key() string { return o.key }
+func (o *renderedObject) Key() string { return o.key }
 
 // Version implements Object.
-func (o *object) Version() string { return o.stored }
+func (o *renderedObject) Version() string { return o.version }
 
 // Labels implements Object.
-func (o *object) Labels() labels.Labels { return o.labels }
+func (o *renderedObject) Labels() labels.Labels { return labels.Set(nil) }
 
 // JSON implements Object.
-func (o *object) JSON() ([]byte, error) {
-	if o.block == nil {
-		return o.body, nil
-	}
-	return o.block.appendText(make([]byte, 0, o.length), o.at, o.length)
-}
+func (o *renderedObject) JSON() ([]byte, error) { return o.body, nil }
 
 // AppendJSON implements Object.
-func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
-	dst = append(dst, `{"apiVersion":`...)
-	dst = append(dst, apiVersion...)
-	dst = append(dst, ',')
-	if o.block == nil {
-		return append(dst, o.body[1:]...), nil
-	}
-	return o.block.appendText(dst, o.at+1, o.length-1) // without its brace
+func (o *renderedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+	dst = append(append(dst, `{"apiVersion":`...), apiVersion...)
+	return append(append(dst, ','), o.body[1:]...), nil
 }
 
-// splitKey returns namespace and name of a key.
+// splitKey returns the namespace and the name of a key.
 func splitKey(key string) (namespace, name string) {
 	at := strings.IndexByte(key, '/')
 	if at < 0 {
@@ -84,13 +48,13 @@ func splitKey(key string) (namespace, name string) {
 	return key[:at], key[at+1:]
 }
 
-// objectKey returns the store key of an object, or "" if no object can have the name.
+// objectKey returns the key of an object, or "" if no object can have the name.
 func objectKey(namespace, name string) string {
 	key, _ := pattern.Key(cache.NewObjectName(namespace, name))
 	return key
 }
 
-// decode returns an object, with any apiVersion or none.
+// decode returns the content of an object. Its apiVersion can be any or missing.
 func decode(o Object) (map[string]any, error) {
 	data, err := o.JSON()
 	var content map[string]any
@@ -98,29 +62,19 @@ func decode(o Object) (map[string]any, error) {
 		err = utiljson.Unmarshal(data, &content)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+		return nil, fmt.Errorf("decode %s: %w", o.Key(), err)
 	}
 	return content, nil
 }
 
-// withVersion returns an object with another resource version: that of its deletion.
+// withVersion returns an object with another resource version: the one of its deletion.
 func withVersion(o Object, version uint64) (Object, error) {
 	content, err := decode(o)
 	if err != nil {
 		return nil, err
 	}
+	delete(content, "apiVersion")
 	(&unstructured.Unstructured{Object: content}).SetResourceVersion(strconv.FormatUint(version, 10))
-	body, err := encodeBody(content)
-	return &object{key: o.Key(), version: version, stored: o.Version(), body: body}, err
-}
-
-// encodeBody returns the JSON of an object without its apiVersion, which content may have.
-func encodeBody(content map[string]any) ([]byte, error) {
-	if apiVersion, ok := content["apiVersion"]; ok {
-		delete(content, "apiVersion")
-		defer func() { content["apiVersion"] = apiVersion }()
-	}
 	body, err := json.Marshal(content)
-	// A copy of the right size: what Marshal returns may have room for twice as much.
-	return bytes.Clone(body), err
+	return &renderedObject{key: o.Key(), version: o.Version(), body: body}, err
 }

@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// node is a JSON object that is written as it is put together.
+// node is a JSON object.
 type node = map[string]any
 
-// openAPIIndex lists the documents of OpenAPI v3.
+// openAPIIndex returns the index of OpenAPI v3.
 func openAPIIndex(types []Type) any {
 	paths := node{}
 	for _, gv := range groupVersions(types) {
 		name := documentName(gv.GroupVersion)
 		data, err := json.Marshal(openAPIOf(types, name))
 		if err != nil {
-			continue // a schema that is no JSON, which the document itself reports
+			continue // invalid schema: the document itself reports it
 		}
 		paths[name] = node{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name,
 			sha512.Sum512(data))}
@@ -28,7 +28,7 @@ func openAPIIndex(types []Type) any {
 	return node{"paths": paths}
 }
 
-// documentName is what the index calls the document of a group version.
+// documentName returns the name of a group version in the index.
 func documentName(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version
@@ -36,7 +36,7 @@ func documentName(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// openAPIOf returns the document of that name, or nil when there is none.
+// openAPIOf returns a document, or nil.
 func openAPIOf(types []Type, name string) any {
 	all := groupVersions(types)
 	i := slices.IndexFunc(all, func(gv groupVersion) bool { return documentName(gv.GroupVersion) == name })
@@ -53,7 +53,7 @@ func openAPIOf(types []Type, name string) any {
 	}
 }
 
-// describe adds the paths and schemas of one version of a type.
+// describe adds the paths and schemas of a version of the type.
 func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 	root := "/" + documentName(gv) + "/"
 	collection := root + t.Names.Plural
@@ -77,7 +77,7 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 		collection = root + "namespaces/{namespace}/" + t.Names.Plural
 		add(collection, "list", list)
 	}
-	add(collection+"/{name}", "get", object, t.version(gv.Version).Subresources...)
+	add(collection+"/{name}", "get", object, t.Version(gv.Version).Subresources...)
 
 	schemas[object] = t.objectSchema(gv.Version, gvk)
 	schemas[list] = node{
@@ -93,10 +93,10 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 	}
 }
 
-// objectSchema returns the schema of objects: that of the type, with the fields that all types have.
+// objectSchema returns the schema of the type with the fields of all objects.
 func (t Type) objectSchema(version string, gvk node) node {
 	s := node{}
-	if err := json.Unmarshal(t.version(version).Schema, &s); err != nil || len(s) == 0 {
+	if err := json.Unmarshal(t.Version(version).Schema, &s); err != nil || len(s) == 0 {
 		s = node{"x-kubernetes-preserve-unknown-fields": true}
 	}
 	s["type"] = "object"
@@ -113,7 +113,7 @@ func (t Type) objectSchema(version string, gvk node) node {
 	return s
 }
 
-// schemaName is the name of a kind's schema: the group's domain reversed, the version, the kind.
+// schemaName returns the name of a kind's schema: the reversed group, the version, the kind.
 func schemaName(gv schema.GroupVersion, kind string) string {
 	parts := strings.Split(gv.Group, ".")
 	if gv.Group == "" {
@@ -125,7 +125,7 @@ func schemaName(gv schema.GroupVersion, kind string) string {
 
 func reference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
 
-// parameters are those in the path.
+// parameters returns the parameters in a path.
 func parameters(path string) []any {
 	all := []any{}
 	for _, name := range []string{"namespace", "name"} {
@@ -137,7 +137,7 @@ func parameters(path string) []any {
 	return all
 }
 
-// operationID is unique within a document.
+// operationID returns an ID that is unique within a document.
 func operationID(action, path string) string {
 	return action + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_", "-", "_").Replace(path)
 }

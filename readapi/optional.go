@@ -2,36 +2,33 @@ package readapi
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Refusing is a Collection whose objects cannot all be read, as those of a type that a server has and a copy
-// of it has not.
-type Refusing interface {
+// Refuser is a Collection that can refuse requests, for example of a type that the source of a copy could not
+// read.
+type Refuser interface {
 	Collection
-	// Refused is the error of every request for a version of the type; nil: it is served.
+	// Refused returns the error for all requests for a version of the type, or nil if it is served.
 	Refused(version string) error
 }
 
-// Printing is a Collection that prints its objects by itself, as a kube-apiserver does with those of built-in
-// types.
-type Printing interface {
+// TablePrinter is a Collection that prints its own tables, as a kube-apiserver does for built-in types.
+type TablePrinter interface {
 	Collection
-	// TableColumns are the columns of its tables, the first of which is the name. Without any, tables are
-	// made from the columns of the type.
+	// TableColumns returns the columns, beginning with the name. If there are none, the columns of the type
+	// are used.
 	TableColumns() []metav1.TableColumnDefinition
-	// Cells are those of an object.
+	// Cells returns the cells of an object.
 	Cells(Object) ([]any, error)
-	// Arrange puts the objects of a table in order. They come in that of lists.
-	Arrange([]Object)
+	// Sort sorts the objects of a table. They are sorted by key before.
+	Sort([]Object)
 }
 
-// printing returns the collection if it prints by itself.
-func (t *resource) printing() (Printing, bool) {
-	p, ok := t.collection.(Printing)
+func (t *resource) tablePrinter() (TablePrinter, bool) {
+	p, ok := t.collection.(TablePrinter)
 	return p, ok && len(p.TableColumns()) > 0
 }
 
-// refused is why nothing of the resource is served.
 func (t *resource) refused() error {
-	if r, ok := t.collection.(Refusing); ok {
+	if r, ok := t.collection.(Refuser); ok {
 		return r.Refused(t.gv.Version)
 	}
 	return nil

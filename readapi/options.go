@@ -15,12 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSelector is how long a selector may be. It is compared with every object, so that one of hundreds of
-// kilobytes would keep a server busy that nobody asked to filter by lists.
+// maxSelector is the maximum length of a selector in bytes. It bounds the work for each object.
 const maxSelector = 64 << 10
 
-// parseListOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and
-// its errors.
+// parseListOptions parses the parameters of a list or watch with the code, and the errors, of a
+// kube-apiserver.
 func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
@@ -45,7 +44,7 @@ func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 	return options, nil
 }
 
-// parseResourceVersion reads a version that a client asks for; 0 stands for any.
+// parseResourceVersion parses the resource version of a client. 0 means any version.
 func parseResourceVersion(text string) (uint64, error) {
 	if text == "" {
 		return 0, nil
@@ -57,10 +56,10 @@ func parseResourceVersion(text string) (uint64, error) {
 	return version, nil
 }
 
-// errVersion is the answer of everything but a list to a version that is none.
+// errVersion returns the error for an invalid resource version of a get or watch.
 func errVersion(err error) error { return errInternal(err.Error()) }
 
-// errListVersion is that of a list.
+// errListVersion returns the error for an invalid resource version of a list.
 func errListVersion(err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 }

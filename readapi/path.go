@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// target is what the path of a request for objects names.
+// target is the type and the object in the path of a request.
 type target struct {
 	gv                                     schema.GroupVersion
 	namespace, resource, name, subresource string
-	// namespaced is whether the path names a namespace, other than as the object that is asked for.
+	// namespaced is set if the path has a namespace in addition to the requested object.
 	namespaced bool
 }
 
-// parsePath reads /api/v1/… and /apis/GROUP/VERSION/…, and reports whether the path names a resource.
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/…, and reports whether the path has a type.
 func parsePath(path string) (target, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var t target
@@ -30,7 +30,7 @@ func parsePath(path string) (target, bool) {
 	if slices.Contains(parts, "") {
 		return t, false
 	}
-	// A namespace by itself, and its subresources, are in no namespace.
+	// a namespace itself is not in a namespace
 	if parts[0] == "namespaces" && len(parts) > 2 &&
 		!(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
 		t.namespaced, t.namespace, parts = true, parts[1], parts[2:]

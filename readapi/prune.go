@@ -8,11 +8,11 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// prune removes what the schema of a version does not have from an object in place, as a kube-apiserver does
-// when it reads or converts one.
+// prune removes the fields of an object that are not in the schema, as a kube-apiserver does when it reads or
+// converts one.
 func prune(content map[string]any, s *crd.Schema) { (&pruner{}).object(content, s, true) }
 
-// unknownFields is prune, and returns the paths of what it removed, in order.
+// unknownFields is prune that returns the sorted paths of the removed fields.
 func unknownFields(content map[string]any, s *crd.Schema) []string {
 	p := &pruner{track: true}
 	p.object(content, s, true)
@@ -20,14 +20,13 @@ func unknownFields(content map[string]any, s *crd.Schema) []string {
 	return p.unknown
 }
 
-// pruner removes unknown fields.
 type pruner struct {
-	track   bool // whether unknown is asked for
+	track   bool // record unknown
 	path    []string
 	unknown []string
 }
 
-// within calls f with one more part of the path.
+// within calls f with a longer path.
 func (p *pruner) within(part string, f func()) {
 	if p.track {
 		p.path = append(p.path, part)

@@ -1,12 +1,10 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 func TestPrune(t *testing.T) {
@@ -27,12 +25,9 @@ func TestPrune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s crd.Schema
-	if err := json.Unmarshal(data, &s); err != nil {
-		t.Fatal(err)
-	}
+	typ := completeType(t, data)
 	got := yamlMap(t, object)
-	prune(got, &s)
+	typ.Versions[0].Conform(got)
 	if diff := cmp.Diff(yamlMap(t, want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

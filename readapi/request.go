@@ -7,28 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Request is what a request for objects asks for, as far as its method, path and query tell.
+// Request describes a request for objects, according to its method, path and query.
 type Request struct {
-	// Verb is get, list, watch, or watch-list for a watch that lists first; otherwise that of writing:
-	// create, update, patch, delete or deletecollection.
+	// Verb is get, list, watch, create, update, patch, delete, deletecollection, or watch-list for a watch
+	// that sends a list first.
 	Verb string
-	// GVR is the type by its plural, whether it exists or not.
+	// GVR is the type. It need not exist.
 	GVR schema.GroupVersionResource
-	// Namespace, Name and Subresource are empty where the path has none.
+	// Namespace, Name and Subresource are empty if the path has none.
 	Namespace, Name, Subresource string
 }
 
-// ParseRequest returns what a request asks for. It is false for paths that name no type, such as those of
-// discovery.
+// ParseRequest parses a request. It returns false for paths without a type, such as discovery.
 func ParseRequest(r *http.Request) (Request, bool) {
 	t, ok := parsePath(r.URL.Path)
 	if !ok {
 		return Request{}, false
 	}
-	out := Request{
-		GVR:       t.gv.WithResource(t.resource),
-		Namespace: t.namespace, Name: t.name, Subresource: t.subresource,
-	}
+	out := t.request("")
 	query := r.URL.Query()
 	watches := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") &&
 		query.Get("watch") != "0"
@@ -45,4 +41,11 @@ func ParseRequest(r *http.Request) (Request, bool) {
 		out.Verb = "list"
 	}
 	return out, true
+}
+
+func (t target) request(verb string) Request {
+	return Request{
+		Verb: verb, GVR: t.gv.WithResource(t.resource),
+		Namespace: t.namespace, Name: t.name, Subresource: t.subresource,
+	}
 }

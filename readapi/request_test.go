@@ -1,9 +1,11 @@
-package readapi
+package readapi_test
 
 import (
 	"fmt"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 func TestParseRequest(t *testing.T) {
@@ -32,7 +34,7 @@ func TestParseRequest(t *testing.T) {
 			if _, err := fmt.Sscan(line, &method, &path); err != nil {
 				t.Fatal(err)
 			}
-			r, ok := ParseRequest(httptest.NewRequest(method, path, nil))
+			r, ok := readapi.ParseRequest(httptest.NewRequest(method, path, nil))
 			got := ""
 			if ok {
 				got = fmt.Sprintf("%s %s.%s.%s %s/%s/%s", r.Verb, r.GVR.Resource, r.GVR.Version, r.GVR.Group,

@@ -13,41 +13,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// notFound is the answer of a kube-apiserver for paths that it does not know.
+// notFound answers like a kube-apiserver for unknown paths.
 func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
-// warn adds the header that tells of a deprecated version.
-func (t Type) warn(header http.Header, version Version) {
-	if !version.Deprecated {
+// Warn adds a Warning header to an answer if the version of the type is deprecated. It is for handlers that
+// wrap the one of this package.
+func (t Type) Warn(header http.Header, version string) {
+	v := t.Version(version)
+	if v == nil || !v.Deprecated {
 		return
 	}
-	text := version.DeprecationWarning
+	text := v.DeprecationWarning
 	if text == "" {
-		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version.Name},
+		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version},
 			t.Names.Kind)
 	}
 	header.Add("Warning", warningHeader(text))
 }
 
-// Warn adds to the headers of an answer the warning that clients get for a version of the type that is
-// deprecated, as a handler of this package does. It is for handlers around one.
-func (t Type) Warn(header http.Header, version string) {
-	for _, v := range t.Versions {
-		if v.Name == version {
-			t.warn(header, v)
-		}
-	}
-}
-
-// warningHeader is the value of a header of that name, as clients print it.
 func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 
-// WriteError answers a request with the Status of an error, as a handler of this package does. It is for
-// handlers around one.
-func WriteError(w http.ResponseWriter, r *http.Request, err error) { writeError(w, r, err) }
-
-// writeError answers with the Status of an error.
-func writeError(w http.ResponseWriter, r *http.Request, err error) {
+// WriteError answers a request with the Status of an error. It is for handlers that wrap the one of this
+// package.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
@@ -55,14 +43,13 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, r, int(status.Code), status)
 }
 
-// writeJSON answers with a value.
 func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	// Errors are written even where the form that is asked for cannot be.
+	// Errors are written even if the requested form is not supported.
 	media, err := negotiatePlain(r.Header)
 	if err != nil {
 		media = mediaJSON
@@ -70,7 +57,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) {
 	writeBytes(w, media, code, data)
 }
 
-// writeBytes answers with JSON, as YAML where that is asked for.
+// writeBytes answers with JSON, or with YAML if media is mediaYAML.
 func writeBytes(w http.ResponseWriter, media string, code int, data []byte) {
 	if media == mediaYAML {
 		var err error
@@ -83,23 +70,22 @@ func writeBytes(w http.ResponseWriter, media string, code int, data []byte) {
 	}
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(code)
-	_, _ = w.Write(data) // the client has gone: nobody is left to tell
+	_, _ = w.Write(data) // the only error is that the client has disconnected
 }
 
-// errClientGone is the error of a write to a client that has gone.
 var errClientGone = errors.New("the client has gone")
 
-// chunk is how much of a list is written at a time.
+// chunk is the number of bytes of a list that are written at a time.
 const chunk = 1 << 16
 
-// stream writes an answer bit by bit, so that it needs no memory for all of it. YAML does need that: it can
-// only be made of the whole.
+// stream writes an answer in chunks. YAML is written as a whole, because it is converted from the complete
+// JSON.
 type stream struct {
 	w     http.ResponseWriter
 	media string
 	buf   []byte
-	// patience is how long the client may take to read a chunk; without end if it is not positive.
-	patience time.Duration
+	// writeTimeout is the time in which the client must read a chunk. Not positive: no limit.
+	writeTimeout time.Duration
 }
 
 func newStream(w http.ResponseWriter, media string) *stream {
@@ -107,7 +93,7 @@ func newStream(w http.ResponseWriter, media string) *stream {
 	return &stream{w: w, media: media}
 }
 
-// grown takes the buffer with something appended to it.
+// grown stores the extended buffer, and writes it if it is large enough.
 func (s *stream) grown(buf []byte) error {
 	s.buf = buf
 	if len(s.buf) < chunk || s.media == mediaYAML {
@@ -117,8 +103,8 @@ func (s *stream) grown(buf []byte) error {
 }
 
 func (s *stream) flush() error {
-	if s.patience > 0 {
-		setWriteDeadline(s.w, time.Now().Add(s.patience))
+	if s.writeTimeout > 0 {
+		setWriteDeadline(s.w, time.Now().Add(s.writeTimeout))
 	}
 	if _, err := s.w.Write(s.buf); err != nil {
 		return errClientGone
@@ -127,7 +113,7 @@ func (s *stream) flush() error {
 	return nil
 }
 
-// setWriteDeadline says until when the client has time to read. Not every server can do that.
+// setWriteDeadline sets the deadline by which the client must read, if the server supports that.
 func setWriteDeadline(w http.ResponseWriter, deadline time.Time) {
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 }

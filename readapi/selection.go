@@ -15,28 +15,28 @@ import (
 	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
-// selection is which objects of a type a list or watch is about.
+// selection has the selectors of a list or watch.
 type selection struct {
 	namespace  string
-	namespaced bool // of the type
+	namespaced bool // the type is namespaced
 	labels     *labelmatch.Matcher
-	fields     fields.Selector // nil: all
-	// paths are the selectable fields that the selector uses.
+	fields     fields.Selector // nil selects all
+	// paths are the selectable fields in the field selector.
 	paths map[string]*jsonpath.Path
-	// conditions are the requirements on fields that the collection has of its own, and not in fields.
+	// conditions are the requirements on fields of the collection. They are not in fields.
 	conditions []condition
-	filter     Filter          // nil: all
-	shard      *shardSelection // nil: all
+	filter     Filter          // nil selects all
+	shard      *shardSelection // nil selects all
 }
 
-// condition is a requirement on a field of the collection.
+// condition is a requirement on a field of a Collection with Fields.
 type condition struct {
 	field, value string
 	holds        func(Object) bool
 	not          bool
 }
 
-// newSelection checks that the fields can be selected by.
+// newSelection returns an error if a field is not selectable.
 func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced,
@@ -76,7 +76,6 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 	return s, nil
 }
 
-// requirement is a selector of one requirement.
 func requirement(r fields.Requirement) fields.Selector {
 	if r.Operator == apiselection.NotEquals {
 		return fields.OneTermNotEqualSelector(r.Field, r.Value)
@@ -84,7 +83,7 @@ func requirement(r fields.Requirement) fields.Selector {
 	return fields.OneTermEqualSelector(r.Field, r.Value)
 }
 
-// addCondition adds a requirement to the conditions if the collection has the field, and the type has not.
+// addCondition adds a condition and returns true if the collection has the field and the type has not.
 func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error) {
 	own, ok := t.collection.(Fields)
 	if !ok || strings.HasPrefix(r.Field, "metadata.") ||
@@ -103,8 +102,8 @@ func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error
 	return true, nil
 }
 
-// within are the objects of a range that may be selected.
-func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] {
+// candidates returns the objects of a range that can match.
+func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Object] {
 	ranges, ok := snapshot.(FieldRange)
 	for _, c := range s.conditions {
 		if !ok || c.not {
@@ -117,12 +116,12 @@ func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] 
 	return snapshot.Range(from, to)
 }
 
-// all reports whether everything in the namespace is selected.
+// all reports whether every object of the namespace is selected.
 func (s *selection) all() bool {
 	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil && s.filter == nil
 }
 
-// one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.
+// one reports whether at most one object can be selected. A kube-apiserver reads it by name.
 func (s *selection) one() bool {
 	if s.fields == nil {
 		return false
@@ -132,7 +131,7 @@ func (s *selection) one() bool {
 	return named && (placed || s.namespace != "" || !s.namespaced)
 }
 
-// keys are the range of keys in the namespace.
+// keys returns the range of keys of the namespace.
 func (s *selection) keys() (from, to string) {
 	if s.namespace == "" {
 		return "", ""
@@ -140,19 +139,18 @@ func (s *selection) keys() (from, to string) {
 	return s.namespace + "/", s.namespace + "0" // "0" follows "/"
 }
 
-// work is the work of evaluating the selection against one object.
+// work returns the work of evaluating one object.
 func (s *selection) work() int {
 	work := workPerObject + s.labels.Len() + len(s.conditions)
 	if s.fields != nil {
 		work += len(s.fields.Requirements())
 	}
 	if s.filter != nil {
-		work += workPerTurn / 4 // a query may read the whole object
+		work += workPerTurn / 4 // a query can read the whole object
 	}
 	return work
 }
 
-// matches reports whether an object is selected.
 func (s *selection) matches(o Object) bool {
 	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) ||
 		!s.shard.has(o) {
@@ -166,7 +164,6 @@ func (s *selection) matches(o Object) bool {
 	return s.fieldsMatch(o) && (s.filter == nil || s.filter.Selects(o))
 }
 
-// fieldsMatch reports whether an object has the fields of its type that are selected.
 func (s *selection) fieldsMatch(o Object) bool {
 	if s.fields == nil {
 		return true
@@ -185,7 +182,7 @@ func (s *selection) fieldsMatch(o Object) bool {
 	return s.fields.Matches(set)
 }
 
-// scalar returns a field as selectors see it: empty where there is none, or where it is no scalar.
+// scalar returns the value of a field as a string. It is empty if the field is missing or not a scalar.
 func scalar(body []byte, path *jsonpath.Path) string {
 	value, ok, err := path.FirstJSON(body)
 	if !ok || err != nil {

@@ -14,17 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Identified is what an Object may be besides where its UID is known without looking for it in the JSON.
-type Identified interface {
+// ObjectWithUID is an Object that knows its UID without parsing its JSON.
+type ObjectWithUID interface {
 	Object
-	// GetUID is metadata.uid.
 	GetUID() types.UID
 }
 
-// ParseShardSelector reads a shard selector as API servers with the feature ShardedListAndWatch do: one
-// shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several of the same field
-// with || between them. Of the ways in which CEL writes strings it knows those two with single and double
-// quotes, and there are no parentheses around ranges.
+// ParseShardSelector parses a shard selector like an API server with the feature ShardedListAndWatch: a term
+// shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several terms with the same
+// field, joined by ||. Of CEL's syntax it supports strings in single and double quotes. It does not support
+// parentheses around terms.
 func ParseShardSelector(text string) (sharding.Selector, error) {
 	var all []sharding.ShardRangeRequirement
 	for term := range strings.SplitSeq(text, "||") {
@@ -55,23 +54,23 @@ const (
 	shardEnd   = "0x10000000000000000"
 )
 
-// shardRange is one range of a selector.
+// shardRange matches one term of a selector.
 var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*(object\.metadata\.(?:uid|namespace))\s*,\s*` +
 	quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
 
 const quotedHash = `(?:'(0x[0-9a-f]{16,17})'|"(0x[0-9a-f]{16,17})")`
 
-// shardSelection is which shard of a type is selected.
+// shardSelection is a parsed shard selector.
 type shardSelection struct {
 	text        string
 	byNamespace bool
 	ranges      []hashRange
 }
 
-// hashRange is a range of the hash space with both ends.
+// hashRange is a range of the hash space, including both ends.
 type hashRange struct{ first, last uint64 }
 
-// newShardSelection reads a selector; nil for none.
+// newShardSelection returns nil if the text is empty.
 func newShardSelection(t *resource, text string) (*shardSelection, error) {
 	if text == "" {
 		return nil, nil
@@ -83,8 +82,8 @@ func newShardSelection(t *resource, text string) (*shardSelection, error) {
 	s := &shardSelection{text: selector.String()}
 	for _, r := range selector.Requirements() {
 		s.byNamespace = r.Key == "object.metadata.namespace"
-		start, _ := strconv.ParseUint(r.Start, 0, 64) // which has been parsed
-		end, _ := strconv.ParseUint(r.End, 0, 64)     // or is that of the hash space, and too large
+		start, _ := strconv.ParseUint(r.Start, 0, 64) // the selector is valid
+		end, _ := strconv.ParseUint(r.End, 0, 64)     // the end of the hash space overflows
 		if r.End == shardEnd {
 			end = 0
 		}
@@ -109,14 +108,14 @@ func (s *shardSelection) has(o Object) bool {
 	return false
 }
 
-// valueOf returns what is hashed of an object; nothing where its metadata cannot be read, so that it is in
-// one shard still.
+// valueOf returns the value that is hashed. It is empty if the metadata cannot be read, so that the object
+// belongs to exactly one shard.
 func (s *shardSelection) valueOf(o Object) string {
 	if s.byNamespace {
 		namespace, _ := splitKey(o.Key())
 		return namespace
 	}
-	if identified, ok := o.(Identified); ok {
+	if identified, ok := o.(ObjectWithUID); ok {
 		return string(identified.GetUID())
 	}
 	m, err := partialOf(o)
@@ -126,7 +125,7 @@ func (s *shardSelection) valueOf(o Object) string {
 	return string(m.GetUID())
 }
 
-// info is what a list says of itself.
+// info returns the shardInfo of a list.
 func (s *shardSelection) info() *metav1.ShardInfo {
 	if s == nil {
 		return nil

@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
@@ -11,20 +11,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // halves are selectors of the two halves of the hash space.
 func halves(field string) []string {
 	return []string{
-		fmt.Sprintf("shardRange(object.%s, '%s', '0x8000000000000000')", field, shardStart),
-		fmt.Sprintf("shardRange(object.%s, '0x8000000000000000', '%s')", field, shardEnd),
+		fmt.Sprintf("shardRange(object.%s, '%s', '0x8000000000000000')", field, readapi.ShardStart),
+		fmt.Sprintf("shardRange(object.%s, '0x8000000000000000', '%s')", field, readapi.ShardEnd),
 	}
 }
 
 // newManyWidgets has forty widgets in four namespaces.
-func newManyWidgets(t *testing.T) *Storage {
+func newManyWidgets(t *testing.T) *apiserver.Storage {
 	t.Helper()
-	s := NewStorage(StorageOptions{})
+	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, widgetCRD)
 	for i := range 40 {
 		apply(t, s, widget(string(rune('a'+i%4)), fmt.Sprintf("w%02d", i), []string{"red", "green"}[i/4%2]))
@@ -41,7 +44,7 @@ func TestShardSelector(t *testing.T) {
 		two := halves(field)
 		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+
 			`,"0x4000000000000000","0xc000000000000000")`) {
-			selector, err := ParseShardSelector(text)
+			selector, err := readapi.ParseShardSelector(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +54,7 @@ func TestShardSelector(t *testing.T) {
 				if ok, err := selector.Matches(u); err != nil {
 					t.Fatal(err)
 				} else if ok && u.GetLabels()["color"] == "red" {
-					want = append(want, objectKey(u.GetNamespace(), u.GetName()))
+					want = append(want, readapi.ObjectKey(u.GetNamespace(), u.GetName()))
 				}
 			}
 			var got []string
@@ -98,7 +101,7 @@ func TestShardWatch(t *testing.T) {
 	}
 	told := map[string]int{}
 	for _, text := range halves("metadata.uid") {
-		selector, err := ParseShardSelector(text)
+		selector, err := readapi.ParseShardSelector(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +131,7 @@ func TestShardWatch(t *testing.T) {
 }
 
 func TestShardSelectorsThatAreWrong(t *testing.T) {
-	h := handlerOf(newWidgets(t, StorageOptions{}))
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, text := range []string{
 		"uid", "shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')",
 		"shardRange(object.metadata.uid, '0x0', '0x8')", "shardRange(object.metadata.uid, 0, 1)",

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// statusOf returns the Status that a client gets for an error.
+// statusOf returns the Status of an error.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	var status metav1.Status
@@ -29,8 +29,8 @@ func newStatusError(code int, reason metav1.StatusReason, message string) error 
 	}}
 }
 
-// errNoSuchResource is the answer below the groups that a kube-apiserver has built in; elsewhere it is plain
-// text.
+// errNoSuchResource is the error in groups with built-in types. In other groups a kube-apiserver answers with
+// plain text.
 func errNoSuchResource() error {
 	status := statusOf(apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{},
 		"", "", 0, true))
@@ -45,27 +45,23 @@ func errMethodNotAllowed() error {
 	return err
 }
 
-// errInternal is what becomes of errors that a kube-apiserver did not see coming.
+// errInternal is the form of a kube-apiserver's unexpected errors.
 func errInternal(message string) error {
 	return newStatusError(http.StatusInternalServerError, "", message)
 }
 
-// errNotAcceptable is for clients that accept nothing of what is served.
 func errNotAcceptable(served string) error {
 	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+served)
 }
 
-// errTooOld is for a watch that begins before what is remembered.
+// errTooOld is the error of a watch from before the history.
 func errTooOld(version, floor uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }
 
-// NewTooLargeError is the answer of a kube-apiserver that has not got to a resource version in time.
-func NewTooLargeError(version, current uint64) error { return errTooNew(version, current) }
-
-// errTooNew is for a version that has not been given away yet.
-func errTooNew(version, current uint64) error {
+// NewTooLargeError returns the error of a kube-apiserver for a resource version that it has not reached.
+func NewTooLargeError(version, current uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d",
 		version, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -74,7 +70,7 @@ func errTooNew(version, current uint64) error {
 	return err
 }
 
-// errContinueTooOld is for pages of a list that is forgotten. rest continues it with what is there now.
+// errContinueTooOld is the error of an expired list. The token rest continues it with the latest state.
 func errContinueTooOld(rest string) error {
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old " +
 		"to display a consistent list result. You can start a new list without " +
@@ -86,11 +82,8 @@ func errContinueTooOld(rest string) error {
 	return err
 }
 
-// reasonNotImplemented is that of what a kube-apiserver does and what is refused here.
-const reasonNotImplemented metav1.StatusReason = "NotImplemented"
-
-// errUnserved is for subresources that exist elsewhere.
 func errUnserved(gr schema.GroupResource, subresource string) error {
-	return newStatusError(http.StatusNotImplemented, reasonNotImplemented,
-		fmt.Sprintf("the subresource %s of %s is not served here: %s", subresource, gr, elsewhere))
+	return newStatusError(http.StatusNotImplemented, "NotImplemented",
+		fmt.Sprintf("the subresource %s of %s is not served here: use a real kube-apiserver for that, such as envtest's",
+			subresource, gr))
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// tabulator makes the rows of a table. It is for one request: columns are not safe for concurrent use.
+// tabulator builds the rows of a table. It serves one request, because columns are not safe for concurrent
+// use.
 type tabulator struct {
-	version string // the apiVersion of the table and of the metadata in it
+	version string // the apiVersion of the table and of its metadata
 	include metav1.IncludeObjectPolicy
-	headers []metav1.TableColumnDefinition // nil after the first use
+	headers []metav1.TableColumnDefinition // nil after the first table
 	columns []printcolumn.Column
-	// printing makes the cells in the place of columns, if set.
-	printing Printing
+	// tablePrinter replaces columns if it is set.
+	tablePrinter TablePrinter
 }
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// newTabulator returns a tabulator. Columns from the first one on that has a broken path are left out, as on
-// a kube-apiserver.
+// newTabulator returns a tabulator. Like a kube-apiserver it drops the first column with an invalid path and
+// all later ones.
 func newTabulator(columns []crd.Column, version, include string) (*tabulator, error) {
 	t := &tabulator{version: version, include: metav1.IncludeObjectPolicy(include)}
 	switch t.include {
@@ -55,7 +56,7 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 	return t, nil
 }
 
-// appendHead appends what comes before the rows. Only the first table of a watch has headers.
+// appendHead appends the part of a table before its rows. Only the first table of a watch has headers.
 func (t *tabulator) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	dst = append(append(dst, `{"kind":"Table","apiVersion":"`...), t.version...)
 	dst = append(dst, `","metadata":`...)
@@ -69,10 +70,9 @@ func (t *tabulator) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	return append(dst, `,"rows":[`...), err
 }
 
-// cells are those of an object.
 func (t *tabulator) cells(o Object, content map[string]any) ([]any, error) {
-	if t.printing != nil {
-		return t.printing.Cells(o)
+	if t.tablePrinter != nil {
+		return t.tablePrinter.Cells(o)
 	}
 	name := ""
 	if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -86,7 +86,6 @@ func (t *tabulator) cells(o Object, content map[string]any) ([]any, error) {
 	return cells, nil
 }
 
-// appendRow appends the row of an object.
 func (t *tabulator) appendRow(dst []byte, o Object, content map[string]any) ([]byte, error) {
 	var row metav1.TableRow
 	var err error

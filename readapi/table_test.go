@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 func tableOf(t *testing.T, a answer) metav1.Table {
@@ -24,7 +26,7 @@ func tableOf(t *testing.T, a answer) metav1.Table {
 }
 
 func TestTable(t *testing.T) {
-	s := NewStorage(StorageOptions{})
+	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, widgetCRD)
 	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
 	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
@@ -77,8 +79,13 @@ func TestTable(t *testing.T) {
 func TestBrokenColumn(t *testing.T) {
 	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
 		{Name: "C", JSONPath: ".c"}}
-	got, err := newTabulator(columns, "meta.k8s.io/v1", "")
-	if err != nil || len(got.columns) != 1 || len(got.headers) != 2 {
-		t.Errorf("%v, %d columns", err, len(got.columns))
+	s := apiserver.NewStorage(apiserver.StorageOptions{})
+	if err := s.SetType(readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"},
+		Versions: []readapi.Version{{Name: "v1", Columns: columns}}}); err != nil {
+		t.Fatal(err)
+	}
+	got := tableOf(t, get(t, handlerOf(s), "/apis/example.com/v1/gadgets", "Accept", asTable))
+	if len(got.ColumnDefinitions) != 2 {
+		t.Errorf("got %+v", got.ColumnDefinitions)
 	}
 }

@@ -9,31 +9,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// token says where a list goes on, in the form of a kube-apiserver's continue tokens.
+// token is the content of a continue token in the format of a kube-apiserver.
 type token struct {
 	APIVersion string `json:"v"`
-	// Version is the resource version of the whole list, or negative, as latest is.
+	// Version is the resource version of the list, or latest.
 	Version int64 `json:"rv"`
-	// Start is "/" and the key of the last object, relative to the namespace of the list, and a zero byte.
+	// Start is "/", the key of the last object relative to the namespace of the list, and a zero byte.
 	Start string `json:"start"`
 }
 
 const (
 	tokenVersion = "meta.k8s.io/v1"
-	// latest continues a list that is forgotten, with what is there now.
+	// latest continues an expired list with the latest state.
 	latest = -1
 )
 
-// newContinueToken returns the token that continues a list of a namespace, or of all (""), after the object
-// of a key, with the state of a version. It is in the form of a kube-apiserver.
+// newContinueToken returns the token that continues a list after the object with the key. The namespace is
+// empty for a list of all namespaces.
 func newContinueToken(version int64, namespace, key string) string {
 	key = strings.TrimPrefix(key, prefixOf(namespace))
 	data, _ := json.Marshal(token{tokenVersion, version, "/" + key + "\x00"}) // cannot fail
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// ParseContinueToken returns what a token says: the version of the list, which is negative where it goes on
-// with what is there now, and the key below which everything has been listed.
+// ParseContinueToken returns the resource version of the list, and the key at which the list continues. A
+// negative version means the latest state.
 func ParseContinueToken(text, namespace string) (version int64, start string, err error) {
 	invalid := func(detail string) error {
 		return apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + detail)
@@ -61,7 +61,7 @@ func ParseContinueToken(text, namespace string) (version int64, start string, er
 	return t.Version, prefixOf(namespace) + key[1:], nil
 }
 
-// prefixOf is what all keys of a namespace begin with.
+// prefixOf returns the prefix of all keys of a namespace.
 func prefixOf(namespace string) string {
 	if namespace == "" {
 		return ""

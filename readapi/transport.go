@@ -14,9 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config returns the config of clients that call the handler within the process, without a socket and without
-// a limit on their rate. They speak JSON, as the handler does, also where they would take to protobuf for
-// types that have it.
+// Config returns a client config that calls the handler within the process, without a socket and without a
+// rate limit. Clients use JSON even for types that have protobuf.
 func Config(h http.Handler) *rest.Config {
 	return &rest.Config{
 		Host: "http://in-process", Transport: NewTransport(h), QPS: -1,
@@ -24,9 +23,9 @@ func Config(h http.Handler) *rest.Config {
 	}
 }
 
-// NewTransport returns a transport that calls the handler within the process, for every host. Answers stream:
-// a watch delivers each event when the handler writes it, and ends when its request is cancelled or its body
-// is closed. A handler that panics cuts the answer, as on a server.
+// NewTransport returns a transport that calls the handler within the process, for every host. Answers are
+// streamed: a watch delivers each event when it is written. It ends when its request is canceled or its body
+// is closed. If the handler panics, the answer is cut, as on a server.
 func NewTransport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
@@ -50,16 +49,16 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		request: r, header: http.Header{}, out: out,
 		body: &pipeBody{PipeReader: body, cancel: cancel}, response: make(chan *http.Response, 1),
 	}
-	// What still reads or writes when the request is cancelled must not wait for the other end.
+	// Reads and writes end when the request is canceled.
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
 	failed := make(chan error, 1)
-	go func() { // ends when the handler returns, as it must when the request's context ends
+	go func() { // ends when the handler returns, which it does when the request's context ends
 		defer cancel()
 		defer stop()
 		defer received.Body.Close()
 		err := t.serve(w, received)
 		if gone := r.Context().Err(); gone != nil && (err == nil || err == io.ErrUnexpectedEOF) {
-			err = gone // the handler may have seen it first, and have cut the answer for it
+			err = gone // the handler can have returned because of it
 		}
 		w.finish(err)
 		failed <- err
@@ -72,15 +71,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	case err := <-failed:
 		select {
-		case response := <-w.response: // it had begun; its body tells
+		case response := <-w.response: // it had begun; its body returns the error
 			return response, nil
 		default:
-			return nil, err // a handler that returns always begins
+			return nil, err // without an error the handler has begun an answer
 		}
 	}
 }
 
-// serve calls the handler, and returns an error when it panics.
+// serve calls the handler. It returns an error if the handler panics.
 func (t transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		switch v := recover(); v {
@@ -103,7 +102,7 @@ type pipeWriter struct {
 	body     *pipeBody
 	begun    bool
 	response chan *http.Response
-	deadline *time.Timer // cuts the answer; nil as long as there was none
+	deadline *time.Timer // cuts the answer; nil before the first deadline
 }
 
 // Header implements http.ResponseWriter.
@@ -122,7 +121,7 @@ func (w *pipeWriter) WriteHeader(code int) {
 	}
 }
 
-// Write implements http.ResponseWriter. It returns when the client has read the data.
+// Write implements http.ResponseWriter. It blocks until the client has read the data.
 func (w *pipeWriter) Write(data []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.request.Method == http.MethodHead {
@@ -131,11 +130,10 @@ func (w *pipeWriter) Write(data []byte) (int, error) {
 	return w.out.Write(data)
 }
 
-// SetWriteDeadline is for http.ResponseController: from then on the client has had its time to read.
+// SetWriteDeadline is called by http.ResponseController. After the deadline the answer is cut.
 func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
 	switch {
 	case w.deadline == nil && !at.IsZero():
-		// never fails
 		w.deadline = time.AfterFunc(time.Until(at),
 			func() { _ = w.out.CloseWithError(os.ErrDeadlineExceeded) })
 	case w.deadline != nil && at.IsZero():
@@ -149,7 +147,7 @@ func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
 // Flush implements http.Flusher.
 func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finish ends the answer, before its end when err is not nil.
+// finish ends the answer. It cuts the answer if err is not nil.
 func (w *pipeWriter) finish(err error) {
 	if w.deadline != nil {
 		w.deadline.Stop()
@@ -157,17 +155,17 @@ func (w *pipeWriter) finish(err error) {
 	if err == nil {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.out.CloseWithError(err) // nil is io.EOF
+	w.out.CloseWithError(err) // nil means io.EOF
 }
 
-// pipeBody is the client's end. Closing it cancels the request.
+// pipeBody is the client's end of an answer. Closing it cancels the request.
 type pipeBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc
 	once   sync.Once
 }
 
-// errBodyClosed is what a handler gets that writes to a client that has left.
+// errBodyClosed is the error of writes after the client has closed the body.
 var errBodyClosed = errors.New("the client has closed the body")
 
 // Close implements io.Closer.

@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 func roundTrip(t testing.TB, ctx context.Context, method string, h http.HandlerFunc) (*http.Response, error) {
@@ -15,7 +17,7 @@ func roundTrip(t testing.TB, ctx context.Context, method string, h http.HandlerF
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewTransport(h).RoundTrip(r)
+	return readapi.NewTransport(h).RoundTrip(r)
 }
 
 func TestTransport(t *testing.T) {

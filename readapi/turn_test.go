@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // oneTurn grants one turn at a time, and counts them.
@@ -50,7 +53,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 // TestTurns: lists and watches evaluate all objects in short turns, and write between them.
 func TestTurns(t *testing.T) {
 	var excluded []string
-	for range 2 * workPerTurn {
+	for range 2 * readapi.WorkPerTurn {
 		excluded = append(excluded, fmt.Sprint("!x", len(excluded)))
 	}
 	for name, path := range map[string]string{
@@ -60,20 +63,20 @@ func TestTurns(t *testing.T) {
 		"long":       widgetsPath + "?labelSelector=" + strings.Join(excluded, ","),
 	} {
 		t.Run(name, func(t *testing.T) {
-			storage := NewStorage(StorageOptions{})
+			storage := apiserver.NewStorage(apiserver.StorageOptions{})
 			apply(t, storage, widgetCRD)
-			const objects = 4 * checkEvery
+			const objects = 4 * readapi.CheckEvery
 			for i := range objects {
 				apply(t, storage, widget("default", "w"+strings.Repeat("x", i), "red"))
 			}
 			turns := newOneTurn()
-			h := NewHandler(storage, HandlerOptions{Turns: turns})
+			h := readapi.NewHandler(storage, readapi.HandlerOptions{Turns: turns})
 			w := &recorder{httptest.NewRecorder(), t, turns}
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"kind":"Widget"`) != objects {
 				t.Errorf("got %d %.200s", w.Code, w.Body)
 			}
-			want := objects / checkEvery
+			want := objects / readapi.CheckEvery
 			if name == "long" {
 				want *= 2
 			}
@@ -86,9 +89,9 @@ func TestTurns(t *testing.T) {
 
 // TestNoTurn: a request without a turn evaluates nothing, and ends with its context.
 func TestNoTurn(t *testing.T) {
-	storage := newWidgets(t, StorageOptions{})
+	storage := newWidgets(t, apiserver.StorageOptions{})
 	turns := newOneTurn()
-	h := NewHandler(storage, HandlerOptions{Turns: turns})
+	h := readapi.NewHandler(storage, readapi.HandlerOptions{Turns: turns})
 	end, err := turns.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

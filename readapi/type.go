@@ -12,66 +12,64 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// Type is a type of objects and how it is served.
+// Type describes a type of objects and how it is served.
 type Type struct {
 	// Group is empty for the core group.
 	Group string
-	// Names are the names of the type. Plural and Kind are required; Singular defaults to the lower-case
-	// kind, ListKind to the kind with List at its end.
+	// Names are the names of the type. Plural and Kind are required. Singular defaults to the lower-case
+	// kind, ListKind to the kind followed by "List".
 	Names crd.Names
-	// Namespaced types have objects in namespaces only, others outside of them only.
+	// Namespaced is false for cluster-scoped types.
 	Namespaced bool
-	// Versions are the served versions, in order of preference. At least one is required.
+	// Versions are the served versions in order of preference. At least one is required.
 	Versions []Version
-	// Converted says that versions differ by more than their name, so that an object can only be read in the
-	// version that it was stored in: what else would take is a conversion webhook. Reading it in another one
-	// fails as with a webhook that is out of reach.
+	// Converted means that the versions need a conversion webhook. An object can be read only in the version
+	// in which it is stored. Other versions fail like an unreachable webhook.
 	Converted bool
-	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a
-	// kube-apiserver knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
+	// Custom means that a CustomResourceDefinition defines the type. A kube-apiserver answers requests for
+	// unknown types differently in groups with built-in types.
 	Custom bool
-	// Rules are how its objects are written, for types that are built into a kube-apiserver.
-	Rules Rules
 
-	writable bool // in an answer of discovery
+	writable bool // for discovery
 }
 
-// Version is one version of a type.
+// Version is a version of a type.
 type Version struct {
-	// Name is what follows the group, "v1".
+	// Name is the version without group, such as "v1".
 	Name string
-	// Deprecated versions are answered with a warning: DeprecationWarning, or one that says just that.
+	// Deprecated adds a Warning header to answers. DeprecationWarning is its text, or empty for the default
+	// text.
 	Deprecated         bool
 	DeprecationWarning string
-	// Subresources that read like the object itself. "status" is the only one.
+	// Subresources are the readable subresources. Only "status" is supported.
 	Subresources []string
-	// Unserved are the subresources that a kube-apiserver has for the type and that are not served here, such
-	// as "scale". With HandlerOptions.Writes, requests for them are refused with an error that says so; for
-	// all others there is nothing.
+	// Unserved are the subresources of a kube-apiserver that are not supported, such as "scale". A Writer's
+	// handler answers them with 501.
 	Unserved []string
-	// Columns are shown in tables after the name. Default: the age.
+	// Columns are the table columns after the name. Default: the age.
 	Columns []crd.Column
-	// SelectableFields are the paths that field selectors may use, beside name and namespace: ".spec.host".
+	// SelectableFields are the paths for field selectors in addition to name and namespace, such as
+	// ".spec.host".
 	SelectableFields []string
-	// Schema is an OpenAPI v3 schema, for kubectl explain. Default: an object with any fields.
-	// Objects that were stored in another version lose what it does not have.
+	// Schema is an OpenAPI v3 schema. Objects that are stored in another version lose fields that are not in
+	// it. Default: an object with any fields.
 	Schema json.RawMessage
 
-	structure *crd.Schema // of Schema
+	structure *crd.Schema // parsed from Schema
 }
 
-// GroupResource names the type without version.
+// GroupResource returns the group and the plural.
 func (t Type) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: t.Group, Resource: t.Names.Plural}
 }
 
-// GroupKind names the kind without version.
+// GroupKind returns the group and the kind.
 func (t Type) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: t.Group, Kind: t.Names.Kind}
 }
 
-// version returns the version of that name, or nil when it is not served.
-func (t *Type) version(name string) *Version {
+// Version returns a served version, or nil.
+func (t *Type) Version(name string) *Version {
 	i := slices.IndexFunc(t.Versions, func(v Version) bool { return v.Name == name })
 	if i < 0 {
 		return nil
@@ -79,8 +77,51 @@ func (t *Type) version(name string) *Version {
 	return &t.Versions[i]
 }
 
-// complete fills in defaults and refuses what cannot be served.
-func (t *Type) complete() error {
+// TypeOf returns the type that a CustomResourceDefinition in JSON defines. It fails if no version is served.
+func TypeOf(definition []byte) (Type, error) {
+	d, err := crd.Decode(definition)
+	if err != nil {
+		return Type{}, err
+	}
+	var schemas struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(definition, &schemas); err != nil {
+		return Type{}, err
+	}
+	t := Type{Group: d.Group, Names: d.Names, Namespaced: d.Namespaced, Converted: d.ConversionWebhook}
+	for _, name := range d.ServedVersions() {
+		v, _ := d.Version(name)
+		served := Version{
+			Name: name, Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning,
+			Columns: v.Columns, SelectableFields: v.SelectableFields,
+		}
+		if slices.Contains(v.Subresources, "status") {
+			served.Subresources = []string{"status"}
+		}
+		if slices.Contains(v.Subresources, "scale") {
+			served.Unserved = []string{"scale"}
+		}
+		for _, s := range schemas.Spec.Versions {
+			if s.Name == name {
+				served.Schema = s.Schema.OpenAPIV3Schema
+			}
+		}
+		t.Versions = append(t.Versions, served)
+	}
+	return t, t.Complete()
+}
+
+// Complete validates a type, sets the defaults of its names, and parses its schemas. A Backend calls it for a
+// type with a schema before the type is served.
+func (t *Type) Complete() error {
 	var problems []error
 	if t.Names.Plural == "" || t.Names.Kind == "" {
 		problems = append(problems, errors.New("the plural or the kind is missing"))
@@ -108,7 +149,7 @@ func (t *Type) complete() error {
 	t.Versions = slices.Clone(t.Versions)
 	for i := range t.Versions {
 		v := &t.Versions[i]
-		if len(v.Schema) == 0 {
+		if len(v.Schema) == 0 || v.structure != nil {
 			continue
 		}
 		if err := json.Unmarshal(v.Schema, &v.structure); err != nil {

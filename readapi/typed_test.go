@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"context"
@@ -20,15 +20,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // newKube returns a storage with built-in types, as a kube-apiserver has them, and a few objects.
-func newKube(t testing.TB) *Storage {
+func newKube(t testing.TB) *apiserver.Storage {
 	t.Helper()
-	s := NewStorage(StorageOptions{Stamp: true})
+	s := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	for plural, kind := range map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "nodes": "Node"} {
-		typ := Type{Namespaced: plural != "nodes",
-			Versions: []Version{{Name: "v1", Subresources: []string{"status"}}}}
+		typ := readapi.Type{Namespaced: plural != "nodes",
+			Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}}}}
 		typ.Names.Plural, typ.Names.Kind = plural, kind
 		if err := s.SetType(typ); err != nil {
 			t.Fatal(err)
@@ -135,7 +138,7 @@ func TestTypedInformers(t *testing.T) {
 				t.Parallel() // each waits for reflectors to try again
 				s := newKube(t)
 				g := newGate(handlerOf(s))
-				config := Config(g)
+				config := readapi.Config(g)
 				if transport == "http" {
 					server := httptest.NewServer(g)
 					t.Cleanup(server.Close) // after the informers have ended
@@ -147,7 +150,7 @@ func TestTypedInformers(t *testing.T) {
 	}
 }
 
-func typedInformers(t *testing.T, s *Storage, g *gate, config *rest.Config, lists bool) {
+func typedInformers(t *testing.T, s *apiserver.Storage, g *gate, config *rest.Config, lists bool) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +258,7 @@ func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]strin
 }
 
 // stored are the resource versions of the config maps that there are.
-func stored(t *testing.T, s *Storage) map[string]string {
+func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	t.Helper()
 	there := map[string]string{}
 	items := get(t, handlerOf(s), "/api/v1/configmaps").decoded(t)
@@ -272,7 +275,7 @@ func stored(t *testing.T, s *Storage) map[string]string {
 // TestTypedPager reads typed pages while objects come and go: what it gets is one moment's state.
 func TestTypedPager(t *testing.T) {
 	s := newKube(t)
-	client, err := kubernetes.NewForConfig(Config(handlerOf(s)))
+	client, err := kubernetes.NewForConfig(readapi.Config(handlerOf(s)))
 	if err != nil {
 		t.Fatal(err)
 	}

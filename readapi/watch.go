@@ -12,33 +12,32 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watch serves a watch, or a watch-list.
 func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 	options *internalversion.ListOptions) {
 	selected, begin, err := h.prepareWatch(e, options)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
-	lasts := h.watchTimeout(options.TimeoutSeconds)
-	f := &follower{
+	duration := h.watchTimeout(options.TimeoutSeconds)
+	f := &watcher{
 		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
 		events: &h.events,
 		turn:   NewTurn(h.options.Turns), out: w, flush: http.NewResponseController(w),
-		ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
+		ending: h.options.Ending, writeTimeout: h.options.WriteTimeout, end: time.Now().Add(duration),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
-	timeout := time.NewTimer(lasts)
+	timeout := time.NewTimer(duration)
 	defer timeout.Stop()
 	bookmark := time.NewTicker(h.options.BookmarkInterval)
 	defer bookmark.Stop()
 	f.run(r, begin, timeout.C, bookmark.C)
 }
 
-// prepareWatch finds out what can be wrong with a watch, in the order of a kube-apiserver.
+// prepareWatch validates a watch in the order of a kube-apiserver.
 func (h *handler) prepareWatch(e *encoder,
-	options *internalversion.ListOptions) (*selection, *beginning, error) {
+	options *internalversion.ListOptions) (*selection, *watchStart, error) {
 	if e.shape.kind == table {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err
@@ -48,25 +47,25 @@ func (h *handler) prepareWatch(e *encoder,
 	if err != nil {
 		return nil, nil, err
 	}
-	begin, err := e.t.begin(options)
+	begin, err := e.t.watchStart(options)
 	if err == nil && e.shape.media != mediaJSON {
 		err = errNotAcceptable(mediaJSON + ";stream=watch")
 	}
 	return selected, begin, err
 }
 
-// beginning is where a watch begins: with initial objects or without, and after a version.
-type beginning struct {
+// watchStart is the state from which a watch starts.
+type watchStart struct {
 	version uint64
-	objects iter.Seq[Object] // nil: none
-	// marked is set for a watch-list, whose initial objects end with a bookmark.
-	marked bool
-	// failure is told as the first event.
+	objects iter.Seq[Object] // nil if the watch starts without objects
+	// endsWithBookmark is set for a watch-list: a bookmark follows the initial objects.
+	endsWithBookmark bool
+	// failure is sent as the first event.
 	failure error
 }
 
-// begin finds the beginning that the options ask for. The error is for the status of the answer.
-func (t *resource) begin(options *internalversion.ListOptions) (*beginning, error) {
+// watchStart returns the start of a watch. An error is answered with its status.
+func (t *resource) watchStart(options *internalversion.ListOptions) (*watchStart, error) {
 	version, err := parseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, errVersion(err)
@@ -75,65 +74,67 @@ func (t *resource) begin(options *internalversion.ListOptions) (*beginning, erro
 	if send := options.SendInitialEvents; send != nil {
 		initial = *send
 		if current := t.collection.ResourceVersion(); *send && version > current {
-			return &beginning{failure: errTooNew(version, current)}, nil
+			return &watchStart{failure: NewTooLargeError(version, current)}, nil
 		}
 	}
 	if !initial && version > 0 {
-		return &beginning{version: version}, nil
+		return &watchStart{version: version}, nil
 	}
 	now := t.collection.Snapshot(0)
-	b := &beginning{version: now.ResourceVersion(), marked: initial && options.SendInitialEvents != nil}
+	b := &watchStart{version: now.ResourceVersion(), endsWithBookmark: initial &&
+		options.SendInitialEvents != nil}
 	if initial {
 		b.objects = now.Range((&selection{namespace: t.namespace}).keys())
 	}
 	return b, nil
 }
 
-// follower writes the events of one watch.
-type follower struct {
-	resource  *resource
-	encoder   *encoder
-	selected  *selection
-	bookmarks bool
-	events    *eventCache
-	out       http.ResponseWriter
-	flush     *http.ResponseController
-	ending    <-chan struct{}
-	turn      *Turn
-	seen      []sight // of the last turn
-	buf       []byte
-	patience  time.Duration // for one write
-	end       time.Time     // of the watch
+// watcher writes the events of one watch.
+type watcher struct {
+	resource     *resource
+	encoder      *encoder
+	selected     *selection
+	bookmarks    bool
+	events       *eventCache
+	out          http.ResponseWriter
+	flush        *http.ResponseController
+	ending       <-chan struct{}
+	turn         *Turn
+	selection    []selectedEvent // of the latest turn
+	buf          []byte
+	writeTimeout time.Duration // for one write; not positive means no limit
+	end          time.Time     // of the watch
 }
 
-// run writes events until the client goes, the time is over, the type changes, or the history is lost.
-func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.Time) {
+// run writes events until the client disconnects, the watch times out, the type changes, or the history is
+// lost.
+func (f *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.Time) {
 	if b.failure != nil {
 		_ = f.fail(b.failure)
 		return
 	}
-	if f.initial(r.Context(), b) != nil {
+	if f.sendInitial(r.Context(), b) != nil {
 		return
 	}
-	b.objects = nil // they are a state that nobody else may need any more
+	b.objects = nil // release the state
 	version, ended := b.version, false
 	for {
 		changes := f.resource.collection.Since(version)
 		if version < changes.Oldest {
-			// the last event: whether it arrives or not, the watch ends
+			// the watch ends even if this event cannot be written
 			_ = f.fail(errTooOld(version, changes.Oldest))
 			return
 		}
-		if f.tell(r.Context(), changes.List) != nil {
+		if f.sendChanges(r.Context(), changes.List) != nil {
 			return
 		}
-		// A watch may begin after what has happened so far.
+		// The watch can start at a later version than this change.
 		version = max(version, changes.ResourceVersion)
 		if ended {
-			_ = f.mark(version, nil)
+			_ = f.sendBookmark(version, nil)
 			return
 		}
-		if f.sent() != nil {
+		if f.flushed() != nil {
 			return
 		}
 		select {
@@ -141,25 +142,25 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 			return
 		case <-changes.Next:
 		case <-f.resource.collection.Ended():
-			ended = true // once more round, for what came before that
+			ended = true // send the preceding changes first
 		case <-f.ending:
 			ended = true
 		case <-timeout:
 			ended = true
 		case <-tick:
-			if f.mark(version, nil) != nil {
+			if f.sendBookmark(version, nil) != nil {
 				return
 			}
 		}
 	}
 }
 
-// initial writes the objects that a watch begins with.
-func (f *follower) initial(ctx context.Context, b *beginning) error {
+// sendInitial sends the objects with which a watch begins.
+func (f *watcher) sendInitial(ctx context.Context, b *watchStart) error {
 	if b.objects == nil {
-		return nil // marked are only those that have some
+		return nil // only starts with objects end with a bookmark
 	}
-	if err := f.initialObjects(ctx, b); err != nil {
+	if err := f.appendInitial(ctx, b); err != nil {
 		return err
 	}
 	if len(f.buf) > 0 {
@@ -167,21 +168,21 @@ func (f *follower) initial(ctx context.Context, b *beginning) error {
 			return err
 		}
 	}
-	if !b.marked {
+	if !b.endsWithBookmark {
 		return nil
 	}
-	return f.mark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return f.sendBookmark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
-// initialObjects appends the selected objects, and writes all but the last of them.
-func (f *follower) initialObjects(ctx context.Context, b *beginning) error {
+// appendInitial appends the selected objects to the buffer, and sends the buffer whenever it is full.
+func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 	if err := f.turn.Begin(ctx); err != nil {
 		return err
 	}
 	defer f.turn.End()
 	var selected []Object
 	write := func() error {
-		f.turn.End() // the client may read slowly
+		f.turn.End() // do not hold the turn while the client reads
 		for _, o := range selected {
 			if err := f.append(o); err != nil {
 				return err
@@ -208,13 +209,11 @@ func (f *follower) initialObjects(ctx context.Context, b *beginning) error {
 	return write()
 }
 
-// initialBatch is how many bytes of initial events are written at once, unless one is larger: each write is a
-// trip to the client.
+// initialBatch is the number of bytes of initial events that are written together.
 const initialBatch = 32 << 10
 
-// append adds the event of an initial object to the buffer, and writes the buffer before that when it is
-// full.
-func (f *follower) append(o Object) error {
+// append appends the event of an initial object to the buffer. It sends the buffer first if it is full.
+func (f *watcher) append(o Object) error {
 	before := len(f.buf)
 	err := f.encoder.check(o)
 	if err == nil {
@@ -236,53 +235,69 @@ func (f *follower) append(o Object) error {
 	return nil
 }
 
-// sight is a change as a selection sees it.
-type sight struct {
+// selectedEvent is a change from the viewpoint of a selector.
+type selectedEvent struct {
 	kind    watch.EventType
 	object  Object
 	version uint64
 }
 
-// tell writes changes as the selection sees them.
-func (f *follower) tell(ctx context.Context, changes []Change) error {
+// event returns the change from the viewpoint of a selector: an object that no longer matches is deleted, one
+// that now matches is added. The type is empty if neither state matches. A deleted object has its last state,
+// with the version of that state.
+func (e Change) event(matches func(Object) bool) (watch.EventType, Object) {
+	was := e.Before != nil && matches(e.Before)
+	is := e.After != nil && matches(e.After)
+	switch {
+	case is && was:
+		return watch.Modified, e.After
+	case is:
+		return watch.Added, e.After
+	case was:
+		return watch.Deleted, e.Before
+	}
+	return "", nil
+}
+
+// sendChanges sends the selected changes.
+func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {
-		looked, err := f.see(ctx, changes)
+		evaluated, err := f.selectChanges(ctx, changes)
 		if err != nil {
 			return err
 		}
-		changes = changes[looked:]
-		for _, s := range f.seen {
-			if err := f.event(s); err != nil {
+		changes = changes[evaluated:]
+		for _, s := range f.selection {
+			if err := f.sendChange(s); err != nil {
 				return err
 			}
 		}
-		clear(f.seen) // a quiet watch does not pin its last objects
-		f.seen = f.seen[:0]
+		clear(f.selection) // do not pin the objects while the watch is idle
+		f.selection = f.selection[:0]
 	}
 	return nil
 }
 
-// see evaluates the selection in one turn, and returns the number of changes that it has looked at.
-func (f *follower) see(ctx context.Context, changes []Change) (looked int, err error) {
+// selectChanges evaluates changes for one turn, and returns their number.
+func (f *watcher) selectChanges(ctx context.Context, changes []Change) (evaluated int, err error) {
 	if err := f.turn.Begin(ctx); err != nil {
 		return 0, err
 	}
 	defer f.turn.End()
 	work := f.selected.work()
 	for _, c := range changes {
-		looked++
-		if kind, o := c.seenBy(f.selected.matches); kind != "" {
-			f.seen = append(f.seen, sight{kind, o, c.ResourceVersion})
+		evaluated++
+		if kind, o := c.event(f.selected.matches); kind != "" {
+			f.selection = append(f.selection, selectedEvent{kind, o, c.ResourceVersion})
 		}
 		if f.turn.Work(work) {
 			break
 		}
 	}
-	return looked, nil
+	return evaluated, nil
 }
 
-// event writes a change.
-func (f *follower) event(s sight) error {
+func (f *watcher) sendChange(s selectedEvent) error {
 	if err := f.encoder.check(s.object); err != nil {
 		return f.fail(err)
 	}
@@ -293,8 +308,8 @@ func (f *follower) event(s sight) error {
 	return f.write(line)
 }
 
-// mark writes a bookmark, where those are allowed.
-func (f *follower) mark(version uint64, annotations map[string]string) error {
+// sendBookmark sends a bookmark if the client allows it.
+func (f *watcher) sendBookmark(version uint64, annotations map[string]string) error {
 	if !f.bookmarks {
 		return nil
 	}
@@ -302,11 +317,10 @@ func (f *follower) mark(version uint64, annotations map[string]string) error {
 	if err != nil {
 		return err
 	}
-	return f.put(watch.Bookmark, o)
+	return f.send(watch.Bookmark, o)
 }
 
-// put writes an event about an object.
-func (f *follower) put(kind watch.EventType, o Object) error {
+func (f *watcher) send(kind watch.EventType, o Object) error {
 	line, err := f.encoder.appendEvent(f.buf[:0], kind, o)
 	if err != nil {
 		return f.fail(err)
@@ -315,12 +329,11 @@ func (f *follower) put(kind watch.EventType, o Object) error {
 	return f.write(line)
 }
 
-// write writes an event. A client that does not read it in time is cut off, and has to list again or to go on
-// from what it has; none keeps the watch for longer than that may last.
-func (f *follower) write(line []byte) error {
+// write writes an event. If the client does not read it in time, the answer is cut.
+func (f *watcher) write(line []byte) error {
 	deadline := f.end.Add(lastWrite)
-	if f.patience > 0 {
-		if patience := time.Now().Add(f.patience); patience.Before(deadline) {
+	if f.writeTimeout > 0 {
+		if patience := time.Now().Add(f.writeTimeout); patience.Before(deadline) {
 			deadline = patience
 		}
 	}
@@ -329,9 +342,9 @@ func (f *follower) write(line []byte) error {
 	return err
 }
 
-// sent waits until everything that was written is on its way. The deadline of the write is over then: HTTP/2
-// would end the stream when it passes, although nothing is being written any more.
-func (f *follower) sent() error {
+// flushed flushes the answer and resets the write deadline: HTTP/2 closes a stream whose deadline passes,
+// even if nothing is being written.
+func (f *watcher) flushed() error {
 	if err := f.flush.Flush(); err != nil {
 		return err
 	}
@@ -339,11 +352,11 @@ func (f *follower) sent() error {
 	return nil
 }
 
-// lastWrite is how much time there is for what is written at the end of a watch.
+// lastWrite is the time for writing the end of a watch.
 const lastWrite = 5 * time.Second
 
-// fail writes an error as the last event, and returns it.
-func (f *follower) fail(err error) error {
+// fail sends an error as the last event, and returns it.
+func (f *watcher) fail(err error) error {
 	data, marshalErr := json.Marshal(statusOf(err))
 	if marshalErr != nil {
 		return marshalErr

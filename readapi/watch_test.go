@@ -1,4 +1,4 @@
-package readapi
+package readapi_test
 
 import (
 	"bytes"
@@ -13,6 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // watching reads the events of one watch.
@@ -34,7 +38,7 @@ func startWatch(t testing.TB, h http.Handler, path, query string, headers ...str
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := NewTransport(h).RoundTrip(r)
+	response, err := readapi.NewTransport(h).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +57,7 @@ func (w *watching) next(t testing.TB) string {
 		return err.Error()
 	}
 	u := unstructured.Unstructured{Object: event.Object}
-	text := event.Type + " " + objectKey(u.GetNamespace(), u.GetName())
+	text := event.Type + " " + readapi.ObjectKey(u.GetNamespace(), u.GetName())
 	if color, ok, _ := unstructured.NestedString(u.Object, "spec", "color"); ok {
 		text += " " + color
 	}
@@ -78,7 +82,7 @@ func (w *watching) expect(t testing.TB, want ...string) {
 }
 
 func TestWatch(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	begin := s.ResourceVersion()
 	all := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
@@ -93,6 +97,7 @@ func TestWatch(t *testing.T) {
 	apply(t, s, widget("default", "b", "red"))   // enters them
 	apply(t, s, widget("default", "b", "red"))   // nothing
 	apply(t, s, widget("other", "new", "red"))
+	last := s.ResourceVersion()
 	s.Delete(widgetResource, "default", "b")
 
 	all.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
@@ -104,13 +109,13 @@ func TestWatch(t *testing.T) {
 	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
 
 	// A watch can begin at any event that another one told.
-	again := startWatch(t, h, widgetsPath, "resourceVersion="+fmt.Sprint(s.mu.version-1))
+	again := startWatch(t, h, widgetsPath, "resourceVersion="+last)
 	again.expect(t, "DELETED default/b red")
 }
 
 // TestDeletedVersion checks that what is deleted has the version of its deletion, which watches go on from.
 func TestDeletedVersion(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
 	s.Delete(widgetResource, "default", "b")
 	var event struct{ Object unstructured.Unstructured }
@@ -121,7 +126,7 @@ func TestDeletedVersion(t *testing.T) {
 }
 
 func TestWatchList(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	const list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
@@ -143,7 +148,7 @@ func TestWatchList(t *testing.T) {
 
 // TestWatchTable sends the columns once.
 func TestWatchTable(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), inDefaultPath,
 		"allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
 		"Accept", asTable)
@@ -169,7 +174,7 @@ func TestWatchTable(t *testing.T) {
 }
 
 func TestWatchExpires(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	s.Compact() // at version 10
 	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t,
@@ -186,7 +191,7 @@ func TestWatchExpires(t *testing.T) {
 
 // TestStalledWatchExpires has a client stop reading within an event, for longer than the history lasts.
 func TestStalledWatchExpires(t *testing.T) {
-	s := newWidgets(t, StorageOptions{History: 2})
+	s := newWidgets(t, apiserver.StorageOptions{History: 2})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
 	apply(t, s, widget("default", "a", "blue"))
 	begun := make([]byte, 1)
@@ -206,17 +211,17 @@ func TestStalledWatchExpires(t *testing.T) {
 }
 
 func TestWatchTimeout(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath,
 		"timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
 	w.expect(t, "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
-	h := NewHandler(s, HandlerOptions{WatchTimeout: time.Millisecond})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{WatchTimeout: time.Millisecond})
 	startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion()).expect(t, "EOF")
 }
 
 func TestBookmarks(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	h := NewHandler(s, HandlerOptions{BookmarkInterval: time.Millisecond})
+	s := newWidgets(t, apiserver.StorageOptions{})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{BookmarkInterval: time.Millisecond})
 	// Changes of other types move bookmarks on, which is what they are for.
 	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
 	begin := s.ResourceVersion()
@@ -227,19 +232,19 @@ func TestBookmarks(t *testing.T) {
 
 // TestWatchEndsWithType tells the deletions of a type that goes, and then ends.
 func TestWatchEndsWithType(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	w := startWatch(t, h, inDefaultPath, "resourceVersion="+s.ResourceVersion())
 	changed := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		"resourceVersion="+s.ResourceVersion())
-	s.Delete(definitions, "", "widgets.example.com")
+	s.Delete(crd.GVR.GroupResource(), "", "widgets.example.com")
 	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
 	changed.expect(t, "DELETED widgets.example.com")
 }
 
 // TestWatchEndsWithChange ends watches when the type changes; they can be continued.
 func TestWatchEndsWithChange(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	begin := s.ResourceVersion()
 	w := startWatch(t, h, inDefaultPath, "resourceVersion="+begin)
@@ -250,7 +255,7 @@ func TestWatchEndsWithChange(t *testing.T) {
 }
 
 func TestWatchRefuses(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	got := get(t, handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
 	if got.code != 406 || !strings.Contains(got.body,
 		"only the following media types are accepted: application/json") {
@@ -260,7 +265,7 @@ func TestWatchRefuses(t *testing.T) {
 
 // TestWatchIsCancelled is for the check of left goroutines.
 func TestWatchIsCancelled(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
 	w.cancel()
 	w.expect(t, context.Canceled.Error())
@@ -273,9 +278,9 @@ func TestWatchIsCancelled(t *testing.T) {
 
 // TestEndingWatches: watches end with a bookmark when the server is about to end.
 func TestEndingWatches(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
+	s := newWidgets(t, apiserver.StorageOptions{})
 	ending := make(chan struct{})
-	h := NewBackendHandler(served{s}, HandlerOptions{Ending: ending})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{Ending: ending})
 	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
 	apply(t, s, widget("other", "new", "red"))
 	w.expect(t, "ADDED other/new red")

@@ -25,10 +25,10 @@ func TestPatternGetsATypeThatComesLater(t *testing.T) {
 	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 0 {
 		t.Errorf("got %v", err)
 	}
-	apply(s.storage, definition("iam.example.com", "roles", "Role"))
-	apply(s.storage, `{apiVersion: iam.example.com/v1, kind: Role, metadata: {namespace: a, name: x}, spec: {color: red}}`)
+	apply(s.cluster, definition("iam.example.com", "roles", "Role"))
+	apply(s.cluster, `{apiVersion: iam.example.com/v1, kind: Role, metadata: {namespace: a, name: x}, spec: {color: red}}`)
 	s.eventually("one type", func() bool { return finds(b, "all", "color=red", "a/x") })
-	apply(s.storage, definition("net.example.com", "nets", "Net"))
+	apply(s.cluster, definition("net.example.com", "nets", "Net"))
 	s.eventually("two types", func() bool { return len(b.Targets()) == 2 })
 	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 2 {
 		t.Errorf("got %v", err)

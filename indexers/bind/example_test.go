@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
@@ -28,21 +29,22 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// cluster is a storage with a type and some objects.
-func cluster() *readapi.Storage {
-	storage := readapi.NewStorage(readapi.StorageOptions{})
-	namespaces := readapi.Type{Names: crd.Names{Plural: "namespaces", Kind: "Namespace"},
-		Versions: []readapi.Version{{Name: "v1"}}}
-	if err := storage.SetType(namespaces); err != nil {
+// cluster has a type and some objects of it.
+func cluster() *testcluster.Cluster {
+	cluster, err := testcluster.New(context.Background(),
+		testcluster.Options{Bare: true, Types: []readapi.Type{{
+			Names: crd.Names{Plural: "namespaces", Kind: "Namespace"}, Versions: []readapi.Version{{Name: "v1"}},
+		}}})
+	if err != nil {
 		panic(err)
 	}
 	for _, text := range []string{
 		definition("example.com", "widgets", "Widget"),
 		widget("lamp", "red", 7), widget("chair", "red", 3), widget("table", "blue", 12),
 	} {
-		apply(storage, text)
+		apply(cluster, text)
 	}
-	return storage
+	return cluster
 }
 
 func definition(group, plural, kind string) string {
@@ -57,12 +59,12 @@ func widget(name, color string, size int) string {
 		`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
 }
 
-func apply(storage *readapi.Storage, text string) {
+func apply(cluster *testcluster.Cluster, text string) {
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 		panic(err)
 	}
-	if _, err := storage.Apply(&unstructured.Unstructured{Object: object}); err != nil {
+	if err := cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
 		panic(err)
 	}
 }
@@ -71,7 +73,7 @@ func apply(storage *readapi.Storage, text string) {
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := readapi.Config(readapi.NewHandler(cluster(), readapi.HandlerOptions{}))
+	server := cluster().Config()
 
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {
@@ -127,7 +129,7 @@ func Example() {
 func ExampleBinding_Follow() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := readapi.Config(readapi.NewHandler(cluster(), readapi.HandlerOptions{}))
+	server := cluster().Config()
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {
 		fmt.Println(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-var widgetsResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
+var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // Bindings of one informer can have the same names of resources and indexes: the later ones get a number in
 // the informer, and can be changed, counted and removed as usual.

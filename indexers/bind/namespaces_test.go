@@ -9,7 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/references"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 const widgetsOfTeams = `  - name: widgets
@@ -29,8 +29,8 @@ func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 		return injector
 	})
 	settle := func(namespace string) {
-		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
-		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
 	}
 	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
 		settle(namespace)
@@ -73,13 +73,13 @@ func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 		}
 		return injector
 	})
-	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	for _, namespace := range []string{"prod", "team-a"} {
-		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		for _, color := range []string{"red", "green"} {
-			apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
+			apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
 		}
-		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
 	}
 	b := s.follow(parse(t, widgetsAndGadgetsOfTeams))
 	graph, err := b.References()

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // A change with a forbidden informer waits, reports since when and why, and takes over once access is
@@ -88,12 +88,12 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 			}
 		}
 		name := fmt.Sprintf("new-%d", round)
-		apply(s.storage, widget(name, "red", round))
+		apply(s.cluster, widget(name, "red", round))
 		s.eventually("the querier hears of "+name, func() bool {
 			keys, err := red()
 			return err == nil && slices.Contains(keys, "home/"+name)
 		})
-		s.storage.Delete(widgetsResource, "home", name)
+		s.delete(widgetsResource, "home", name)
 		s.eventually("and of its end", func() bool {
 			keys, err := red()
 			return err == nil && len(keys) == 2

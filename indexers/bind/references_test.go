@@ -46,11 +46,11 @@ func TestReferences(t *testing.T) {
 	if graph.Stats().Dangling != 0 {
 		t.Errorf("references to a type that nobody follows dangle: %v", graph.Dangling())
 	}
-	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red",
 		"home/table Gadget.example.com home/blue")
 	red := `{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: home, name: red}}`
-	apply(s.storage, red)
+	apply(s.cluster, red)
 	dangling("home/table Gadget.example.com home/blue")
 
 	querier, err := b.Querier("widgets")

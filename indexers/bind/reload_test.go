@@ -60,7 +60,7 @@ func (y *busy) reload(configs ...*indexers.Config) {
 
 func (y *busy) write() error {
 	round := int(y.written.Load())
-	apply(y.storage, widget("chair", []string{"red", "blue"}[round%2], round%20))
+	apply(y.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
 	y.written.Add(1)
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -16,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 func parse(t testing.TB, resources string) *indexers.Config {
@@ -53,7 +56,7 @@ const (
 type scene struct {
 	*testing.T
 	ctx     context.Context
-	storage *readapi.Storage
+	cluster *testcluster.Cluster
 	server  *rest.Config
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
@@ -68,8 +71,8 @@ func newScene(t *testing.T) *scene {
 func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	storage := cluster()
-	server := readapi.Config(before(readapi.NewHandler(storage, readapi.HandlerOptions{})))
+	cluster := cluster()
+	server := readapi.Config(before(cluster))
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +98,16 @@ func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene
 		cancel()
 		running.Wait()
 	})
-	return &scene{t, ctx, storage, server, tracker, factory}
+	return &scene{t, ctx, cluster, server, tracker, factory}
+}
+
+// delete deletes an object.
+func (s *scene) delete(gvr schema.GroupVersionResource, namespace, name string) {
+	s.Helper()
+	resource := s.cluster.Client().Resource(gvr).Namespace(namespace)
+	if err := resource.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // follow binds a config to the tracker's types.

@@ -64,10 +64,10 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 		}
 	}
 	expect("Added home/lamp", "Added home/table")
-	apply(s.storage, widget("chair", "red", 30))
+	apply(s.cluster, widget("chair", "red", 30))
 	expect("Added home/chair")
-	apply(s.storage, widget("chair", "blue", 30))
+	apply(s.cluster, widget("chair", "blue", 30))
 	expect("Modified home/chair")
-	apply(s.storage, widget("chair", "blue", 1))
+	apply(s.cluster, widget("chair", "blue", 1))
 	expect("Deleted home/chair")
 }

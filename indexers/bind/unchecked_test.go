@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
 )
@@ -41,7 +40,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 		"discovery knows no such type") {
 		t.Errorf("%v, %v", plan, err)
 	}
-	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	unchecked("followed")
 
 	var events []references.Event
@@ -54,15 +53,14 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 	for range 3 { // initial events
 		events = append(events, <-heard)
 	}
-	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io",
-		Resource: "customresourcedefinitions"}, "", "gadgets.example.com")
+	s.delete(crd.GVR, "", "gadgets.example.com")
 	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
 		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
 			t.Errorf("told of %+v after %v", e, events)
 		}
 	}
-	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	unchecked("back")
 
 	if err := b.Apply(parse(t,

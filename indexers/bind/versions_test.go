@@ -14,7 +14,7 @@ func TestVersionThatIsNoLongerServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(s.storage, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
+	apply(s.cluster, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
 		"name: v2,", 1))
 	s.eventually("v2", func() bool {
 		target, err := b.Target("widgets")

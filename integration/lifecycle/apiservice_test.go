@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -102,7 +103,7 @@ func (s *scene) createGadget(gvr schema.GroupVersionResource, name string) {
 // aggregated is an API server with one type.
 func aggregated(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	err := storage.SetType(readapi.Type{
 		Group: gvr.Group, Namespaced: true, Versions: []readapi.Version{{Name: gvr.Version}},
 		Names: crd.Names{Plural: gvr.Resource, Kind: "Gadget"},
@@ -110,5 +111,5 @@ func aggregated(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readapi.NewHandler(storage, readapi.HandlerOptions{Writes: true})
+	return readapi.NewHandler(storage.Writer(apiserver.WriterOptions{}), readapi.HandlerOptions{})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/answers"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -25,7 +26,7 @@ var plurals = []string{"environments", "releases", "routes", "workloads"}
 // pair is a real API server and a readapi server with the same objects.
 type pair struct {
 	real, ours *rest.Config
-	storage    *readapi.Storage
+	storage    *apiserver.Storage
 }
 
 // fill loads the project's manifests into the real API server, whose version must match readapi's.
@@ -40,7 +41,7 @@ func fill(t *testing.T) {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	fill(t)
-	p := &pair{real: harness.Config(t), storage: readapi.NewStorage(readapi.StorageOptions{})}
+	p := &pair{real: harness.Config(t), storage: apiserver.NewStorage(apiserver.StorageOptions{})}
 	err := p.storage.SetType(readapi.Type{
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},
 		Versions: []readapi.Version{{Name: "v1"}},

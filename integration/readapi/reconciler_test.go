@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/crdcache/crdcache/readapi/faults"
 	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Copier maintains a Secret with the data of each ConfigMap.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -32,14 +33,15 @@ func TestWritesAreReal(t *testing.T) {
 	}
 	harness.InstallCRDs(t, definition)
 	namespace := harness.Namespace(t)
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	if _, err := storage.Apply(definition); err != nil {
 		t.Fatal(err)
 	}
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	gvr := schema.GroupVersionResource{Group: group, Version: version["name"].(string), Resource: plural}
-	ours := readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{Writes: true}))
+	ours := readapi.Config(readapi.NewHandler(storage.Writer(apiserver.WriterOptions{}),
+		readapi.HandlerOptions{}))
 	want := transcript(t, harness.Config(t), gvr, namespace)
 	if diff := cmp.Diff(want, transcript(t, ours, gvr, namespace)); diff != "" {
 		t.Errorf("(-real +ours):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 // definition of each, in the public package, and the internal packages use it.
 var ascents = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
+	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
 	{"internal", "dynamicinformer/persistence", "plain values and interfaces without dependencies"},
 	{"internal", "dynamicinformer/sharding", "plain values without dependencies"},
 	{"internal", "dynamicinformer/status", "plain values; the internal packages fill them in"},

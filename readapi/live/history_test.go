@@ -68,8 +68,7 @@ func (w *writer) step() {
 	case n < 98: // the watch of the informer ends with 410
 		if list, err := w.cluster.Client().Resource(environments).List(w.Context(),
 			metav1.ListOptions{}); err == nil && len(list.Items) > 0 {
-			_, err := w.cluster.Storage().Restore(&list.Items[0])
-			w.ok(err)
+			w.ok(w.cluster.Restore(&list.Items[0]))
 		}
 	default:
 		definitions := w.cluster.Client().Resource(crd.GVR)

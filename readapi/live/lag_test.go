@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/readapi/faults"
 	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // valve holds what watches of a type tell, for as long as it is shut.

@@ -24,8 +24,8 @@ type object struct {
 }
 
 var (
-	_ readapi.ListItem   = object{}
-	_ readapi.Identified = object{}
+	_ readapi.ListItem      = object{}
+	_ readapi.ObjectWithUID = object{}
 )
 
 // object makes one of what the informer keeps under a key; none of nil.
@@ -50,7 +50,7 @@ func (o object) Key() string { return o.key }
 // Version implements readapi.Object.
 func (o object) Version() string { return o.version }
 
-// GetUID implements readapi.Identified.
+// GetUID implements readapi.ObjectWithUID.
 func (o object) GetUID() types.UID {
 	if m, ok := o.stored.(metav1.Object); ok {
 		return m.GetUID()

@@ -20,7 +20,7 @@ func (c *collection) watchQuery(
 	if err := c.wait(r, asked); err != nil {
 		return err
 	}
-	readapi.NewBackendHandler(found{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)
+	readapi.NewHandler(found{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)
 	return nil
 }
 

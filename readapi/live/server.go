@@ -70,10 +70,9 @@ func New(options Options) (*Server, error) {
 	}
 	options.History = cmp.Or(max(options.History, 0), DefaultHistory)
 	options.FreshTimeout = cmp.Or(max(options.FreshTimeout, 0), DefaultFreshTimeout)
-	options.Handler.Writes = false
 	s := &Server{options: options}
 	s.mu.kept = map[schema.GroupResource]*kept{}
-	s.handler = readapi.NewBackendHandler(backend{s}, options.Handler)
+	s.handler = readapi.NewHandler(backend{s}, options.Handler)
 	var err error
 	if s.upstream, err = newUpstream(options.Config); err != nil {
 		return nil, fmt.Errorf("live: %w", err)

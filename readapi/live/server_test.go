@@ -219,7 +219,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 		handle, err := s.factory.Acquire(workloads, options)
 		s.ok(err)
 		if err := s.server.Keep(handle.Informer()); err == nil ||
-			!strings.Contains(err.Error(), "no history is kept") {
+			!strings.Contains(err.Error(), "cannot keep a history") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		handle.Release()

@@ -93,8 +93,7 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
 	o = o.DeepCopy()
 	s.ok(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
-	_, err := s.cluster.Storage().Restore(o)
-	s.ok(err)
+	s.ok(s.cluster.Restore(o))
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
 		t.Errorf("got %+v", e)
 	}

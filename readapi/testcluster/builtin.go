@@ -4,10 +4,11 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// builtIn is a type that a kube-apiserver has in its code.
+// builtIn is a built-in type of a kube-apiserver.
 type builtIn struct {
 	group, version, plural, kind string
 	shortNames                   string
@@ -15,7 +16,7 @@ type builtIn struct {
 	unserved                     string // subresources
 }
 
-// flags say how a built-in type is served and written.
+// flags describe how a built-in type is served and written.
 type flags int
 
 const (
@@ -24,18 +25,18 @@ const (
 	inExtensions
 	hasStatus       // has the status subresource
 	counted         // has a generation
-	unconditional   // may be updated without a resource version
-	createdByUpdate // is created by an update of what is not there
+	unconditional   // an update without a resource version is allowed
+	createdByUpdate // an update creates a missing object
 	anyName
 )
 
-// admission is the group of what decides about the writes of others.
+// admission is the group of webhook configurations and admission policies.
 const admission = "admissionregistration.k8s.io"
 
-// refusedAdmission is why nothing of that group can be written.
+// refusedAdmission is the reason why its objects cannot be written.
 const refusedAdmission = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
 
-// selectable are the fields that field selectors may use, beside name and namespace.
+// selectable are the fields for field selectors in addition to name and namespace.
 var selectable = map[string]string{
 	"pods":       ".spec.nodeName .spec.restartPolicy .spec.schedulerName .spec.serviceAccountName .status.phase .status.podIP .status.nominatedNodeName",
 	"nodes":      ".spec.unschedulable",
@@ -49,8 +50,8 @@ var selectable = map[string]string{
 
 func (b builtIn) has(f flags) bool { return b.flags&f != 0 }
 
-// definition returns the type as a storage serves it.
-func (b builtIn) definition() readapi.Type {
+// definition returns the type and the rules for writing its objects.
+func (b builtIn) definition() (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
 		Name: b.version, Unserved: strings.Fields(b.unserved),
 		SelectableFields: strings.Fields(selectable[b.plural]),
@@ -65,16 +66,15 @@ func (b builtIn) definition() readapi.Type {
 	case b.has(inExtensions):
 		names.Categories = []string{"api-extensions"}
 	}
-	t := readapi.Type{
-		Group: b.group, Names: names, Namespaced: b.has(namespaced), Versions: []readapi.Version{version},
-		Rules: readapi.Rules{
-			NoGeneration: !b.has(counted), UnconditionalUpdate: b.has(unconditional),
-			CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName),
-			AnyFinalizer: b.group == "coordination.k8s.io",
-		},
+	rules := apiserver.Rules{
+		NoGeneration: !b.has(counted), UnconditionalUpdate: b.has(unconditional),
+		CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName),
+		AnyFinalizer: b.group == "coordination.k8s.io",
 	}
 	if b.group == admission {
-		t.Rules.Refused = refusedAdmission
+		rules.Refused = refusedAdmission
 	}
-	return t
+	return readapi.Type{
+		Group: b.group, Names: names, Namespaced: b.has(namespaced), Versions: []readapi.Version{version},
+	}, rules
 }

@@ -13,56 +13,55 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// Options say what a cluster begins with. The zero value is a cluster with the built-in types and the
-// namespaces that every cluster has.
+// Options configures a cluster. The zero value is a cluster with the built-in types and the namespaces of
+// every cluster.
 type Options struct {
-	// Paths are files and directories of manifests that are loaded first, as by Cluster.LoadFiles; or, with
-	// FS, by Cluster.LoadFS.
+	// Paths are files and directories of manifests to load, see Cluster.LoadFiles and, if FS is set,
+	// Cluster.LoadFS.
 	Paths []string
-	// FS is where Paths are, such as an embed.FS. Default: the file system of the machine.
+	// FS is the file system of Paths, such as an embed.FS. Default: the file system of the machine.
 	FS fs.FS
-	// Objects are loaded after those of Paths, as by Cluster.Load.
+	// Objects are loaded after Paths, see Cluster.Load.
 	Objects []runtime.Object
-	// Types are served beside those that CustomResourceDefinitions define.
+	// Types are types without a CustomResourceDefinition, in addition to the built-in types.
 	Types []readapi.Type
-	// Scheme knows Go types: it tells the kinds of typed objects that do not say theirs, and lets strategic
-	// merge patches be served for the built-in kinds that it has. Default: objects have to say their kinds,
-	// and such patches are refused.
+	// Scheme has the Go types of typed objects. It is needed for typed objects without a kind, and for
+	// strategic merge patches of built-in types. Optional.
 	Scheme *runtime.Scheme
-	// Bare leaves out the built-in types, and with them namespaces: objects may then be in any.
+	// Bare omits the built-in types and the checks of namespaces.
 	Bare bool
-	// History is how many changes of each type are remembered at least for watches. Default
-	// readapi.DefaultHistory.
+	// History is the minimum number of changes that each type remembers for watches. Default 1000.
 	History int
-	// BookmarkInterval is how often a watch gets a bookmark. Default readapi.DefaultBookmarkInterval.
+	// BookmarkInterval is the interval of bookmarks in watches. Default readapi.DefaultBookmarkInterval.
 	BookmarkInterval time.Duration
 	// Now is the clock of the cluster. Default time.Now.
 	Now func() time.Time
 }
 
-// Cluster is a Kubernetes API in memory. It is an http.Handler, is safe for concurrent use, and only made by
-// New. It needs no end: nothing runs but the requests of its clients.
+// Cluster is a Kubernetes API in memory. It is an http.Handler, safe for concurrent use, and needs no
+// shutdown. Create it with New.
 type Cluster struct {
 	options Options
-	storage *readapi.Storage
+	storage *apiserver.Storage
 	faults  *faults.Injector
 }
 
-// New returns a cluster that has what the options say. The error joins what cannot be read or loaded, each
-// with its place.
+// New returns a cluster. The error joins the errors of all files and objects, each with its location.
 func New(ctx context.Context, options Options) (*Cluster, error) {
-	c := &Cluster{options: options, storage: readapi.NewStorage(readapi.StorageOptions{
+	c := &Cluster{options: options, storage: apiserver.NewStorage(apiserver.StorageOptions{
 		History: options.History, Now: options.Now, Stamp: true, Conform: true, Namespaces: !options.Bare,
 	})}
-	handler := readapi.HandlerOptions{Writes: true, BookmarkInterval: options.BookmarkInterval}
+	var writer apiserver.WriterOptions
 	if options.Scheme != nil {
-		handler.StrategicMerge, handler.Decodable = c.strategicMerge, c.decodable
+		writer.StrategicMerge, writer.Decodable = c.strategicMerge, c.decodable
 	}
-	c.faults = faults.New(readapi.NewHandler(c.storage, handler))
+	c.faults = faults.New(readapi.NewHandler(c.storage.Writer(writer),
+		readapi.HandlerOptions{BookmarkInterval: options.BookmarkInterval}))
 	if err := c.begin(); err != nil {
 		return nil, err
 	}
@@ -76,15 +75,16 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	return c, c.Load(ctx, options.Objects...)
 }
 
-// begin sets up what is there before anything is loaded.
+// begin adds the initial types and namespaces.
 func (c *Cluster) begin() error {
-	var types []readapi.Type
 	if !c.options.Bare {
 		for _, b := range builtInTypes {
-			types = append(types, b.definition())
+			if err := c.storage.SetBuiltIn(b.definition()); err != nil {
+				return err
+			}
 		}
 	}
-	for _, t := range append(types, c.options.Types...) {
+	for _, t := range c.options.Types {
 		if err := c.storage.SetType(t); err != nil {
 			return err
 		}
@@ -104,21 +104,31 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// Config returns a config for clients of the cluster, which then need no socket: any of client-go's and
-// controller-runtime's. It is a copy.
+// Config returns a new config for clients of client-go and controller-runtime. They need no socket.
 func (c *Cluster) Config() *rest.Config { return readapi.Config(c) }
 
 // Client returns a dynamic client of the cluster.
 func (c *Cluster) Client() dynamic.Interface {
-	return dynamic.NewForConfigOrDie(c.Config()) // the config is good
+	return dynamic.NewForConfigOrDie(c.Config()) // the config is valid
 }
 
-// Storage is where the cluster keeps its objects. What is applied there is not checked by the rules for
-// clients.
-func (c *Cluster) Storage() *readapi.Storage { return c.storage }
+// Compact drops the history of all types: watches from before now end with 410 Expired, as after a compaction
+// of etcd.
+func (c *Cluster) Compact() { c.storage.Compact() }
 
-// Faults breaks answers of the cluster on demand, and counts and awaits requests.
+// Restore stores objects of another cluster with their resource versions, like a restore of etcd. It drops
+// the history of their types: their watches end with 410 Expired.
+func (c *Cluster) Restore(objects ...*unstructured.Unstructured) error {
+	for _, o := range objects {
+		if _, err := c.storage.Restore(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Faults injects faults into the cluster's answers, and counts requests.
 func (c *Cluster) Faults() *faults.Injector { return c.faults }
 
-// ServeHTTP implements http.Handler, for clients of other processes such as kubectl.
+// ServeHTTP implements http.Handler, for clients in other processes such as kubectl.
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.faults.ServeHTTP(w, r) }

@@ -213,7 +213,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	follow, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web",
-		ResourceVersion: cluster.Storage().ResourceVersion()})
+		ResourceVersion: created.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,66 +1,56 @@
-// Package testcluster is a Kubernetes cluster in memory, for the tests of controllers, operators and whatever
-// else speaks the Kubernetes API. It starts in a few milliseconds, needs no binary and no port, and is
-// reached by any client over client-go's real transport.
+// Package testcluster is a Kubernetes cluster in memory, for tests of controllers and of other clients of the
+// Kubernetes API. It starts in a few milliseconds and needs no binary and no port. Clients reach it over
+// client-go's real transport.
 //
 // # Usage
 //
 //	cluster, err := testcluster.New(t.Context(), testcluster.Options{
 //		Paths:  []string{"../config/crd", "testdata/objects.yaml"},
-//		Scheme: scheme, // of typed objects; nil where there are none
+//		Scheme: scheme, // for typed objects; optional
 //	})
-//	// or one of client-go's clients
+//	// or a client of client-go
 //	client, err := client.New(cluster.Config(), client.Options{Scheme: scheme})
 //	conflict := faults.Match{Verbs: []string{"update"}}
 //	cluster.Faults().Add(faults.Fault{Match: conflict, Times: 1, Effect: faults.Fail()})
 //
-// # What it does
+// # Supported features
 //
-// It has the built-in types of Kubernetes 1.37 and those of CustomResourceDefinitions, which may come and go
-// while it runs; the namespaces default, kube-system, kube-public and kube-node-lease; and discovery, get,
-// list and watch as package readapi describes them.
+// A cluster has the built-in types of Kubernetes 1.37 and the types of CustomResourceDefinitions, which can
+// be created and deleted at any time; the namespaces default, kube-system, kube-public and kube-node-lease;
+// and discovery, get, list and watch as described in package readapi.
 //
-// Writes follow the rules of a kube-apiserver, and a test compares thousands of them, good ones and bad ones,
-// with a real one: create with generateName; update with conflicts on a stale resourceVersion; JSON patches
-// and merge patches; the status subresource; generations that count changes of anything but metadata and
-// status; uid, creationTimestamp; finalizers with deletionTimestamp; delete with preconditions;
-// deletecollection; dryRun; fieldValidation, of custom resources; metadata that is not valid; and watches
-// that tell of all of it in order. Custom resources lose the fields that their schema does not have, and get
-// its defaults.
+// Writes follow the rules of a kube-apiserver. A test compares thousands of valid and invalid writes with a
+// real one: create with generateName; update with conflicts; JSON patches and merge patches; the status
+// subresource; generations; uid and creationTimestamp; finalizers and deletionTimestamp; delete with
+// preconditions; deletecollection; dryRun; fieldValidation of custom resources; validation of metadata; and
+// the order of watch events. Unknown fields of custom resources are dropped and their defaults are set.
 //
-// ConfigMaps and Secrets that are immutable keep their contents. Built-in types whose Go type is in
-// Options.Scheme are decoded into it, and an object that does not fit is refused; others are taken as they
-// are.
+// Immutable ConfigMaps and Secrets keep their content. Objects of built-in types in Options.Scheme are
+// decoded into their Go type and refused if that fails. Strategic merge patches need the Go type, too. A
+// kube-apiserver refuses them for custom resources.
 //
-// An object can only be created in a namespace that is there. Who deletes a namespace, deletes what is in it;
-// it goes when nothing is left, as in a cluster whose controllers run. So does a CustomResourceDefinition,
-// with its type.
+// Objects can be created only in existing namespaces. Deleting a namespace deletes its objects first, and
+// deleting a CustomResourceDefinition those of its type.
 //
-// Strategic merge patches are for built-in types whose Go type is in Options.Scheme; for custom resources a
-// kube-apiserver refuses them, too.
+// # Unsupported features
 //
-// # What it does not do
+// For the following, use envtest or a real cluster. Refused requests say so.
 //
-// Nothing of the following happens. What is refused says so, and where to go instead: to envtest, or to any
-// real cluster.
-//
-//   - Server-side apply is refused. Nobody keeps track of who wrote which field: objects have the
-//     managedFields that clients give them, mostly none.
-//   - Objects are not validated against the schema of their type, nor by CEL rules, nor by the code for
-//     built-in types, but for the immutable ones; nor are these given defaults or rid of unknown fields.
-//   - Nothing is admitted or mutated. Webhook configurations and admission policies are refused.
+//   - Server-side apply is refused. managedFields are stored as clients send them.
+//   - Objects are not validated against schemas or CEL rules. Built-in types are not validated or defaulted.
+//   - There is no admission. Webhook configurations and admission policies are refused.
 //   - Subresources other than status are refused: scale, eviction, binding, log, exec, tokens.
-//   - No controller runs, but for what is said of namespaces and definitions: there are no pods for a
-//     Deployment, no garbage collection. Deletion with propagation Foreground or Orphan leaves the object
-//     with the finalizer of that name, which a garbage collector would remove; Background leaves dependents
-//     as they are.
-//   - Pods are deleted at once, without a grace period.
-//   - An object is stored in the version in which it was written. Others see it without the fields that they
-//     do not have; where a conversion webhook would be asked, reading fails.
-//   - events of the groups "" and events.k8s.io are two types, not two views of one.
-//   - Nobody is asked who they are.
+//   - No controllers run, except for the deletion of namespaces and definitions: no pods for a Deployment, no
+//     garbage collection. Deletion with propagation Foreground or Orphan leaves the object with the finalizer
+//     of that name. Background does not delete dependents.
+//   - Pods are deleted immediately, without a grace period.
+//   - Objects are stored in the version in which they are written. Other versions are read without unknown
+//     fields. If a conversion webhook is needed, reading fails.
+//   - events of the groups "" and events.k8s.io are two separate types.
+//   - There is no authentication and authorization.
 //
 // # Concurrency
 //
-// A Cluster is safe for concurrent use. It has no goroutines but those of requests, and needs no end: cancel
-// the contexts of your clients, as on any server.
+// A Cluster is safe for concurrent use. It has no goroutines except for requests, and needs no shutdown.
+// Cancel the contexts of its clients.
 package testcluster

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/readapi/faults"
 	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // files are what a test would have in testdata, or embedded.

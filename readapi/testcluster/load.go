@@ -13,20 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/readapi"
 )
 
-// Load puts objects into the cluster as they are, with their status, finalizers and whatever else they say:
-// the state that a test begins with. An object that is there already is replaced. What a cluster gives every
-// object is added where it is missing: uid, creation time, generation, defaults of custom resources. The
-// resource version is always the cluster's.
+// Load stores objects unchanged, including their status and finalizers, as the initial state of a test. It
+// replaces existing objects. It sets missing fields like a server: uid, creationTimestamp, generation, and
+// defaults of custom resources. The cluster sets the resource version.
 //
-// Objects are *unstructured.Unstructured, typed ones, or lists of them. Definitions come first, then
-// namespaces, in whatever order they are given; an object of a namespace that the cluster does not have is an
-// error, as is one of an unknown type. What is wrong with one keeps none of the others from being loaded.
+// Objects are *unstructured.Unstructured, typed objects, or lists of them, in any order. Definitions are
+// stored first, then namespaces. An object of an unknown type or of a missing namespace is an error. The
+// other objects are loaded nevertheless.
 func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
-	var all []loaded
+	var all []loadedObject
 	var problems []error
 	for i, object := range objects {
 		where := func(err error) error { return fmt.Errorf("object %d: %w", i+1, err) }
@@ -35,15 +34,15 @@ func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 			problems = append(problems, where(err))
 		}
 		for _, u := range list {
-			all = append(all, loaded{u, where})
+			all = append(all, loadedObject{u, where})
 		}
 	}
 	return errors.Join(append(problems, c.store(ctx, all))...)
 }
 
-// LoadFiles is Load of the objects of files and directories: YAML or JSON, several in a file, lists,
-// compressed or not. Directories are read with those below; of their files those count that end in .yaml,
-// .yml, .json or .jsonl. Errors say the file and the place in it.
+// LoadFiles is Load for the objects of files and directories: YAML or JSON, with several objects in a file,
+// lists, and compressed files. In directories and their subdirectories it reads .yaml, .yml, .json and .jsonl
+// files. Errors contain the file and the position.
 func (c *Cluster) LoadFiles(ctx context.Context, paths ...string) error {
 	found, err := manifest.List(ctx, paths, manifest.ListOptions{})
 	return c.loadFiles(ctx, found, err)
@@ -66,7 +65,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 		failed = append(failed, fmt.Errorf("%s: no file of YAML or JSON is in it", dir))
 	}
 	reader := manifest.NewReader(report)
-	var all []loaded
+	var all []loadedObject
 	for _, f := range found.Files {
 		failed = append(failed, reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			u, err := e.Decode()
@@ -75,7 +74,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 				return
 			}
 			place := e.Place
-			all = append(all, loaded{u,
+			all = append(all, loadedObject{u,
 				func(err error) error { return &manifest.Problem{File: f.Name(), Place: place, Err: err} }})
 		}))
 	}
@@ -86,14 +85,14 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 	return errors.Join(append(failed, c.store(ctx, all))...)
 }
 
-// loaded is an object to be stored, and what says where it comes from.
-type loaded struct {
+// loadedObject is an object to store. where adds its location to an error.
+type loadedObject struct {
 	object *unstructured.Unstructured
 	where  func(error) error
 }
 
-// rank is the order in which objects are stored.
-func (l loaded) rank() int {
+// rank returns the position of the object's kind in the order of storing.
+func (l loadedObject) rank() int {
 	switch l.object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		return 0
@@ -105,9 +104,9 @@ func (l loaded) rank() int {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// store stores objects, and joins what is wrong with them.
-func (c *Cluster) store(ctx context.Context, all []loaded) error {
-	slices.SortStableFunc(all, func(a, b loaded) int { return a.rank() - b.rank() })
+// store stores objects and joins their errors.
+func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
+	slices.SortStableFunc(all, func(a, b loadedObject) int { return a.rank() - b.rank() })
 	var problems []error
 	for _, l := range all {
 		if ctx.Err() != nil {
@@ -130,7 +129,7 @@ func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 			what, namespace)
 	}
 	_, err := c.storage.Apply(u)
-	var unknown *readapi.UnknownTypeError
+	var unknown *apiserver.UnknownTypeError
 	switch {
 	case errors.As(err, &unknown) && unknown.Served == nil:
 		return fmt.Errorf("%s %s: %w: load its CustomResourceDefinition as well", u.GetKind(), what, err)
@@ -140,12 +139,11 @@ func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// has reports whether a namespace is there.
 func (c *Cluster) has(namespace string) bool {
 	return c.storage.Has(schema.GroupResource{Resource: "namespaces"}, "", namespace)
 }
 
-// flatten returns the objects of an object or a list, unstructured.
+// flatten returns an object, or the objects of a list, as unstructured objects.
 func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, error) {
 	if object == nil {
 		return nil, errors.New("it is nil")
@@ -172,7 +170,7 @@ func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, 
 	return all, nil
 }
 
-// toUnstructured returns an object without its Go type, but with its kind.
+// toUnstructured returns an object as an unstructured object with its kind.
 func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return u, nil

@@ -11,16 +11,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// decodable returns why an object cannot be decoded into its Go type, if the scheme has that.
+// decodable returns an error if an object cannot be decoded into its Go type in the scheme.
 func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {
-		return nil //nolint:nilerr // of a type that is not in the scheme, every object will do
+		return nil //nolint:nilerr // any object of a type outside the scheme is accepted
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(object, typed)
 }
 
-// strategicMerge applies a strategic merge patch, whose meaning is in the tags of the Go type.
+// strategicMerge applies a strategic merge patch according to the tags of the Go type.
 func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error) {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {

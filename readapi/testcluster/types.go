@@ -1,7 +1,7 @@
 package testcluster
 
-// builtInTypes are those of a kube-apiserver 1.37 whose objects are kept, but for what Kubernetes is extended
-// with, which every storage has. A test compares them with what a real one says.
+// builtInTypes are the types with stored objects of a kube-apiserver 1.37, without CustomResourceDefinition
+// and APIService. A test compares them with a real one.
 var builtInTypes = []builtIn{
 	{"", "v1", "configmaps", "ConfigMap", "cm", namespaced | unconditional, ""},
 	{"", "v1", "endpoints", "Endpoints", "ep", namespaced | unconditional | createdByUpdate, ""},

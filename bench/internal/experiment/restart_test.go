@@ -9,13 +9,14 @@ import (
 
 	"github.com/crdcache/crdcache/bench/internal/subject"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // certificateServer serves count Certificates. It returns the path of a kubeconfig.
 func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	err := storage.SetType(readapi.Type{
 		Group: certificates.Group, Names: crd.Names{Plural: certificates.Resource,
 			Kind: certificateKind}, Namespaced: true,

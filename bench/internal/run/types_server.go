@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -26,8 +27,8 @@ func startTypesServer(types, perType int) (*localServer, error) {
 }
 
 // manyTypes returns a storage of types with small objects.
-func manyTypes(types, perType int) (*readapi.Storage, error) {
-	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
+func manyTypes(types, perType int) (*apiserver.Storage, error) {
+	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	for _, t := range experiment.TypesOf(types) {
 		err := storage.SetType(readapi.Type{
 			Group: t.GVR.Group, Names: crd.Names{Plural: t.GVR.Resource, Kind: t.Kind}, Namespaced: true,

@@ -6,7 +6,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Fault is a fault of some requests.

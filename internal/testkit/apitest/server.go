@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/faults"
 	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Server is a running API server. It is safe for concurrent use.
@@ -92,7 +92,7 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 		t.Helper()
 		restored := newCluster(t, s.types)
 		for _, o := range objects {
-			if _, err := restored.Storage().Restore(&o); err != nil {
+			if err := restored.Restore(&o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -178,7 +178,7 @@ func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource,
 }
 
 // Compact removes the history of the objects: a watch of an earlier version gets 410.
-func (s *Server) Compact() { s.cluster().Storage().Compact() }
+func (s *Server) Compact() { s.cluster().Compact() }
 
 // Requests returns the requests so far, each as "verb path?query".
 func (s *Server) Requests() []string {

@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/snapshot"
 )
@@ -24,7 +25,7 @@ import (
 // server's handler.
 func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	if err := storage.SetType(readapi.Type{
 		Group: "example.com", Names: crd.Names{Plural: "gizmos",
 			Kind: "Gizmo"}, Versions: []readapi.Version{{Name: "v1"}},

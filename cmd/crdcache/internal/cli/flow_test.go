@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -31,7 +32,7 @@ const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "Cust
 // pagedServer serves many gizmos, and widgets without a CRD. It holds back continued lists.
 type pagedServer struct {
 	*httptest.Server
-	storage *readapi.Storage
+	storage *apiserver.Storage
 	// held receives each continued list. The test closes its channel to answer it.
 	held chan *heldPage
 }
@@ -46,7 +47,7 @@ const flowing = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
-	s := &pagedServer{storage: readapi.NewStorage(readapi.StorageOptions{}), held: make(chan *heldPage)}
+	s := &pagedServer{storage: apiserver.NewStorage(apiserver.StorageOptions{}), held: make(chan *heldPage)}
 	s.apply(t, gizmoDefinition)
 	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}

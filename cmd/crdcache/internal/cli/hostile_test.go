@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // evil has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of width 0
@@ -79,7 +80,7 @@ func unreadable() map[string]string {
 // newHostileServer serves objects byte for byte as gizmos, in lists and events. The type has columns.
 func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	gizmo := readapi.Type{
 		Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Namespaced: true,
 		Versions: []readapi.Version{{Name: "v1", Columns: []crd.Column{

@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -156,7 +157,7 @@ func TestServeEndsWhenIdle(t *testing.T) {
 // TestServeShowsNumbers prints large numbers as kubectl does, with and without the cache server.
 func TestServeShowsNumbers(t *testing.T) {
 	shortRuntimeDir(t)
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	for _, text := range []string{
 		strings.Replace(roomCRD, "{name: Floor, type: integer,", "{name: Floor, type: number,", 1),
 		"{apiVersion: example.com/v1, kind: Room, metadata: {name: a, namespace: web}, spec: {floor: 2000000}}",

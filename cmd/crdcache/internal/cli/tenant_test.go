@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -54,7 +55,7 @@ func newHouse(t *testing.T, tenant bool) *httptest.Server {
 // newGuardedHouse serves rooms and allows only some requests.
 func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	for _, text := range []string{roomCRD,
 		"{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
 		var object unstructured.Unstructured

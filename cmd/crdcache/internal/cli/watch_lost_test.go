@@ -12,13 +12,14 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // TestWatchLosesItsCredentials reports the loss and the recovery of authentication.
 func TestWatchLosesItsCredentials(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/none")
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	handler := readapi.NewHandler(storage, readapi.HandlerOptions{})
 	var revoked atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

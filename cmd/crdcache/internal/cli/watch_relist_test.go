@@ -12,19 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // shelf serves gizmos with or without a CRD. Tests write to its storage.
 type shelf struct {
 	*testing.T
-	*readapi.Storage
+	*apiserver.Storage
 	url string
 }
 
 func newShelf(t *testing.T) shelf {
 	t.Helper()
-	storage := readapi.NewStorage(readapi.StorageOptions{})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 	t.Cleanup(func() {
 		server.CloseClientConnections() // ends open watches

@@ -1,4 +1,4 @@
-// Package offline serves manifests like a cluster. It reads files into a readapi.Storage and provides a
+// Package offline serves manifests like a cluster. It reads files into a apiserver.Storage and provides a
 // rest.Config whose transport answers from it, so that informers and discovery work as with a cluster.
 //
 // # Input
@@ -24,3 +24,5 @@
 //
 // A Source is safe for concurrent use.
 package offline
+
+import ()

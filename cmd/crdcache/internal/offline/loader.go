@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -19,7 +20,7 @@ import (
 // loader loads the content of files into a storage and records the origin of each object. It is not safe for
 // concurrent use.
 type loader struct {
-	storage *readapi.Storage
+	storage *apiserver.Storage
 	reader  *manifest.Reader
 
 	kinds map[schema.GroupKind]*kind
@@ -84,7 +85,7 @@ type guess struct {
 	manifest.Place
 }
 
-func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader {
+func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
 		claims:   map[object]claim{},
@@ -198,7 +199,7 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	k := l.kinds[gvk.GroupKind()]
 	switch {
-	case k != nil && (k.definition != "" || serves(k.typ, gvk.Version)):
+	case k != nil && (k.definition != "" || k.typ.Version(gvk.Version) != nil):
 		return k, nil
 	case k != nil:
 		return k, l.serveToo(k, gvk.Version)
@@ -217,17 +218,13 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 
 var apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 
-func systemType(s *readapi.Storage, gk schema.GroupKind) (readapi.Type, bool) {
-	types := s.Types()
+func systemType(s *apiserver.Storage, gk schema.GroupKind) (readapi.Type, bool) {
+	types, _ := s.ServedTypes()
 	i := slices.IndexFunc(types, func(t readapi.Type) bool { return t.GroupKind() == gk })
 	if i < 0 {
 		return readapi.Type{}, false
 	}
 	return types[i], true
-}
-
-func serves(t readapi.Type, version string) bool {
-	return slices.ContainsFunc(t.Versions, func(v readapi.Version) bool { return v.Name == version })
 }
 
 func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {

@@ -55,7 +55,8 @@ func TestPipe(t *testing.T) {
 		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
 	}()
 	s := open(t, Options{Paths: []string{fifo}})
-	if n := s.Storage().Len(s.Storage().Types()[len(s.Storage().Types())-1].GroupResource()); s.
+	types, _ := s.Storage().ServedTypes()
+	if n := s.Storage().Len(types[len(types)-1].GroupResource()); s.
 		Err() != nil || n != 1 {
 		t.Errorf("%v, %d objects", s.Err(), n)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/snapshot"
@@ -32,7 +33,7 @@ type Options struct {
 // Source is the content of files, served like a cluster.
 type Source struct {
 	options Options
-	storage *readapi.Storage
+	storage *apiserver.Storage
 	handler http.Handler
 	// recorded is the snapshot that is served instead of storage.
 	recorded *snapshot.File
@@ -70,7 +71,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	// A constant clock makes equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s := &Source{options: options,
-		storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
+		storage: apiserver.NewStorage(apiserver.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -172,7 +173,7 @@ func (s *Source) Handler() http.Handler { return s.handler }
 func (s *Source) Snapshot() *snapshot.File { return s.recorded }
 
 // Storage returns the storage of types and objects, or nil for a snapshot.
-func (s *Source) Storage() *readapi.Storage { return s.storage }
+func (s *Source) Storage() *apiserver.Storage { return s.storage }
 
 // dirs returns the directories of the files.
 func (s *Source) dirs() []string {

@@ -166,7 +166,8 @@ func TestKnownKinds(t *testing.T) {
 		t.Errorf("pods of the node: %v", pods.Object)
 	}
 	var types []string
-	for _, known := range s.Storage().Types() {
+	served, _ := s.Storage().ServedTypes()
+	for _, known := range served {
 		types = append(types, fmt.Sprint(known.GroupResource(), " ", known.Namespaced, " ",
 			len(known.Versions)))
 	}
@@ -202,7 +203,8 @@ func TestTestdata(t *testing.T) {
 		t.Errorf("problems: %q", got)
 	}
 	got := map[string]int{}
-	for _, known := range s.Storage().Types() {
+	served, _ := s.Storage().ServedTypes()
+	for _, known := range served {
 		got[known.GroupResource().String()] = s.Storage().Len(known.GroupResource())
 	}
 	want := map[string]int{

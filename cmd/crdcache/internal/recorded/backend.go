@@ -81,7 +81,7 @@ func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
 
 // NewHandler returns a handler that serves a snapshot.
 func NewHandler(file *snapshot.File) http.Handler {
-	served := readapi.NewBackendHandler(newBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
+	served := readapi.NewHandler(newBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
 	server := file.Contents().Server
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")

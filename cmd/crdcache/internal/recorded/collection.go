@@ -31,8 +31,8 @@ type collection struct {
 }
 
 var (
-	_ readapi.Refusing = (*collection)(nil)
-	_ readapi.Printing = (*collection)(nil)
+	_ readapi.Refuser      = (*collection)(nil)
+	_ readapi.TablePrinter = (*collection)(nil)
 )
 
 func newCollection(b *backend, of *snapshot.Objects) *collection {
@@ -64,7 +64,7 @@ func (c *collection) Since(uint64) readapi.Changes {
 	return readapi.Changes{ResourceVersion: c.version, Next: c.never}
 }
 
-// Refused implements readapi.Refusing.
+// Refused implements readapi.Refuser.
 func (c *collection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("reading %s from the snapshot: %v",
@@ -91,8 +91,8 @@ func (c *collection) fail(err error) {
 
 func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
 
-// Arrange implements readapi.Printing. The server prints some types in a special order.
-func (c *collection) Arrange(objects []readapi.Object) {
+// Sort implements readapi.TablePrinter. The server prints some types in a special order.
+func (c *collection) Sort(objects []readapi.Object) {
 	if !c.of.Ordered() {
 		slices.SortStableFunc(objects,
 			func(a, b readapi.Object) int { return a.(*object).place - b.(*object).place })

@@ -1,0 +1,83 @@
+package apiserver
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// ServedTypes implements readapi.Backend.
+func (s *Storage) ServedTypes() (types []readapi.Type, generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	types = make([]readapi.Type, 0, len(s.mu.types))
+	for _, c := range s.mu.types {
+		types = append(types, c.typ)
+	}
+	slices.SortFunc(types, func(a, b readapi.Type) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Names.Plural, b.Names.Plural))
+	})
+	return types, s.mu.typesVersion
+}
+
+// Collection implements readapi.Backend.
+func (s *Storage) Collection(gr schema.GroupResource) readapi.Collection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	if c == nil {
+		return nil
+	}
+	return &servedCollection{storage: s, collection: c, typ: c.typ, rules: c.rules, ended: c.ended}
+}
+
+// servedCollection is a collection with the type that it had when the request began.
+type servedCollection struct {
+	storage    *Storage
+	collection *collection
+	typ        readapi.Type
+	rules      Rules
+	ended      <-chan struct{}
+}
+
+// Type implements readapi.Collection.
+func (c *servedCollection) Type() readapi.Type { return c.typ }
+
+// Ended implements readapi.Collection.
+func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
+
+// ResourceVersion implements readapi.Collection.
+func (c *servedCollection) ResourceVersion() uint64 {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	return c.storage.mu.version
+}
+
+// Get implements readapi.Collection.
+func (c *servedCollection) Get(key string) readapi.Object { return asObject(c.get(key)) }
+
+func (c *servedCollection) get(key string) *object {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	return c.collection.objects[key]
+}
+
+// Snapshot implements readapi.Collection.
+func (c *servedCollection) Snapshot(version uint64) readapi.Snapshot {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	return c.collection.snapshotAt(cmp.Or(version, c.storage.mu.version))
+}
+
+// Since implements readapi.Collection.
+func (c *servedCollection) Since(version uint64) readapi.Changes {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	changes := c.collection.since(version)
+	// A watch of a removed type must not skip the first objects of the next type of that name.
+	changes.ResourceVersion = cmp.Or(c.collection.removedAt, c.storage.mu.version)
+	return changes
+}

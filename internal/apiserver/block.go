@@ -1,0 +1,99 @@
+package apiserver
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// blockSize is the amount of text that is compressed together. A single object has too little redundancy to
+// compress well, but each read decompresses a whole block.
+const blockSize = 16 << 10
+
+// block holds the text of several objects. The open block is uncompressed and grows under the lock of the
+// storage; written text does not change. A full block is compressed, and decompressed by each read.
+type block struct {
+	open       atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
+	wasRead    atomic.Bool            // a reader can still be using open
+	size       int
+	compressed []byte
+}
+
+// blockText is text in a block.
+type blockText struct {
+	block          *block
+	offset, length uint32
+}
+
+// blockWriter fills blocks. The lock of the storage protects it.
+type blockWriter struct {
+	block  *block // nil if none is open
+	spare  []byte // memory for the next block; nil if a reader can be using it
+	buffer []byte
+}
+
+// add copies a text that is smaller than a block.
+func (w *blockWriter) add(text []byte) blockText {
+	if w.block != nil && w.block.size+len(text) > blockSize {
+		w.finish()
+	}
+	if w.block == nil {
+		if w.spare == nil {
+			w.spare = make([]byte, blockSize)
+		}
+		memory := w.spare
+		w.block, w.spare = &block{}, nil
+		w.block.open.Store(&memory)
+	}
+	offset := w.block.size
+	copy((*w.block.open.Load())[offset:], text)
+	w.block.size += len(text)
+	return blockText{w.block, uint32(offset), uint32(len(text))}
+}
+
+// finish compresses the open block.
+func (w *blockWriter) finish() {
+	text := *w.block.open.Load()
+	if w.buffer == nil {
+		w.buffer = make([]byte, s2.MaxEncodedLen(blockSize))
+	}
+	w.block.compressed = bytes.Clone(s2.Encode(w.buffer, text[:w.block.size]))
+	w.block.open.Store(nil) // after compressed is set
+	if !w.block.wasRead.Load() {
+		w.spare = text
+	}
+	w.block = nil
+}
+
+// decompressedBlock is the text of a block.
+type decompressedBlock struct {
+	block *block
+	text  []byte
+}
+
+// decompressed holds the blocks that were read last, for readers that read objects in their order.
+var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
+
+// appendText appends a part of the text.
+func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
+	if b.open.Load() != nil {
+		b.wasRead.Store(true) // before open is loaded again
+	}
+	if text := b.open.Load(); text != nil {
+		return append(dst, (*text)[offset:offset+length]...), nil
+	}
+	d := decompressed.Get().(*decompressedBlock)
+	defer decompressed.Put(d)
+	if d.block != b {
+		d.block = nil
+		var err error
+		if d.text, err = s2.Decode(d.text[:cap(d.text)], b.compressed); err != nil {
+			return dst, fmt.Errorf("decompress objects: %w", err)
+		}
+		d.block = b
+	}
+	return append(dst, d.text[offset:offset+length]...), nil
+}

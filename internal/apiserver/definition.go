@@ -1,0 +1,122 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+var (
+	definitions    = crd.GVR.GroupResource()
+	definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
+	namespaces     = schema.GroupResource{Resource: "namespaces"}
+	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
+	apiServices    = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
+	apiServiceKind = schema.GroupKind{Group: apiServices.Group, Kind: "APIService"}
+)
+
+// systemTypes returns the types that every storage has.
+func systemTypes() []readapi.Type {
+	return []readapi.Type{{ // first, so that the group of the next one gets an APIService
+		Group: apiServiceKind.Group,
+		Names: crd.Names{
+			Plural: apiServices.Resource, Singular: "apiservice", Kind: apiServiceKind.Kind,
+			Categories: []string{"api-extensions"},
+		},
+		Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}, Columns: []crd.Column{
+			{Name: "Available", Type: "string",
+				JSONPath: `.status.conditions[?(@.type=="Available")].status`},
+			{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
+		}}},
+	}, {
+		Group: definitionKind.Group,
+		Names: crd.Names{
+			Plural: definitions.Resource, Singular: "customresourcedefinition", Kind: definitionKind.Kind,
+			ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+		},
+		Versions: []readapi.Version{{
+			Name: crd.GVR.Version, Subresources: []string{"status"}, Columns: []crd.Column{
+				{Name: "Scope", Type: "string", JSONPath: ".spec.scope"},
+				{Name: "Created At", Type: "string", JSONPath: ".metadata.creationTimestamp"},
+			}}},
+	}}
+}
+
+// typeOfDefinition sets the status of a CustomResourceDefinition if it has none, and returns the type that it
+// defines. The type is nil if it is not established or serves no version.
+func typeOfDefinition(u *unstructured.Unstructured, now time.Time) (*readapi.Type, error) {
+	if err := establish(u, now); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	d, err := crd.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if want := d.GroupResource().String(); d.Name != want {
+		return nil, fmt.Errorf("metadata.name is %q: want plural and group, %q", d.Name, want)
+	}
+	if !d.Established || len(d.ServedVersions()) == 0 {
+		return nil, nil
+	}
+	t, err := readapi.TypeOf(data)
+	return &t, err
+}
+
+// establish sets the status of a definition that has no conditions, as in a manifest.
+func establish(u *unstructured.Unstructured, now time.Time) error {
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if err != nil || len(conditions) > 0 {
+		return err
+	}
+	spec, _, err := unstructured.NestedMap(u.Object, "spec")
+	if err != nil {
+		return err
+	}
+	u.Object["status"] = map[string]any{
+		"acceptedNames":  spec["names"],
+		"storedVersions": storedVersions(u, nil),
+		"conditions": []any{
+			trueCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+			trueCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
+		},
+	}
+	return nil
+}
+
+// storedVersions adds the storage version of a definition to a list.
+func storedVersions(u *unstructured.Unstructured, stored []any) []any {
+	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+	for _, v := range versions {
+		if v, ok := v.(map[string]any); ok && v["storage"] == true && !slices.Contains(stored, v["name"]) {
+			stored = append(stored, v["name"])
+		}
+	}
+	return stored
+}
+
+func trueCondition(kind, reason, message string, since time.Time) any {
+	return map[string]any{
+		"type": kind, "status": "True", "reason": reason, "message": message,
+		"lastTransitionTime": since.UTC().Format(time.RFC3339),
+	}
+}
+
+// acceptDefinition updates the status of a definition that a client has changed.
+func acceptDefinition(u *unstructured.Unstructured) {
+	names, named, _ := unstructured.NestedFieldCopy(u.Object, "spec", "names")
+	stored, _, _ := unstructured.NestedSlice(u.Object, "status", "storedVersions")
+	if status, ok := u.Object["status"].(map[string]any); ok && named {
+		status["acceptedNames"], status["storedVersions"] = names, storedVersions(u, stored)
+	}
+}

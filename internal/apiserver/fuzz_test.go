@@ -1,0 +1,39 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzApply writes any JSON: what is taken must be readable, in every form.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte(
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
+	f.Add([]byte(
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","creationTimestamp":7,"finalizers":{}}}`))
+	f.Add([]byte(
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return // soon said, and most of what there is
+		}
+		s := newWidgets(t, StorageOptions{})
+		if _, err := s.ApplyJSON(data); err != nil {
+			return
+		}
+		if outcome, err := s.ApplyJSON(data); err != nil || outcome != Unchanged {
+			t.Errorf("once more: %s, %v", outcome, err)
+		}
+		h := handlerOf(s)
+		for _, accept := range []string{mediaJSON, asTable, asPartialList} {
+			for _, path := range []string{widgetsPath,
+				"/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
+				if got := get(t, h, path, "Accept", accept); got.code != 200 ||
+					!json.Valid([]byte(got.body)) {
+					t.Errorf("%s as %s: %d %s", path, accept, got.code, got.body)
+				}
+			}
+		}
+		get(t, h, "/openapi/v3")
+	})
+}

@@ -1,0 +1,275 @@
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// putOptions are the options of a write to the storage.
+type putOptions struct {
+	now time.Time
+	// restore keeps the resource version of the object, and drops the history of its type.
+	restore bool
+	// client marks a write over the API. It fails with errChanged unless before is the stored state.
+	client bool
+	before *object
+}
+
+// errChanged is the error of a client's write if the stored state is not the expected one.
+var errChanged = errors.New("the object has changed in the meantime")
+
+func (s *Storage) put(content map[string]any, o putOptions) (Outcome, error) {
+	_, outcome, err := s.putObject(content, o)
+	return outcome, err
+}
+
+// putObject stores an object and returns its new state. It can change the top level of content and its
+// metadata, and with StorageOptions.Conform all of it.
+func (s *Storage) putObject(content map[string]any, o putOptions) (*object, Outcome, error) {
+	u := &unstructured.Unstructured{Object: content}
+	gvk, err := validateIdentity(u)
+	if err != nil {
+		return nil, "", err
+	}
+	defines := gvk.GroupKind() == definitionKind
+	var defined *readapi.Type
+	if defines {
+		if defined, err = typeOfDefinition(u, o.now); err != nil {
+			return nil, "", err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.collectionOf(gvk)
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case c.typ.Namespaced && u.GetNamespace() == "":
+		u.SetNamespace(metav1.NamespaceDefault)
+	case !c.typ.Namespaced && u.GetNamespace() != "":
+		return nil, "", fmt.Errorf("it is in the namespace %q, but %s are cluster-scoped", u.GetNamespace(),
+			c.typ.GroupResource())
+	}
+	if s.options.Conform && !o.client {
+		c.typ.Version(gvk.Version).Conform(u.Object)
+	}
+	if s.options.Namespaces && gvk.GroupKind() == namespaceKind && u.GetDeletionTimestamp() == nil {
+		completeNamespace(u)
+	}
+	after, outcome, err := s.store(c, u, gvk.Version, o)
+	if err != nil || outcome == Unchanged {
+		return after, outcome, err
+	}
+	switch {
+	case defines && defined == nil:
+		s.undefine(u.GetName(), o.now)
+	case defines:
+		err = s.setType(*defined, Rules{}, u.GetName(), o.now)
+	}
+	if o.client && u.GetDeletionTimestamp() != nil && (defines || hasContent(u)) {
+		s.deleteContent(owner{gvk.GroupKind(), u.GetName()}, o.now)
+	}
+	return after, outcome, err
+}
+
+// replace is putObject for a client. Without content it deletes the object.
+func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
+	content map[string]any) (*object, error) {
+	now := s.options.Now()
+	if content != nil {
+		after, _, err := s.putObject(content, putOptions{now: now, client: true, before: before})
+		return after, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	if c == nil || c.objects[key] != before {
+		return nil, errChanged
+	}
+	s.deleteLocked(c, key, now)
+	return nil, nil
+}
+
+// validateIdentity validates the fields that every object has.
+func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if text, ok := u.Object[field].(string); !ok || text == "" {
+			return schema.GroupVersionKind{}, fmt.Errorf("%s is missing or no string", field)
+		}
+	}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("apiVersion: %w", err)
+	}
+	gvk := gv.WithKind(u.GetKind())
+	metadata, ok := u.Object["metadata"].(map[string]any)
+	if !ok {
+		return gvk, errors.New("metadata is missing or no object")
+	}
+	if name, ok := metadata["name"].(string); !ok || name == "" || strings.Contains(name, "/") {
+		return gvk, fmt.Errorf("metadata.name is %#v: want a name", metadata["name"])
+	}
+	if namespace, ok := metadata["namespace"].(string); metadata["namespace"] != nil &&
+		(!ok || strings.Contains(namespace, "/")) {
+		return gvk, fmt.Errorf("metadata.namespace is %#v: want a name", metadata["namespace"])
+	}
+	// Clients decode metadata strictly: one invalid object would make a whole list unreadable.
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": metadata},
+		&metav1.PartialObjectMetadata{})
+	if err != nil {
+		return gvk, fmt.Errorf("metadata: %w", err)
+	}
+	return gvk, nil
+}
+
+// store stores an object unless it is unchanged, and returns its state.
+func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string,
+	o putOptions) (*object, Outcome, error) {
+	key := objectKey(u.GetNamespace(), u.GetName())
+	before := c.objects[key]
+	if o.client && before != o.before {
+		return nil, "", errChanged
+	}
+	if before == nil && o.client {
+		if err := s.admitCreate(c, u.GetNamespace(), u.GetName()); err != nil {
+			return nil, "", err
+		}
+	}
+	stamps := s.options.Stamp && !o.client
+	if before != nil {
+		same, err := completeFrom(before, u, stamps, c.rules)
+		if err != nil {
+			return nil, "", err
+		}
+		if same && before.stored == version {
+			return before, Unchanged, nil
+		}
+	} else if stamps {
+		stamp(u, c.rules, o.now)
+	}
+	next := s.mu.version + 1
+	restored, ok := parseVersion(u.GetResourceVersion())
+	if o.restore && ok {
+		// The version of the storage always increases, so that no earlier list can be continued.
+		s.mu.version = max(next, restored)
+	} else {
+		s.mu.version = next
+		u.SetResourceVersion(strconv.FormatUint(next, 10))
+	}
+	body, err := encodeBody(u.Object)
+	if err != nil {
+		return nil, "", err
+	}
+	after := &object{key: key, stored: version, labels: newLabelSet(u.GetLabels()), body: body}
+	if o.restore && s.options.Compress {
+		s.setText(after, body)
+	}
+	c.put(key, after)
+	if o.restore {
+		c.dropHistory(s.mu.version)
+	} else {
+		c.record(readapi.Change{ResourceVersion: next, Before: asObject(before), After: after},
+			s.options.History)
+	}
+	if before != nil {
+		return after, Updated, nil
+	}
+	return after, Added, nil
+}
+
+// setText copies a text into an object, compressed if the storage compresses.
+func (s *Storage) setText(o *object, text []byte) {
+	if !s.options.Compress || len(text) > blockSize/4 {
+		o.body = bytes.Clone(text)
+		return
+	}
+	o.body, o.blockText = nil, s.mu.blocks.add(text)
+}
+
+// completeFrom sets the missing fields of u from the stored state if stamps is set, and reports whether u is
+// equal to that state except for the resource version.
+func completeFrom(before *object, u *unstructured.Unstructured, stamps bool, rules Rules) (bool, error) {
+	content, err := before.content()
+	if err != nil {
+		return false, err
+	}
+	old := &unstructured.Unstructured{Object: content}
+	if stamps {
+		restamp(u, old, rules)
+	}
+	given := u.GetResourceVersion()
+	u.SetResourceVersion(old.GetResourceVersion())
+	body, err := encodeBody(u.Object)
+	if err != nil {
+		return false, err
+	}
+	u.SetResourceVersion(given)
+	stored, err := before.JSON()
+	return err == nil && bytes.Equal(body, stored), err
+}
+
+// stamp sets the fields that a server sets on a new object.
+func stamp(u *unstructured.Unstructured, rules Rules, now time.Time) {
+	if u.GetUID() == "" {
+		u.SetUID(uuid.NewUUID())
+	}
+	if created := u.GetCreationTimestamp(); created.IsZero() {
+		u.SetCreationTimestamp(metav1.NewTime(now))
+	}
+	if u.GetGeneration() == 0 && !rules.NoGeneration {
+		u.SetGeneration(1)
+	}
+}
+
+// restamp sets the fields that a server sets on an updated object.
+func restamp(u, old *unstructured.Unstructured, rules Rules) {
+	if u.GetUID() == "" {
+		u.SetUID(old.GetUID())
+	}
+	if created := u.GetCreationTimestamp(); created.IsZero() {
+		u.SetCreationTimestamp(old.GetCreationTimestamp())
+	}
+	if u.GetGeneration() == 0 && !rules.NoGeneration {
+		u.SetGeneration(old.GetGeneration())
+		if !reflect.DeepEqual(spec(u.Object, true), spec(old.Object, true)) {
+			u.SetGeneration(old.GetGeneration() + 1)
+		}
+	}
+}
+
+// spec returns the fields that a generation counts: all except metadata and, if it has its own subresource,
+// the status.
+func spec(content map[string]any, hasStatus bool) map[string]any {
+	rest := map[string]any{}
+	for key, value := range content {
+		if key != "apiVersion" && key != "metadata" && !(key == "status" && hasStatus) {
+			rest[key] = value
+		}
+	}
+	return rest
+}
+
+// maxRestoredVersion is the largest resource version that is restored. It leaves room for later versions in
+// the int64 of tokens and clients.
+const maxRestoredVersion = 1 << 62
+
+// parseVersion parses a resource version that can be restored: a number in the form of the storage.
+func parseVersion(text string) (uint64, bool) {
+	version, err := strconv.ParseUint(text, 10, 63)
+	return version, err == nil && version > 0 && version <= maxRestoredVersion &&
+		strconv.FormatUint(version, 10) == text
+}

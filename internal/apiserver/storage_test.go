@@ -1,0 +1,402 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+func TestApply(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	before := s.ResourceVersion()
+	if got := apply(t, s, widget("default", "a", "red")); got != Unchanged || s.ResourceVersion() != before {
+		t.Errorf("the same once more is %s, version %s → %s", got, before, s.ResourceVersion())
+	}
+	if got := apply(t, s, widget("default", "a", "blue")); got != Updated || s.ResourceVersion() == before {
+		t.Errorf("another color is %s, version %s → %s", got, before, s.ResourceVersion())
+	}
+	if got := apply(t, s, widget("default", "new", "blue")); got != Added {
+		t.Errorf("a new one is %s", got)
+	}
+	got := get(t, handlerOf(s), inDefaultPath+"/a").decoded(t)
+	if color, _, _ := unstructured.NestedString(got.Object, "spec", "color"); color != "blue" {
+		t.Errorf("color = %q", color)
+	}
+	if got.GetUID() != "" || got.GetGeneration() != 0 || !got.GetCreationTimestamp().Time.IsZero() {
+		t.Errorf("it was stamped: %v", got.Object["metadata"])
+	}
+	if s.Len(widgetResource) != 5 {
+		t.Errorf("%d widgets", s.Len(widgetResource))
+	}
+}
+
+// TestApplyLeavesItsArgument keeps callers free to go on with what they gave.
+func TestApplyLeavesItsArgument(t *testing.T) {
+	s := newWidgets(t, StorageOptions{Stamp: true})
+	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",
+		widgetCRD} {
+		u := parse(t, text)
+		want := u.DeepCopy()
+		if _, err := s.Apply(u); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, u); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	tests := map[string]struct{ text, err string }{
+		"no kind":       {"{apiVersion: v1, metadata: {name: x}}", "kind is missing"},
+		"no apiVersion": {"{kind: Widget, metadata: {name: x}}", "apiVersion is missing"},
+		"odd apiVersion": {"{apiVersion: a/b/c, kind: Widget, metadata: {name: x}}",
+			"unexpected GroupVersion"},
+		"no metadata": {"{apiVersion: example.com/v1, kind: Widget}", "metadata is missing"},
+		"no name": {"{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: x-}}",
+			"metadata.name"},
+		"name with slash": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a/b}}",
+			"metadata.name"},
+		"odd namespace": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: 7}}",
+			"metadata.namespace"},
+		"odd labels": {"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, labels: {a: 7}}}",
+			"metadata"},
+		"unknown kind": {"{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}",
+			"no type has the kind Gadget.example.com"},
+		"unserved version": {"{apiVersion: example.com/v9, kind: Widget, metadata: {name: a}}",
+			`not served in version "v9" but in ["v1" "v1beta1"]`},
+		"cluster-scoped": {
+			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}",
+			"cluster-scoped"},
+		"misnamed CRD": {strings.Replace(widgetCRD, "widgets.example.com", "w.example.com", 1),
+			`want plural and group, "widgets.example.com"`},
+		"CRD without kind": {strings.Replace(widgetCRD, "kind: Widget,", "", 1),
+			"spec.names.kind is missing"},
+		"CRD with its kind": {strings.ReplaceAll(widgetCRD, "widgets", "wodgets"),
+			"has the kind Widget already"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := parseLoosely(t, tt.text)
+			if _, err := s.Apply(u); err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error = %v, want %q", err, tt.err)
+			}
+		})
+	}
+	var unknown *UnknownTypeError
+	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := s.ApplyJSON([]byte(`{`)); err == nil {
+		t.Error("broken JSON is taken")
+	}
+}
+
+func TestDefaultNamespace(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: homeless}}")
+	if got := get(t, handlerOf(s), inDefaultPath+"/homeless").decoded(t).GetNamespace(); got != "default" {
+		t.Errorf("namespace = %q", got)
+	}
+}
+
+func TestStamp(t *testing.T) {
+	s := newWidgets(t, StorageOptions{Stamp: true, Now: func() time.Time { return hourAgo }})
+	read := func() *unstructured.Unstructured { return get(t, handlerOf(s), inDefaultPath+"/a").decoded(t) }
+	first := read()
+	if first.GetUID() == "" || first.GetGeneration() != 1 ||
+		first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
+		t.Errorf("metadata = %v", first.Object["metadata"])
+	}
+	apply(t, s, strings.Replace(widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
+	if second := read(); second.GetUID() != first.GetUID() || second.GetGeneration() != 1 {
+		t.Errorf("after a change of the status: %v", second.Object["metadata"])
+	}
+	apply(t, s, widget("default", "a", "blue"))
+	if third := read(); third.GetUID() != first.GetUID() || third.GetGeneration() != 2 {
+		t.Errorf("after a change of the spec: %v", third.Object["metadata"])
+	}
+	s.Delete(widgetResource, "default", "a")
+	apply(t, s, widget("default", "a", "blue"))
+	if fourth := read(); fourth.GetUID() == first.GetUID() || fourth.GetGeneration() != 1 {
+		t.Errorf("when it is made again: %v", fourth.Object["metadata"])
+	}
+}
+
+func TestRestore(t *testing.T) {
+	s := NewStorage(StorageOptions{})
+	apply(t, s, widgetCRD)
+	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "",
+		"0": "", "": ""} {
+		name := "v" + version
+		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`,
+			name, version)
+		if _, err := s.Restore(parse(t, data)); err != nil {
+			t.Fatal(err)
+		}
+		got := get(t, handlerOf(s), inDefaultPath+"/"+name).decoded(t).GetResourceVersion()
+		if got == "" || want != "" && got != want || want == "" && got == version {
+			t.Errorf("resource version %q became %q", version, got)
+		}
+	}
+	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
+		t.Errorf("the storage is at %s", version)
+	}
+	// Nothing tells what was restored, so that a watch from before must not go on, whatever the version that
+	// it has.
+	for _, data := range []string{"",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
+		before := s.ResourceVersion()
+		if data == "" {
+			before = "899"
+		} else if _, err := s.Restore(parse(t, data)); err != nil {
+			t.Fatal(err)
+		}
+		got := get(t, handlerOf(s), widgetsPath+"?watch=1&timeoutSeconds=1&resourceVersion="+before).body
+		if !strings.Contains(got, `"code":410`) {
+			t.Errorf("a watch from %s gets %s", before, got)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	if !s.Delete(widgetResource, "default", "a") || s.Delete(widgetResource, "default", "a") {
+		t.Error("want true, then false")
+	}
+	if s.Delete(schema.GroupResource{Resource: "nothing"}, "", "a") {
+		t.Error("an unknown type had an object")
+	}
+	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
+		get(t, handlerOf(s), widgetsPath).keys(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDefinitionLifecycle follows a type from its definition's coming to its going.
+func TestDefinitionLifecycle(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	served := func(path string) int { return get(t, handlerOf(s), path).code }
+	services := func() string {
+		return strings.Join(get(t, handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+
+			automanaged).keys(t), " ")
+	}
+	const system = "v1.apiextensions.k8s.io v1.apiregistration.k8s.io"
+	if got := services(); got != system+" v1.example.com v1beta1.example.com" {
+		t.Errorf("APIServices: %s", got)
+	}
+	apply(t, s, strings.Replace(widgetCRD, "served: true\n    storage: false",
+		"served: false\n    storage: false", 1))
+	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 ||
+		s.Len(widgetResource) != 4 {
+		t.Error("a version that is no longer served: want 404 for it, and nothing else to change")
+	}
+	if got := services(); got != system+" v1.example.com" {
+		t.Errorf("APIServices: %s", got)
+	}
+	apply(t, s, strings.Replace(widgetCRD, "Namespaced", "Cluster", 1))
+	if n := s.Len(widgetResource); n != 0 {
+		t.Errorf("%d objects survived a change of scope", n)
+	}
+	apply(t, s, widgetCRD+"status: {conditions: [{type: Established, status: 'False'}]}\n")
+	if served(widgetsPath) != 404 {
+		t.Error("a type that is not established is served")
+	}
+	apply(t, s, widgetCRD)
+	apply(t, s, widget("default", "a", "red"))
+	s.Delete(definitions, "", "widgets.example.com")
+	if served(widgetsPath) != 404 || served("/apis/example.com") != 404 || services() != system {
+		t.Errorf("after the definition went: %d, APIServices %s", served(widgetsPath), services())
+	}
+	apply(t, s, widgetCRD)
+	if n := s.Len(widgetResource); n != 0 {
+		t.Errorf("%d objects came back with the definition", n)
+	}
+}
+
+func TestSetType(t *testing.T) {
+	s := NewStorage(StorageOptions{})
+	gadgets := readapi.Type{Group: "example.com", Versions: []readapi.Version{{Name: "v1"}}}
+	if err := s.SetType(gadgets); err == nil {
+		t.Error("a type without names is taken")
+	}
+	gadgets.Names.Plural, gadgets.Names.Kind = "gadgets", "Gadget"
+	if err := s.SetType(gadgets); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}")
+	gadgets.Names.ShortNames = []string{"gd"}
+	if err := s.SetType(gadgets); err != nil || s.Len(gadgets.GroupResource()) != 1 {
+		t.Errorf("error %v, %d objects after a change", err, s.Len(gadgets.GroupResource()))
+	}
+	var names []string
+	types, _ := s.ServedTypes()
+	for _, known := range types {
+		names = append(names, known.GroupResource().String()+" "+known.Names.ListKind)
+	}
+	want := []string{"customresourcedefinitions.apiextensions.k8s.io CustomResourceDefinitionList",
+		"apiservices.apiregistration.k8s.io APIServiceList", "gadgets.example.com GadgetList"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !s.RemoveType(gadgets.GroupResource()) || s.RemoveType(gadgets.GroupResource()) {
+		t.Error("want true, then false")
+	}
+}
+
+// TestHistoryBound checks that the history is as long as it is said to be, and no longer than twice that.
+func TestHistoryBound(t *testing.T) {
+	const history = 4
+	s := newWidgets(t, StorageOptions{History: history})
+	c := s.mu.types[widgetResource]
+	for i := range 30 {
+		apply(t, s, widget("default", "a", fmt.Sprint("c", i)))
+		if len(c.history) > 2*history {
+			t.Fatalf("%d changes are kept", len(c.history))
+		}
+		if from := s.mu.version - min(history, uint64(i)); c.since(from).Oldest > from {
+			t.Fatalf("after %d changes nothing is known since %d", i, from)
+		}
+	}
+	if from := s.mu.version - 2*history - 1; c.since(from).Oldest <= from {
+		t.Error("more is known than may be")
+	}
+}
+
+// TestEndlessHistory keeps all changes there are.
+func TestEndlessHistory(t *testing.T) {
+	s := newWidgets(t, StorageOptions{History: math.MaxInt})
+	from := s.mu.version
+	for i := range 3 {
+		apply(t, s, widget("default", "a", fmt.Sprint("c", i)))
+	}
+	if got := len(s.mu.types[widgetResource].since(from).List); got != 3 {
+		t.Errorf("%d changes are known", got)
+	}
+}
+
+// TestSnapshotAt checks every past state against what was there then.
+func TestSnapshotAt(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	c := s.mu.types[widgetResource]
+	type state struct {
+		version uint64
+		objects []*object
+	}
+	states := []state{{s.mu.version, c.snapshot()}}
+	step := func() { states = append(states, state{s.mu.version, c.snapshot()}) }
+	for i := range 20 {
+		switch i % 4 {
+		case 0:
+			apply(t, s, widget("default", fmt.Sprint("n", i), "red"))
+		case 1:
+			apply(t, s, widget("default", fmt.Sprint("n", i-1), "green"))
+		case 2:
+			s.Delete(widgetResource, "default", fmt.Sprint("n", i-2))
+		case 3:
+			apply(t, s, widget("other", fmt.Sprint("n", i-3), "red"))
+		}
+		step()
+	}
+	for _, want := range states {
+		snapshot := c.snapshotAt(want.version)
+		if snapshot == nil {
+			t.Fatalf("at %d nothing is known", want.version)
+		}
+		got := slices.Collect(snapshot.Range("", ""))
+		if n := snapshot.Count("", ""); n != len(got) {
+			t.Errorf("at %d: %d are counted of %d", want.version, n, len(got))
+		}
+		for o := range snapshot.Range("default/", "default0") {
+			if n := snapshot.Count(o.Key(),
+				"default0"); n != len(slices.Collect(snapshot.Range(o.Key(), "default0"))) {
+				t.Errorf("at %d: %d are counted from %s on", want.version, n, o.Key())
+			}
+		}
+		if len(got) != len(want.objects) {
+			t.Fatalf("at %d: %d objects, want %d", want.version, len(got), len(want.objects))
+		}
+		for i := range got {
+			if got[i] != readapi.Object(want.objects[i]) {
+				t.Errorf("at %d: %s, want %s", want.version, got[i].Key(), want.objects[i].key)
+			}
+		}
+	}
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	s := newWidgets(t, StorageOptions{History: 8})
+	h := handlerOf(s)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				name := fmt.Sprint("w", worker, "-", i%3)
+				if _, err := s.Apply(parseLoosely(t,
+					widget("default", name, fmt.Sprint("c", i)))); err != nil {
+					t.Error(err)
+				}
+				s.Delete(widgetResource, "default", fmt.Sprint("w", worker, "-", (i+1)%3))
+				get(t, h, widgetsPath+"?limit=2")
+				get(t, h, "/apis", "Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+			}
+		})
+		wg.Go(func() {
+			for range 10 {
+				if _, err := s.Apply(parseLoosely(t, strings.Replace(widgetCRD, "[all]",
+					fmt.Sprintf("[all, c%d]", worker), 1))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// parseLoosely is parse without the checks of an unstructured object.
+func parseLoosely(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	return &unstructured.Unstructured{Object: yamlMap(t, text)}
+}
+
+// TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext has the last bookmark of a watch be of when the type went:
+// another type of that name may have objects since.
+func TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext(t *testing.T) {
+	s := NewStorage(StorageOptions{})
+	gadget := readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"},
+		Versions: []readapi.Version{{Name: "v1"}}}
+	if err := s.SetType(gadget); err != nil {
+		t.Fatal(err)
+	}
+	gone := s.Collection(gadget.GroupResource())
+	s.RemoveType(gadget.GroupResource())
+	went, err := strconv.ParseUint(s.ResourceVersion(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetType(gadget); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ApplyJSON(
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := gone.Since(0).ResourceVersion; got > went {
+		t.Errorf("the watch has got to %d, and the type had gone at %d", got, went)
+	}
+}

@@ -1,0 +1,145 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// maxNames is the number of names that are tried for an object with generateName, as on a kube-apiserver.
+const maxNames = 8
+
+// create stores a new object.
+func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
+	u, err := r.decode(body)
+	if err != nil {
+		return result, err
+	}
+	generated := u.GetName() == "" && u.GetGenerateName() != ""
+	for range maxNames {
+		if result, err = r.createOnce(u.DeepCopy()); !generated || !apierrors.IsAlreadyExists(err) {
+			return result, err
+		}
+	}
+	return readapi.WriteResult{}, err
+}
+
+func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.WriteResult, err error) {
+	// As on a kube-apiserver, admission is checked before validation, and again when the object is stored.
+	if err := r.collection.admitCreate(r.Namespace, u.GetName()); err != nil {
+		return result, err
+	}
+	if err := r.prepareForCreate(u); err != nil {
+		return result, err
+	}
+	r.addFinalizerWarnings(u, nil)
+	key := objectKey(u.GetNamespace(), u.GetName())
+	if existing := r.collection.get(key); existing != nil {
+		return result, r.existsError(u, existing)
+	}
+	u.SetResourceVersion("")
+	result, err = r.store(key, nil, u, http.StatusCreated)
+	if errors.Is(err, errChanged) {
+		err = r.existsError(u, nil)
+	}
+	return result, err
+}
+
+// admitCreate is Storage.admitCreate for a request.
+func (c *servedCollection) admitCreate(namespace, name string) error {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	now := c.storage.mu.types[c.typ.GroupResource()]
+	if now == nil {
+		return apierrors.NewNotFound(c.typ.GroupResource(), name) // the type was just removed
+	}
+	return c.storage.admitCreate(now, namespace, name)
+}
+
+// existsError returns the error for a name that is taken.
+func (r *request) existsError(u *unstructured.Unstructured, existing *object) error {
+	err := apierrors.NewAlreadyExists(r.resource(), u.GetName())
+	if u.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(r.resource(), u.GetName(), 1)
+	}
+	if existing == nil {
+		return err
+	}
+	if content, decodeErr := existing.content(); decodeErr == nil &&
+		(&unstructured.Unstructured{Object: content}).GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = fmt.Sprintf("object is being deleted: %s", err.ErrStatus.Message)
+	}
+	return err
+}
+
+// changeFunc returns the new state of an object. old is nil if the object does not exist.
+type changeFunc func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)
+
+// update changes the object.
+func (r *request) update(change changeFunc) (result readapi.WriteResult, err error) {
+	key := objectKey(r.Namespace, r.Name)
+	before := r.collection.get(key)
+	if before == nil {
+		return r.createOnUpdate(change)
+	}
+	old, err := r.current(before)
+	if err != nil {
+		return result, err
+	}
+	u, err := change(old.DeepCopy())
+	if err != nil {
+		return result, err
+	}
+	removed, err := r.prepareForUpdate(old, u)
+	if err != nil {
+		return result, err
+	}
+	r.addFinalizerWarnings(u, old)
+	if removed {
+		result.Code = http.StatusOK
+		result.Object, err = r.unstored(key, u)
+		if err == nil && !r.dryRun {
+			_, err = r.writer.replace(r.resource(), key, before, nil)
+		}
+	} else {
+		result, err = r.store(key, before, u, http.StatusOK)
+	}
+	if errors.Is(err, errChanged) {
+		err = apierrors.NewConflict(r.resource(), r.Name, err)
+	}
+	return result, err
+}
+
+// current returns a stored object in the version of the request.
+func (r *request) current(o *object) (*unstructured.Unstructured, error) {
+	content, err := o.content()
+	if err != nil {
+		return nil, err
+	}
+	content["apiVersion"] = r.GVR.GroupVersion().String()
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// createOnUpdate creates a missing object if the rules of the type allow that.
+func (r *request) createOnUpdate(change changeFunc) (result readapi.WriteResult, err error) {
+	if !r.collection.rules.CreateOnUpdate || r.Subresource != "" || r.Verb == "patch" {
+		return result, apierrors.NewNotFound(r.resource(), r.Name)
+	}
+	u, err := change(nil)
+	if err != nil {
+		return result, err
+	}
+	if u.GetUID() != "" {
+		return result, r.checkUID(&unstructured.Unstructured{}, u)
+	}
+	if _, err := givenVersion(u); err != nil {
+		return result, err
+	}
+	u.SetResourceVersion("")
+	return r.createOnce(u)
+}

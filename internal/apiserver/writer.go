@@ -1,0 +1,196 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// WriterOptions configures a Writer. The zero value is usable.
+type WriterOptions struct {
+	// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. An error
+	// that is not an apierrors.APIStatus is answered with 400. Default: these patches are refused.
+	StrategicMerge func(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error)
+	// Decodable returns an error if an object of a built-in kind cannot be decoded into its Go type.
+	// Optional.
+	Decodable func(gvk schema.GroupVersionKind, object []byte) error
+}
+
+// Writer returns the storage as a backend that clients can write to by the rules of a kube-apiserver. There
+// is no validation against schemas, no admission, no defaulting of built-in types, no server-side apply and
+// no garbage collection.
+func (s *Storage) Writer(options WriterOptions) readapi.Writer { return writer{s, options} }
+
+type writer struct {
+	*Storage
+	options WriterOptions
+}
+
+// Write implements readapi.Writer.
+func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
+	c := wr.Collection.(*servedCollection)
+	r := &request{
+		strategy: strategy{Request: wr.Request, collection: c, version: c.typ.Version(wr.GVR.Version),
+			now: w.Storage.options.Now()},
+		writer: w, http: wr.HTTP, list: wr.List,
+	}
+	body, err := readBody(wr.HTTP)
+	var result readapi.WriteResult
+	if err == nil {
+		result, err = r.execute(body)
+	}
+	result.Warnings = r.warnings
+	return result, err
+}
+
+// request is a request that writes.
+type request struct {
+	strategy
+	requestOptions
+	writer   writer
+	http     *http.Request
+	list     func() ([]readapi.Object, error)
+	warnings []string
+}
+
+func (r *request) execute(body []byte) (result readapi.WriteResult, err error) {
+	if reason := r.collection.rules.Refused; reason != "" {
+		return result, statusError(http.StatusNotImplemented, "NotImplemented",
+			fmt.Sprintf("%s of %s is refused: %s", r.Verb, r.resource(), reason))
+	}
+	creates := r.Verb == "create" && r.Name == ""
+	updates := (r.Verb == "update" || r.Verb == "patch") && r.Name != ""
+	if creates || updates {
+		if r.requestOptions, err = parseRequestOptions(r.http, r.Verb); err != nil {
+			return result, err
+		}
+	}
+	switch {
+	case creates:
+		return r.create(body)
+	case updates && r.Verb == "update":
+		u, err := r.decode(body)
+		if err != nil {
+			return result, err
+		}
+		return r.update(func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if old != nil {
+				err = r.checkUID(old, u)
+			}
+			return u.DeepCopy(), err
+		})
+	case updates:
+		return r.patch(body)
+	case r.Verb == "delete" && r.Subresource == "":
+		options, err := parseDeleteOptions(r.http, body)
+		if err != nil {
+			return result, err
+		}
+		return r.delete(options)
+	case r.Verb == "deletecollection":
+		return r.deleteCollection(body)
+	}
+	return result, apierrors.NewMethodNotSupported(r.resource(), r.Verb)
+}
+
+// decode returns the object of a body.
+func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
+	u, err := r.decodeTyped(body)
+	if err == nil && r.strict && len(u.problems) > 0 {
+		err = runtime.NewStrictDecodingError(u.problems)
+	}
+	if err != nil {
+		return nil, r.decodeError(u, body, err)
+	}
+	r.setWarnings(u, "")
+	return u.Unstructured, r.checkTarget(u.Unstructured)
+}
+
+// decodeTyped is decodeBody that also decodes the body into the Go type of its kind.
+func (r *request) decodeTyped(body []byte) (decodedObject, error) {
+	u, err := r.decodeBody(body)
+	if decodable := r.writer.options.Decodable; err == nil && decodable != nil &&
+		!r.collection.typ.Custom && u.GroupVersionKind() == r.kind() {
+		err = decodable(r.kind(), body)
+	}
+	return u, err
+}
+
+// setWarnings replaces the warnings of an earlier attempt.
+func (r *request) setWarnings(u decodedObject, when string) {
+	r.warnings = nil
+	if r.warn {
+		for _, problem := range u.problems {
+			r.warnings = append(r.warnings, problem.Error())
+		}
+	}
+	if len(u.duplicateOwners) > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; "+
+			"API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "+
+			"please fix your requests; duplicate UID(s) observed: %s", when,
+			strings.Join(u.duplicateOwners, ", ")))
+	}
+}
+
+// addFinalizerWarnings adds each warning once, because an attempt with another generated name repeats them.
+func (r *request) addFinalizerWarnings(u, old *unstructured.Unstructured) {
+	for _, text := range r.finalizerWarnings(u, old) {
+		if !slices.Contains(r.warnings, text) {
+			r.warnings = append(r.warnings, text)
+		}
+	}
+}
+
+// store replaces a state by an object.
+func (r *request) store(key string, before *object, u *unstructured.Unstructured,
+	code int) (readapi.WriteResult, error) {
+	result := readapi.WriteResult{Code: code}
+	_, err := validateIdentity(u)
+	if err != nil {
+		return result, r.invalid(u, err)
+	}
+	if r.dryRun {
+		result.Object, err = r.unstored(key, u)
+		return result, err
+	}
+	after, err := r.writer.replace(r.resource(), key, before, u.Object)
+	var known apierrors.APIStatus
+	if err != nil && !errors.Is(err, errChanged) && !errors.As(err, &known) {
+		err = r.invalid(u, err)
+	}
+	result.Object = asObject(after)
+	return result, err
+}
+
+// unstored returns an object as it would be stored.
+func (r *request) unstored(key string, u *unstructured.Unstructured) (readapi.Object, error) {
+	body, err := encodeBody(u.Object)
+	return &object{key: key, stored: r.GVR.Version, body: body}, err
+}
+
+// invalid returns the error for an object that cannot be stored.
+func (r *request) invalid(u *unstructured.Unstructured, err error) error {
+	return statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		strings.TrimSpace(fmt.Sprintf("%s %q is invalid: %v", r.collection.typ.GroupKind(), u.GetName(), err)))
+}
+
+func statusError(code int, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}}
+}
+
+// internalError returns an error that a kube-apiserver answers without a reason.
+func internalError(message string) error {
+	return statusError(http.StatusInternalServerError, "", message)
+}

@@ -1,0 +1,23 @@
+package readapi
+
+import ()
+
+// Names that tests of package readapi_test use.
+const (
+	AggregatedMedia = aggregatedMedia
+	CheckEvery      = checkEvery
+	Latest          = latest
+	MaxSelector     = maxSelector
+	MediaJSON       = mediaJSON
+	ShardEnd        = shardEnd
+	ShardStart      = shardStart
+	WorkPerTurn     = workPerTurn
+)
+
+// Functions that tests of package readapi_test use.
+var (
+	NewContinueToken = newContinueToken
+	ObjectKey        = objectKey
+	PrefixOf         = prefixOf
+	Scalar           = scalar
+)

@@ -1,0 +1,20 @@
+// Package faults breaks the answers of an API server on purpose, for tests of what clients make of that.
+//
+// # Usage
+//
+// An Injector wraps any handler, such as a proxy. testcluster.Cluster.Faults returns the one of a cluster.
+// Faults can be added and removed at any time:
+//
+//	injector := faults.New(handler)
+//	remove := injector.Add(faults.Fault{
+//		Match:  faults.Match{Verbs: []string{"watch"}, Resource: "widgets"},
+//		Times:  2,
+//		Effect: faults.Cut(3, 10), // in the middle of the fourth event
+//	})
+//
+// # Concurrency
+//
+// An Injector is safe for concurrent use. A request keeps the fault that it met when it came.
+package faults
+
+import ()

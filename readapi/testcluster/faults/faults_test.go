@@ -1,0 +1,313 @@
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+)
+
+func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi")) }
+
+var gvr = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func newInjector(t testing.TB) *faults.Injector {
+	t.Helper()
+	storage := apiserver.NewStorage(apiserver.StorageOptions{})
+	err := storage.SetType(readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource,
+		Kind: "Widget"}, Versions: []readapi.Version{{Name: gvr.Version}}})
+	for _, name := range []string{"a", "b", "c"} {
+		_, applyErr := storage.ApplyJSON(
+			[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"}}`))
+		err = errors.Join(err, applyErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+}
+
+// transports are the two ways to a handler. A fault must look the same on both.
+func transports(t *testing.T, i *faults.Injector) map[string]*rest.Config {
+	server := httptest.NewServer(i)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return map[string]*rest.Config{"socket": {Host: server.URL, QPS: -1}, "in process": readapi.Config(i)}
+}
+
+func TestListEffects(t *testing.T) {
+	held := make(chan struct{})
+	close(held)
+	tests := map[string]struct {
+		effect faults.Effect
+		want   func(error) bool
+	}{
+		"delay":   {faults.Delay(time.Millisecond), func(err error) bool { return err == nil }},
+		"hold":    {faults.Hold(held), func(err error) bool { return err == nil }},
+		"expired": {faults.Expired(), apierrors.IsResourceExpired},
+		"throttle": {faults.Status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no"),
+			apierrors.IsTooManyRequests},
+		"fail": {faults.Fail(), apierrors.IsInternalError},
+		"forbid": {faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not"),
+			apierrors.IsForbidden},
+		"cut": {faults.Cut(0, 40), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		"corrupt": {faults.Corrupt(0), func(err error) bool {
+			return err != nil &&
+				strings.Contains(err.Error(), "invalid character '#'")
+		}},
+	}
+	i := newInjector(t)
+	for way, config := range transports(t, i) {
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tt := range tests {
+			t.Run(way+" "+name, func(t *testing.T) {
+				remove := i.Add(faults.Fault{Effect: tt.effect})
+				_, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
+				if !tt.want(err) {
+					t.Errorf("error = %v", err)
+				}
+				remove()
+				if _, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{}); err != nil {
+					t.Errorf("without the fault: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestDrop asks without client-go, which tries again for ten seconds.
+func TestDrop(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Drop()})
+	for way, config := range transports(t, i) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Get(config.Host + "/version")
+		if err == nil {
+			response.Body.Close()
+			t.Errorf("%s: there is an answer", way)
+		}
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Throttle(1), Times: 1})
+	w := httptest.NewRecorder()
+	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
+	if w.Code != 429 || w.Header().Get("Retry-After") != "1" ||
+		!strings.Contains(w.Body.String(), `"retryAfterSeconds":1`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestReasonAndHeader asks for what Status adds, and for a header of a test's choice.
+func TestReasonAndHeader(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "",
+		"you may not"))})
+	w := httptest.NewRecorder()
+	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
+	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" ||
+		!strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestStall: what was sent arrives, and then neither more nor an end.
+func TestStall(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})
+	for way, config := range transports(t, i) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		url := config.Host + "/apis/example.com/v1/widgets?watch=1"
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body := bufio.NewReader(response.Body)
+		part := make([]byte, 8)
+		_, lineErr := body.ReadBytes('\n')
+		_, partErr := io.ReadFull(body, part)
+		if string(part) != `{"type":` || lineErr != nil || partErr != nil {
+			t.Errorf("%s: after a line comes %q, %v, %v", way, part, lineErr, partErr)
+		}
+		cancel()
+		if _, err := body.ReadByte(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: then comes %v", way, err)
+		}
+	}
+}
+
+// TestWatchEffects reads the lines of a watch-list of three objects.
+func TestWatchEffects(t *testing.T) {
+	const whole = "event event event bookmark"
+	tests := map[string]struct {
+		effect faults.Effect
+		want   string
+	}{
+		"cut between events": {faults.Cut(2, 0), "event event cut"},
+		"cut in an event":    {faults.Cut(1, 20), "event part cut"},
+		"corrupt":            {faults.Corrupt(1), "event odd event bookmark"},
+		"expired":            {faults.ExpiredEvent(), "error end"},
+		"stall":              {faults.Stall(1, 20), "event"},
+		"no bookmarks":       {faults.DropBookmarks(), "event event event"},
+		"nothing":            {faults.Delay(0), whole},
+	}
+	i := newInjector(t)
+	for way, config := range transports(t, i) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tt := range tests {
+			t.Run(way+" "+name, func(t *testing.T) {
+				defer i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"watch-list"},
+					Resource: gvr.Resource}, Effect: tt.effect})()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				url := config.Host +
+					"/apis/example.com/v1/widgets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				if got := lines(response.Body, len(strings.Fields(tt.want))); got != tt.want {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// lines describes lines of a watch, and its end.
+func lines(body io.Reader, n int) string {
+	var got []string
+	reader := bufio.NewReader(body)
+	for len(got) < n {
+		line, err := reader.ReadString('\n')
+		switch {
+		case strings.HasPrefix(line, `{"type":"ADDED"`) && err == nil:
+			got = append(got, "event")
+		case strings.HasPrefix(line, `{"type":"BOOKMARK"`) && err == nil:
+			got = append(got, "bookmark")
+		case strings.Contains(line, `"type":"ERROR"`):
+			got = append(got, "error")
+		case strings.HasPrefix(line, "#") && err == nil:
+			got = append(got, "odd")
+		case line != "":
+			got = append(got, "part")
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			got = append(got, "cut")
+		} else if err != nil {
+			got = append(got, "end")
+		}
+		if err != nil {
+			break
+		}
+	}
+	return strings.Join(got, " ")
+}
+
+func TestTimesAndMatch(t *testing.T) {
+	i := newInjector(t)
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Code
+	}
+	i.Add(faults.Fault{Match: faults.Match{Resource: "widgets"}, Effect: faults.Fail(), Times: 2})
+	i.Add(faults.Fault{Match: faults.Match{Path: "/version"}, Effect: faults.Expired()})
+	i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"get"}},
+		Effect: faults.Status(418, "Teapot", "tea")})
+	for _, tt := range []struct {
+		path string
+		code int
+	}{
+		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets/a", 418}, {"/version",
+			410}, {"/apis", 200},
+		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets", 200},
+	} {
+		if got := ask(tt.path); got != tt.code {
+			t.Errorf("%s: %d, want %d", tt.path, got, tt.code)
+		}
+	}
+	i.Clear()
+	if got := ask("/version"); got != 200 {
+		t.Errorf("after Clear: %d", got)
+	}
+	if n := i.Count(faults.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
+		t.Errorf("%d lists", n)
+	}
+	if err := i.Await(t.Context(), faults.Match{}, 7); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := i.Await(ctx, faults.Match{}, 99); !errors.Is(err, context.Canceled) {
+		t.Errorf("Await: %v", err)
+	}
+}
+
+// TestPatience ends the faults that wait when the client gives up.
+func TestPatience(t *testing.T) {
+	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(),
+		"delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0,
+			0), "stall in the middle": faults.Stall(0, 40)} {
+		t.Run(name, func(t *testing.T) {
+			i := newInjector(t)
+			i.Add(faults.Fault{Effect: effect})
+			client, err := dynamic.NewForConfig(readapi.Config(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { // ends with the request's arrival, or with the test
+				_ = i.Await(t.Context(), faults.Match{}, 1)
+				cancel()
+			}()
+			if _, err := client.Resource(gvr).List(ctx, metav1.ListOptions{}); !errors.Is(err,
+				context.Canceled) {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}

@@ -46,7 +46,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.factory.Done():
 		if ctx.Err() == nil {
-			err = fmt.Errorf("the factory of the cache was shut down by somebody else: %w",
+			err = fmt.Errorf("the factory of the cache was shut down by its owner: %w",
 				dynamicinformer.ErrStopped)
 		}
 	}

@@ -71,7 +71,7 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 // Subscribe implements typesource.Source.
 func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 	l := &listener{to: to}
-	l.mu.told = map[schema.GroupResource]bool{}
+	l.mu.reported = map[schema.GroupResource]bool{}
 	s.mu.Lock()
 	for _, t := range s.mu.mapped {
 		l.setMapped(t)
@@ -93,8 +93,8 @@ type listener struct {
 	to typesource.Listener
 	mu struct {
 		sync.Mutex
-		// told has the types that the tracker has reported.
-		told map[schema.GroupResource]bool
+		// reported has the types that the tracker has reported.
+		reported map[schema.GroupResource]bool
 	}
 }
 
@@ -102,7 +102,7 @@ type listener struct {
 func (l *listener) setMapped(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.mu.told[t.GroupResource] {
+	if !l.mu.reported[t.GroupResource] {
 		l.to.SetType(t)
 	}
 }
@@ -111,7 +111,7 @@ func (l *listener) setMapped(t typesource.Type) {
 func (l *listener) SetType(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.told[t.GroupResource] = true
+	l.mu.reported[t.GroupResource] = true
 	l.to.SetType(t)
 }
 
@@ -119,7 +119,7 @@ func (l *listener) SetType(t typesource.Type) {
 func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.mu.told, gr)
+	delete(l.mu.reported, gr)
 	l.to.RemoveType(gr)
 }
 

@@ -30,9 +30,9 @@ func TestDocs(t *testing.T) {
 		names = append(names, namespace+"_"+m.name)
 	}
 	for title, want := range map[string][]string{
-		"States":     constants(t, "../internal/health/status.go", "State"),
-		"Reasons":    constants(t, "../internal/requests/reason.go", "Reason"),
-		"Conditions": constants(t, "../internal/health/condition.go", "ConditionType"),
+		"States":     constants(t, "../dynamicinformer/status/status.go", "State"),
+		"Reasons":    constants(t, "../dynamicinformer/status/reason.go", "Reason"),
+		"Conditions": constants(t, "../dynamicinformer/status/condition.go", "ConditionType"),
 		"Metrics":    names,
 	} {
 		got := firstCells(sections[title])

@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	server := flag.String("server", "", "what the tests ran against, for the heading of the section")
+	server := flag.String("server", "", "the server of the tests, for the heading of the section")
 	path := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
 	flag.Parse()
 	if err := run(*server, *path, os.Stdin, os.Stderr); err != nil {

@@ -29,7 +29,7 @@ func main() {
 	flag.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
 	flag.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
 	flag.Int64Var(&o.executions, "executions", 0,
-		"go over all tests again until the results come to this many executions; 0: go over them once")
+		"repeat all tests until the results have this many executions; 0: run them once")
 	flag.StringVar(&o.only, "run", "",
 		"the tests that run: those whose package and name, with a space between, this regular expression matches; empty: all")
 	flag.StringVar(&o.results, "results", "",

@@ -9,16 +9,16 @@ import (
 	"strconv"
 )
 
-// result is what the runs of one test came to.
+// result has the sums of the runs of one test.
 type result struct {
 	Executions int64   `json:"executions"`
 	Seconds    float64 `json:"seconds"`
-	// Corpus is how many inputs the test keeps because each reached code that no other did.
+	// Corpus is the number of inputs that reached code no other input did.
 	Corpus   int64 `json:"corpus"`
 	Failures int   `json:"failures"`
 }
 
-// project is what the import paths of all modules begin with.
+// project is the prefix of the import paths of all modules.
 const project = "github.com/crdcache/crdcache/"
 
 // results are those of each test, by its package and name.
@@ -57,7 +57,7 @@ func (r results) write(path string) error {
 	return os.Rename(path+".new", path)
 }
 
-// add adds what a run came to.
+// add adds the result of a run.
 func (r results) add(t target, run result) {
 	was := r[t.key()]
 	r[t.key()] = result{

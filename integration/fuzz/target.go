@@ -195,7 +195,7 @@ func parse(output io.Reader) (result, error) {
 		r.Executions, r.Corpus, found = executions, corpus, true
 	}
 	if !found && lines.Err() == nil {
-		return r, errors.New("the output of go test tells no executions")
+		return r, errors.New("the output of go test has no number of executions")
 	}
 	return r, lines.Err()
 }

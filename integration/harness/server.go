@@ -66,7 +66,7 @@ func Has(t testing.TB, feature Feature) bool {
 	config, s := Config(t), &current(t).server
 	s.once.Do(func() { s.server, s.err = inspect(t.Context(), config) })
 	if s.err != nil {
-		t.Fatalf("asking what the API server has: %v", s.err)
+		t.Fatalf("ask the API server for its features: %v", s.err)
 	}
 	return feature.has(s.server)
 }

@@ -38,7 +38,7 @@ func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	wall := time.Since(start)
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return Outcome{}, fmt.Errorf("%v: the system does not tell what it used", task.Command)
+		return Outcome{}, fmt.Errorf("%v: the system does not report CPU and memory", task.Command)
 	}
 	return Outcome{Metrics: map[string]float64{
 		CPU:     (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),

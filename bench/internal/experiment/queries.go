@@ -135,7 +135,7 @@ func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
 // linked returns a graph of the objects and of one issuer in each namespace.
 func linked(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
 	graph := references.New()
-	certs, issuers := &told{}, &told{}
+	certs, issuers := &relay{}, &relay{}
 	for _, m := range []references.Member{
 		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate",
 			Namespaced: true}, References: r.References, Informer: certs},
@@ -157,21 +157,21 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 	return graph, graph.WaitForSync(ctx)
 }
 
-// told forwards events to a handler like a synced informer.
-type told struct{ cache.ResourceEventHandler }
+// relay forwards events to a handler like a synced informer.
+type relay struct{ cache.ResourceEventHandler }
 
-func (t *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (t *relay) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	t.ResourceEventHandler = handler
 	return t, nil
 }
 
-func (t *told) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
-func (t *told) HasSynced() bool                                                 { return true }
-func (t *told) HasSyncedChecker() cache.DoneChecker                             { return t }
-func (t *told) Name() string                                                    { return "told" }
+func (t *relay) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (t *relay) HasSynced() bool                                                 { return true }
+func (t *relay) HasSyncedChecker() cache.DoneChecker                             { return t }
+func (t *relay) Name() string                                                    { return "relay" }
 
-func (t *told) Done() <-chan struct{} {
+func (t *relay) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

@@ -55,7 +55,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
 	}
 	if all := len(restartTypes); task.Resumes && kept.Resumed() != all {
-		return Outcome{}, fmt.Errorf("%d of %d caches have gone on from what was kept", kept.Resumed(), all)
+		return Outcome{}, fmt.Errorf("%d of %d caches were restored", kept.Resumed(), all)
 	}
 	return Outcome{Metrics: map[string]float64{
 		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes),

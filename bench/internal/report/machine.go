@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Machine is where a run was made, and with which software. What is not known is empty or zero.
+// Machine describes the machine and the software of a run. Unknown values are empty or zero.
 type Machine struct {
 	CPU         string `json:"cpu"`
 	Cores       int    `json:"cores"`
@@ -25,19 +25,19 @@ type Machine struct {
 	Commit string `json:"commit"`
 }
 
-// Noise is what else happened on the machine.
+// Noise is the other work on the machine.
 type Noise struct {
 	// Load is how many processes wanted to run on average in the minute before the run.
 	Load float64 `json:"load"`
-	// Others is the processor time that processes used which the run had not started, and Stolen what a
-	// host gave to other machines, both as a share of what all cores had to give.
+	// Others is the CPU time of processes that the run did not start, and Stolen the CPU time that the host
+	// gave to other machines, as fractions of the time of all cores.
 	Others float64 `json:"others"`
 	Stolen float64 `json:"stolen"`
 }
 
 // ThisMachine describes the machine, as far as it is known without asking a server.
 func ThisMachine() Machine {
-	// What can't be read stays empty: a report of another system is better than none.
+	// Unreadable values stay empty, as on other systems.
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")

@@ -62,7 +62,7 @@ func (r *runner) settle(ctx context.Context, step Step) error {
 }
 
 // errNotServed fails a step. Other steps can continue.
-var errNotServed = errors.New("the server does not serve what the sandbox was filled with")
+var errNotServed = errors.New("the server does not serve the objects of the sandbox")
 
 const (
 	// settleAttempts limits the attempts of settle.

@@ -26,8 +26,8 @@ type Type struct {
 type Fleet struct {
 	// start starts all caches.
 	start func(ctx context.Context) error
-	// synced tells of each cache whether it has all objects, and stores is where they are; both are
-	// complete once start has returned.
+	// synced has a function for each cache that reports whether it is filled, and stores its content; both
+	// are complete once start has returned.
 	synced []cache.InformerSynced
 	stores []interface{ ListKeys() []string }
 }

@@ -29,9 +29,9 @@ type Witness struct {
 		// gate blocks the handler until it is closed. It is nil if the handler does not block.
 		gate chan struct{}
 		// live has the existing objects according to the events.
-		live map[string]told
+		live map[string]seen
 		// last has the latest event of each object, including deleted ones.
-		last map[types.UID]told
+		last map[types.UID]seen
 		// lost counts the deletions with DeletedFinalStateUnknown of each object.
 		lost map[types.UID]int
 		// trail has the latest events of each key.
@@ -47,8 +47,8 @@ type Object struct {
 	Value int64
 }
 
-// told is an object at a version.
-type told struct {
+// seen is an object at a resource version.
+type seen struct {
 	Object
 	version uint64
 }
@@ -69,8 +69,8 @@ func New(name string, generation func() int) *Witness {
 		generation = func() int { return 0 }
 	}
 	w := &Witness{name: name, generation: generation}
-	w.mu.live = map[string]told{}
-	w.mu.last = map[types.UID]told{}
+	w.mu.live = map[string]seen{}
+	w.mu.last = map[types.UID]seen{}
 	w.mu.lost = map[types.UID]int{}
 	w.mu.trail = map[string][]string{}
 	return w
@@ -104,7 +104,7 @@ func (w *Witness) note(verb, key string, before, obj any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.counts.Events++
-	now := told{Object: Object{UID: u.GetUID()}}
+	now := seen{Object: Object{UID: u.GetUID()}}
 	now.Value, _, _ = unstructured.NestedInt64(u.Object, "spec", "value")
 	version, err := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
 	now.version = version
@@ -141,7 +141,7 @@ func (w *Witness) note(verb, key string, before, obj any) {
 // previous event. A deleted object must not reappear, and versions must not decrease. Objects that were
 // deleted with their type can reappear in the next generation, because the handler can receive objects of a
 // new definition before the change of definition.
-func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now told) string {
+func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now seen) string {
 	was, live := w.mu.live[key]
 	last, known := w.mu.last[now.UID]
 	lost := w.mu.lost[now.UID]
@@ -246,7 +246,7 @@ func (w *Witness) Forget() {
 	for _, o := range w.mu.live {
 		here[o.UID] = true
 	}
-	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ told) bool { return !here[uid] })
+	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ seen) bool { return !here[uid] })
 	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !here[uid] })
 	clear(w.mu.trail)
 }

@@ -169,11 +169,11 @@ func supervise(ctx context.Context) error {
 	}()
 	cp, err := controlplane.Start(ctx, config)
 	if err != nil {
-		tell(supervisorReport{Error: err.Error()})
+		sendReport(supervisorReport{Error: err.Error()})
 		return err
 	}
 	defer cp.Stop()
-	tell(supervisorReport{Kubeconfig: cp.Layout().Kubeconfig()})
+	sendReport(supervisorReport{Kubeconfig: cp.Layout().Kubeconfig()})
 	select {
 	case <-ctx.Done():
 	case <-cp.StopRequested():
@@ -181,8 +181,8 @@ func supervise(ctx context.Context) error {
 	return nil
 }
 
-// tell sends the report. A dead reader is detected through standard input.
-func tell(report supervisorReport) {
+// sendReport sends the report. A dead reader is detected through standard input.
+func sendReport(report supervisorReport) {
 	_ = json.NewEncoder(os.Stdout).Encode(report)
 	os.Stdout.Close()
 }

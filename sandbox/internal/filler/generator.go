@@ -69,7 +69,7 @@ func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Siz
 			return nil, rejection
 		}
 	}
-	return nil, fmt.Errorf("what can be made up from the schema is not valid, only certificates.cert-manager.io has a generator of its own: %w", rejection)
+	return nil, fmt.Errorf("cannot generate a valid object from the schema, only certificates.cert-manager.io has its own generator: %w", rejection)
 }
 
 func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, namespace string) error {

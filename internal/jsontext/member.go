@@ -1,46 +1,41 @@
 package jsontext
 
-// Span is a range of a text.
-type Span struct{ Start, End int }
-
-// Member finds the member with this name in the object at data[start]. It returns the ranges of the member
-// and of its value.
-func Member(data []byte, start int, name string) (member, value Span, ok bool) {
-	if start = Space(data, start); start >= len(data) || data[start] != '{' {
-		return Span{}, Span{}, false
-	}
-	i, closed := First(data, start)
-	for !closed && i >= 0 {
-		f, end := readField(data, i)
-		if end < 0 {
-			break
-		}
-		if string(f.Key) == name {
-			return Span{i, end}, Span{end - len(f.Value), end}, true
-		}
-		i, closed = Next(data, end, '}')
-	}
-	return Span{}, Span{}, false
-}
-
 // AppendWithout appends the JSON of an object without the member at a path of names, if it exists.
 func AppendWithout(dst, data []byte, path ...string) []byte {
-	cut, value := Span{}, Span{}
+	start, end, object := 0, 0, 0 // ranges in data of the member, and the start of its value
 	for _, name := range path {
-		var ok bool
-		if cut, value, ok = Member(data, value.Start, name); !ok {
+		f, found := findMember(data, object, name)
+		if !found {
 			return append(dst, data...)
 		}
+		start, end, object = f.Start, f.End, f.End-len(f.Value)
 	}
-	if next := Space(data, cut.End); next < len(data) && data[next] == ',' {
-		cut.End = Space(data, next+1)
+	if next := Space(data, end); next < len(data) && data[next] == ',' {
+		end = Space(data, next+1)
 	} else {
-		for cut.Start > 0 && IsSpace(data[cut.Start-1]) {
-			cut.Start--
+		for start > 0 && IsSpace(data[start-1]) {
+			start--
 		}
-		if cut.Start > 0 && data[cut.Start-1] == ',' {
-			cut.Start--
+		if start > 0 && data[start-1] == ',' {
+			start--
 		}
 	}
-	return append(append(dst, data[:cut.Start]...), data[cut.End:]...)
+	return append(append(dst, data[:start]...), data[end:]...)
+}
+
+// findMember returns the member with this name of the object at data[i].
+func findMember(data []byte, i int, name string) (f Field, found bool) {
+	if i = Space(data, i); i >= len(data) || data[i] != '{' {
+		return f, false
+	}
+	i, closed := First(data, i)
+	for !closed && i >= 0 {
+		if f, i = readField(data, i); i >= 0 {
+			if string(f.Key) == name {
+				return f, true
+			}
+			i, closed = Next(data, i, '}')
+		}
+	}
+	return f, false
 }

@@ -133,6 +133,8 @@ type ListOptions struct {
 	MayBeGone bool
 	// Flat ignores subdirectories.
 	Flat bool
+	// FS is the file system of the paths. Nil means the operating system's.
+	FS fs.FS
 }
 
 // List finds all files below the paths.
@@ -151,14 +153,16 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			}
 			continue
 		}
-		path = filepath.Clean(path)
+		if path = filepath.Clean(path); options.FS != nil {
+			path = filepath.ToSlash(path)
+		}
 		empty := true
-		dirs, err := walk(ctx, path, options.Flat, func(at string, info fs.FileInfo) {
+		dirs, err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
 			empty = false
 			if !seen[at] {
 				seen[at] = true
 				l.Files = append(l.Files, &File{Path: at, Argument: i, Named: at == path,
-					Stamp: Stamp{info.Size(), info.ModTime()}})
+					Stamp: Stamp{info.Size(), info.ModTime()}, files: options.FS})
 			}
 		})
 		l.Dirs = append(l.Dirs, dirs...)
@@ -175,9 +179,16 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 }
 
 // walk calls add for the files at or below path, and returns the directories that it visited.
-func walk(ctx context.Context, path string, flat bool,
+func (o ListOptions) walk(ctx context.Context, path string,
 	add func(string, fs.FileInfo)) (dirs []string, err error) {
-	info, err := os.Stat(path)
+	stat, walkDir := os.Stat, filepath.WalkDir
+	root := path + string(filepath.Separator) // follows a link to a directory
+	if o.FS != nil {
+		stat = func(at string) (fs.FileInfo, error) { return fs.Stat(o.FS, at) }
+		walkDir = func(root string, f fs.WalkDirFunc) error { return fs.WalkDir(o.FS, root, f) }
+		root = path
+	}
+	info, err := stat(path)
 	if err != nil {
 		return []string{filepath.Dir(path)}, err // it may be created there later
 	}
@@ -185,8 +196,7 @@ func walk(ctx context.Context, path string, flat bool,
 		add(path, info)
 		return []string{filepath.Dir(path)}, nil
 	}
-	root := path + string(filepath.Separator) // follows a link to a directory
-	err = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+	err = walkDir(root, func(at string, entry fs.DirEntry, err error) error {
 		if at == root {
 			at = path
 		}
@@ -202,7 +212,7 @@ func walk(ctx context.Context, path string, flat bool,
 				return fs.SkipDir
 			}
 			return nil
-		case entry.IsDir() && flat && at != path:
+		case entry.IsDir() && o.Flat && at != path:
 			return fs.SkipDir
 		case entry.IsDir():
 			dirs = append(dirs, at)
@@ -210,7 +220,7 @@ func walk(ctx context.Context, path string, flat bool,
 		case !isManifest(at):
 			return nil
 		}
-		info, err := os.Stat(at)
+		info, err := stat(at)
 		if err != nil && entry.Type() == fs.ModeSymlink {
 			info, err = entry.Info() // Read reports the broken link
 		}

@@ -98,7 +98,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	l.reports.RequestStarted(verb)
 	request, a := l.attempt(ctx, verb, options)
 	defer a.end()
-	list, err := l.resource.List(request, options)
+	list, err := l.resource.List(request, options, true)
 	release()
 	err = a.result(request, err)
 	l.record(outcome{verb: verb, err: err, retryAfter: a.retryAfter, slow: a.slow})

@@ -96,7 +96,7 @@ func TestMetadataIsRequested(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				list, err := r.List(t.Context(), metav1.ListOptions{})
+				list, err := r.List(t.Context(), metav1.ListOptions{}, true)
 				if err != nil {
 					t.Fatal(err)
 				}

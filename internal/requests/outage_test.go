@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -88,7 +89,9 @@ func (r *race) start(known bool) {
 		r.Fatal(err)
 	}
 	r.reflect(theirs, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc:  decodedResource{stock.Resource(theirs)}.List,
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return decodedResource{stock.Resource(theirs)}.List(ctx, options, true)
+		},
 		WatchFuncWithContext: stock.Resource(theirs).Watch,
 	}, stock), nil)
 	r.startOurs(known)

@@ -30,9 +30,8 @@ type Form struct {
 // *unstructured.UnstructuredList; the objects of events are *packed.Object or *unstructured.Unstructured.
 // Other responses (a Status, a table) are as the dynamic client decodes them.
 type resource interface {
-	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	// ListUnthrottled is List outside the client's rate limit, like watches.
-	ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	// List requests a list. limited applies the client's rate limit, which does not apply to watches.
+	List(ctx context.Context, options metav1.ListOptions, limited bool) (runtime.Object, error)
 	// Events requests a watch.
 	Events(ctx context.Context, options metav1.ListOptions) (events, error)
 }
@@ -69,19 +68,13 @@ func newResource(
 // decodedResource makes the requests with a dynamic client.
 type decodedResource struct{ dynamic.ResourceInterface }
 
-func (d decodedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// List ignores limited: only the client knows about its limit.
+func (d decodedResource) List(ctx context.Context, options metav1.ListOptions, _ bool) (runtime.Object, error) {
 	list, err := d.ResourceInterface.List(ctx, options)
 	if err != nil {
 		return nil, err // not the nil list in a non-nil interface
 	}
 	return list, nil
-}
-
-// ListUnthrottled implements resource. Only the client knows about its limit.
-func (d decodedResource) ListUnthrottled(
-	ctx context.Context, options metav1.ListOptions,
-) (runtime.Object, error) {
-	return d.List(ctx, options)
 }
 
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
@@ -99,11 +92,7 @@ func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions)
 // failedResource fails each request.
 type failedResource struct{ err error }
 
-func (f failedResource) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return nil, f.err
-}
-
-func (f failedResource) ListUnthrottled(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func (f failedResource) List(context.Context, metav1.ListOptions, bool) (runtime.Object, error) {
 	return nil, f.err
 }
 
@@ -125,14 +114,10 @@ type metadataResource struct {
 	refused         atomic.Bool
 }
 
-func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options) })
-}
-
-func (m *metadataResource) ListUnthrottled(
-	ctx context.Context, options metav1.ListOptions,
+func (m *metadataResource) List(
+	ctx context.Context, options metav1.ListOptions, limited bool,
 ) (runtime.Object, error) {
-	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.ListUnthrottled(ctx, options) })
+	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options, limited) })
 }
 
 func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
@@ -190,19 +175,16 @@ func (r *packedResource) request(content string, options *metav1.ListOptions) *r
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// List implements resource. It packs each item as it arrives, so that the response is never completely in
-// memory.
-func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options) })
-}
-
-func (r *packedResource) ListUnthrottled(
-	ctx context.Context, options metav1.ListOptions,
+// List packs each item as it arrives, so that the response is never completely in memory.
+func (r *packedResource) List(
+	ctx context.Context, options metav1.ListOptions, limited bool,
 ) (runtime.Object, error) {
-	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options).Throttle(nil) })
-}
-
-func (r *packedResource) list(ctx context.Context, request func() *rest.Request) (runtime.Object, error) {
+	request := func() *rest.Request {
+		if limited {
+			return r.request(r.lists, &options)
+		}
+		return r.request(r.lists, &options).Throttle(nil)
+	}
 	body, err := request().Stream(ctx)
 	if err != nil {
 		return nil, err

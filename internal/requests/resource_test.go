@@ -128,7 +128,7 @@ func unpacked(object runtime.Object) runtime.Object {
 // outcomes lists and watches, and returns all results.
 func outcomes(t *testing.T, r resource) []any {
 	t.Helper()
-	list, err := r.List(t.Context(), metav1.ListOptions{})
+	list, err := r.List(t.Context(), metav1.ListOptions{}, true)
 	results := []any{unpacked(list), fmt.Sprint(err)}
 	events, err := eventsOf(t, r, metav1.ListOptions{})
 	results = append(results, fmt.Sprint(err))
@@ -229,7 +229,7 @@ func TestRequestsPack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
 			r := ownRequests(t, server.URL, false, test.form)
-			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5})
+			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +279,7 @@ func TestListBreaksOff(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}))
 		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(),
-			metav1.ListOptions{}); err == nil {
+			metav1.ListOptions{}, true); err == nil {
 			t.Errorf("after %d bytes: got %v", n, list)
 		}
 		server.Close()
@@ -296,7 +296,7 @@ func TestListIsCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{}); err == nil {
+	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{}, true); err == nil {
 		t.Error("a list that never ended")
 	}
 }
@@ -313,7 +313,7 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := r.List(t.Context(), metav1.ListOptions{}); err != nil ||
+	if list, err := r.List(t.Context(), metav1.ListOptions{}, true); err != nil ||
 		len(list.(*unstructured.UnstructuredList).Items) != 2 {
 		t.Errorf("got %v and %v", list, err)
 	}
@@ -329,7 +329,7 @@ func TestRequestsThatCannotBeMade(t *testing.T) {
 		t.Error("the namespace a/b")
 	}
 	failed := failedResource{io.ErrNoProgress}
-	if _, err := failed.List(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
+	if _, err := failed.List(t.Context(), metav1.ListOptions{}, true); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
 	if _, err := failed.Events(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {

@@ -146,7 +146,7 @@ func (s *Server) probe(ctx context.Context, resource resource,
 func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) error {
 	request := metav1.ListOptions{Limit: 1}
 	tweak(&request)
-	list, err := resource.List(ctx, request)
+	list, err := resource.List(ctx, request, true)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -60,7 +59,7 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 	defer release()
 	request, a := l.attempt(ctx, VerbListMore, metav1.ListOptions{})
 	defer a.end()
-	version, err := l.versionOf(request, l.resource.List)
+	version, err := l.versionOf(request, true)
 	err = a.result(request, err)
 	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, slow: a.slow})
 	return version, err
@@ -69,17 +68,16 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 // serverVersion returns the resource version of a most recent (consistent) list of one object. It is not
 // rate-limited, because watches wait for it.
 func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
-	return l.versionOf(ctx, l.resource.ListUnthrottled)
+	return l.versionOf(ctx, false)
 }
 
 // versionOf returns the resource version of a list of one object. It is reported as a further page, because
 // the first list may still follow.
-func (l *listWatch) versionOf(ctx context.Context,
-	request func(context.Context, metav1.ListOptions) (runtime.Object, error)) (string, error) {
+func (l *listWatch) versionOf(ctx context.Context, limited bool) (string, error) {
 	options := metav1.ListOptions{Limit: 1}
 	l.tweak(&options)
 	l.reports.RequestStarted(VerbListMore)
-	list, err := request(ctx, options)
+	list, err := l.resource.List(ctx, options, limited)
 	if err != nil {
 		return "", err
 	}

@@ -346,7 +346,7 @@ func TestLoad(t *testing.T) {
 			"object 1: a *v1.Secret does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme"},
 		"nothing":    {none.Load(ctx, nil), "object 1: it is nil"},
 		"no file":    {none.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
-		"no FS file": {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "list files below none.yaml"},
+		"no FS file": {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "open none.yaml"},
 		"empty": {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
 			"d: no file of YAML or JSON is in it"},
 		"broken": {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},

@@ -50,7 +50,7 @@ func (c *Cluster) LoadFiles(ctx context.Context, paths ...string) error {
 
 // LoadFS is LoadFiles for another file system, such as an embed.FS.
 func (c *Cluster) LoadFS(ctx context.Context, files fs.FS, paths ...string) error {
-	found, err := manifest.ListFS(ctx, files, paths)
+	found, err := manifest.List(ctx, paths, manifest.ListOptions{FS: files})
 	return c.loadFiles(ctx, found, err)
 }
 

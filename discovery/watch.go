@@ -44,7 +44,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 		})
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			continuity.Listing(&options)
+			continuity.BeforeList(&options)
 			list, err := resource.List(ctx, options)
 			continuity.Failed(err)
 			if err != nil {
@@ -78,8 +78,8 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity,
 	options metav1.ListOptions) (watch.Interface, error) {
 	if initialEvents(options) {
-		continuity.Listing(&options)
-	} else if err := continuity.Watching(ctx, &options); err != nil {
+		continuity.BeforeList(&options)
+	} else if err := continuity.BeforeWatch(ctx, &options); err != nil {
 		return nil, err
 	}
 	w, err := resource.Watch(ctx, options)

@@ -37,7 +37,7 @@ type Factory struct {
 	// Options.Types.
 	board         *follow.TypeRegistry
 	stopTypes     func()
-	hub           *health.Hub
+	hub           *health.Aggregator
 	subscriptions subscriptions
 
 	// ctx ends during Shutdown, after queued events have been handled.
@@ -83,7 +83,7 @@ func New(options Options) (*Factory, error) {
 	f.done = make(chan struct{})
 	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
 		map[described]status.Counters{}
-	f.hub = health.NewHub(options.Types == nil, time.Now)
+	f.hub = health.NewAggregator(options.Types == nil, time.Now)
 	f.hub.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err

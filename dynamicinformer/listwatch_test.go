@@ -107,7 +107,7 @@ func TestListsAreBounded(t *testing.T) {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
 				// What nobody answers does not hold up the rest for ever.
-				time.Sleep(requests.SlotPatience + time.Second)
+				time.Sleep(requests.SlotTimeout + time.Second)
 				if got := count(server, verb); got != 3 {
 					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
 				}

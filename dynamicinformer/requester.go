@@ -20,9 +20,9 @@ func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerW
 		r.pacer(p), forbidden)
 }
 
-// AwaitRight implements follow.Requests.
-func (r requester) AwaitRight(ctx context.Context, p follow.Part, refusal error) bool {
-	return r.source.AwaitRight(ctx, r.target(p), r.pacer(p), refusal)
+// AwaitPermission implements follow.Requests.
+func (r requester) AwaitPermission(ctx context.Context, p follow.Part, refusal error) bool {
+	return r.source.AwaitPermission(ctx, r.target(p), r.pacer(p), refusal)
 }
 
 func (r requester) target(p follow.Part) requests.Target {

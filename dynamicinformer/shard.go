@@ -141,7 +141,7 @@ func (s *Shard) newFollowed(i *Informer) *follow.Shard {
 		return nil
 	}
 	var f *follow.Shard
-	tell := func() { i.health.Sharded(f.State) }
+	tell := func() { i.health.UpdateShard(f.State) }
 	f = follow.NewShard(s.key, s.desired, tell)
 	tell()
 	return f

@@ -94,5 +94,5 @@ func (e *eachNamespace) report(known KnownNamespaces) {
 	case known.Reason != requests.ReasonNone:
 		err = fmt.Errorf("%w; nor is it known which namespaces there are: %w", e.refusal, known.Err)
 	}
-	e.Health.Consists(e.names(), "namespaces "+e.Namespaces.String(), known.Reason, err)
+	e.Health.SetPartitions(e.names(), "namespaces "+e.Namespaces.String(), known.Reason, err)
 }

@@ -44,8 +44,9 @@ type Requests interface {
 	// ListWatch returns the requests of a part for a reflector. forbidden, if not nil, is called when they
 	// are forbidden, which is then not a failure.
 	ListWatch(p Part, forbidden func(error)) cache.ListerWatcher
-	// AwaitRight waits until a refused part may be listed and watched. It returns false if ctx ends before.
-	AwaitRight(ctx context.Context, p Part, refusal error) bool
+	// AwaitPermission waits until a refused part may be listed and watched. It returns false if ctx ends
+	// before.
+	AwaitPermission(ctx context.Context, p Part, refusal error) bool
 	// Retry ends the pauses after failures.
 	Retry()
 }
@@ -80,10 +81,10 @@ type Cache interface {
 
 // Health receives the progress. It is implemented by *health.Health.
 type Health interface {
-	Seen(exists, terminating bool)
+	SetServed(exists, terminating bool)
 	Pending(reason requests.Reason, cause error)
 	Begin(version string, uid types.UID) (generation int)
-	Consists(parts []string, namespaces string, reason requests.Reason, err error)
+	SetPartitions(parts []string, namespaces string, reason requests.Reason, err error)
 	Synced(generation int)
 	Gone(reason requests.Reason)
 }
@@ -120,7 +121,7 @@ func (f *Follower) Run(ctx context.Context) {
 // observe returns the state of the type, and a channel that is closed when it changes.
 func (f *Follower) observe() (*typeState, <-chan struct{}) {
 	known, news := f.Types.get(f.Type.GroupResource())
-	f.Health.Seen(known.exists, known.Terminating)
+	f.Health.SetServed(known.exists, known.Terminating)
 	return known, news
 }
 

@@ -38,7 +38,7 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) Seen(bool, bool)                         {}
+func (d *diary) SetServed(bool, bool)                    {}
 func (d *diary) Pending(reason requests.Reason, _ error) { d.note("pending %s", reason) }
 func (d *diary) Synced(generation int)                   { d.note("synced %d", generation) }
 func (d *diary) Gone(reason requests.Reason)             { d.note("gone %s", reason) }
@@ -48,7 +48,7 @@ func (d *diary) Begin(version string, uid types.UID) int {
 	return d.generations
 }
 
-func (d *diary) Consists(_ []string, namespaces string, _ requests.Reason, err error) {
+func (d *diary) SetPartitions(_ []string, namespaces string, _ requests.Reason, err error) {
 	if err != nil {
 		d.note("%s: %v", namespaces, err)
 	}
@@ -66,7 +66,7 @@ func (d *diary) ListWatch(p Part, forbidden func(error)) cache.ListerWatcher {
 	return nil
 }
 
-func (d *diary) AwaitRight(ctx context.Context, _ Part, _ error) bool {
+func (d *diary) AwaitPermission(ctx context.Context, _ Part, _ error) bool {
 	select {
 	case <-d.allowed:
 		d.forbidden = nil

@@ -28,7 +28,7 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 		f.Shard.followNothing()
 		defer f.Shard.forget()
 	}
-	f.Health.Consists(nil, "", requests.ReasonNone, nil)
+	f.Health.SetPartitions(nil, "", requests.ReasonNone, nil)
 	_ = f.Cache.RunEmpty(ctx, listed)
 }
 
@@ -61,7 +61,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
-			f.Health.Consists(p.names(), "", requests.ReasonNone, nil)
+			f.Health.SetPartitions(p.names(), "", requests.ReasonNone, nil)
 			if changed {
 				return p.set(), true
 			}
@@ -141,7 +141,7 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 		return refusal
 	}
 	all := f.part(f.describe(g, ""), forbidden)
-	f.Health.Consists([]string{""}, "", requests.ReasonNone, nil)
+	f.Health.SetPartitions([]string{""}, "", requests.ReasonNone, nil)
 	all.Past = f.past(g, "")
 	_ = f.Cache.RunParts(ctx, listed, all)
 	return refusal
@@ -156,7 +156,7 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	// ended by cancel
 	go func() {
 		defer close(asked)
-		if f.Requests.AwaitRight(ctx, f.describe(g, ""), refusal) {
+		if f.Requests.AwaitPermission(ctx, f.describe(g, ""), refusal) {
 			close(allowed)
 		}
 	}()

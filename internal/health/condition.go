@@ -13,20 +13,20 @@ import (
 )
 
 // Conditions returns the conditions, ordered by type.
-func (b *Hub) Conditions() []Condition {
+func (b *Aggregator) Conditions() []Condition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.conditionsLocked()
 }
 
 // Condition returns one condition. Its Status is empty for an unknown type.
-func (b *Hub) Condition(t ConditionType) Condition {
+func (b *Aggregator) Condition(t ConditionType) Condition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.conditions[t]
 }
 
-func (b *Hub) conditionsLocked() []Condition {
+func (b *Aggregator) conditionsLocked() []Condition {
 	var all []Condition
 	for _, t := range []ConditionType{status.ConditionAuthenticated, status.ConditionReachable,
 		status.ConditionReady, status.ConditionTypesKnown} {
@@ -36,7 +36,7 @@ func (b *Hub) conditionsLocked() []Condition {
 }
 
 // updateConditionsLocked evaluates the conditions and notifies listeners of changes.
-func (b *Hub) updateConditionsLocked() {
+func (b *Aggregator) updateConditionsLocked() {
 	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown),
 		b.readyLocked()} {
 		before := b.mu.conditions[now.Type]
@@ -51,12 +51,12 @@ func (b *Hub) updateConditionsLocked() {
 	}
 }
 
-func (b *Hub) authenticatedLocked() Condition {
+func (b *Aggregator) authenticatedLocked() Condition {
 	c := Condition{Type: status.ConditionAuthenticated, Status: contacted(b.mu.reached)}
 	return unless(c, b.mu.totals.refused, b.mu.members, func(m *member) problem { return m.impact.refused })
 }
 
-func (b *Hub) reachableLocked() Condition {
+func (b *Aggregator) reachableLocked() Condition {
 	c := Condition{Type: status.ConditionReachable, Status: contacted(b.mu.reached)}
 	return unless(c, b.mu.totals.unreachable, b.mu.members,
 		func(m *member) problem { return m.impact.unreachable })
@@ -95,7 +95,7 @@ func typesKnown(known bool) Condition {
 
 // readyLocked returns ConditionReady. If a required type is not synced, the condition names one with an
 // informer, or else one without.
-func (b *Hub) readyLocked() Condition {
+func (b *Aggregator) readyLocked() Condition {
 	c := typesKnown(b.mu.typesKnown)
 	c.Type = status.ConditionReady
 	if !b.mu.typesKnown {

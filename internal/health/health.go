@@ -107,16 +107,17 @@ func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	return generation
 }
 
-// Seen records whether the source of types reports that the type exists, and that its CRD is being deleted.
-func (h *Health) Seen(exists, terminating bool) {
+// SetServed records whether the source of types reports that the type exists, and that its CRD is being
+// deleted.
+func (h *Health) SetServed(exists, terminating bool) {
 	h.update(func(f *observations, s *Status) {
 		f.exists, s.Terminating = exists, exists && terminating
 	})
 }
 
-// Consists replaces the partitions in which the type is read. Without partitions there is nothing to read. A
-// reason states that the list of namespaces is incomplete; namespaces then names the missing part.
-func (h *Health) Consists(parts []string, namespaces string, reason requests.Reason, err error) {
+// SetPartitions replaces the partitions in which the type is read. Without partitions there is nothing to
+// read. A reason states that the list of namespaces is incomplete; namespaces then names the missing part.
+func (h *Health) SetPartitions(parts []string, namespaces string, reason requests.Reason, err error) {
 	known := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
 		known[name] = true
@@ -154,8 +155,8 @@ func (h *Health) Resuming(generation int, resuming bool) {
 	})
 }
 
-// Sharded updates the status of the shard. now is called under the lock and must not call back.
-func (h *Health) Sharded(now func() status.Shard) {
+// UpdateShard updates the status of the shard. now is called under the lock and must not call back.
+func (h *Health) UpdateShard(now func() status.Shard) {
 	h.update(func(_ *observations, s *Status) {
 		if next := now(); !equalShards(s.Shard, &next) {
 			s.Shard = &next

@@ -430,10 +430,10 @@ func TestHealthTerminating(t *testing.T) {
 	w := newWatchman(t)
 	w.Reporter(1, "").Answer(requests.VerbList, nil)
 	w.Synced(1)
-	w.Seen(true, true)
+	w.SetServed(true, true)
 	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock,
 		LastContact: w.clock})
-	w.Seen(false, false)
+	w.SetServed(false, false)
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
 

@@ -14,15 +14,15 @@ func GenerationOf(s Status) Generation {
 
 // ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct {
-	hub      *Hub
-	listener Listener
-	queue    *queue.Calls
+	aggregator *Aggregator
+	listener   Listener
+	queue      *queue.Calls
 }
 
 // Close removes the listener and drops its pending events. It does not wait for a call in progress (see
 // Done), so that listeners can call it. It is idempotent.
 func (l *ListenerHandle) Close() {
-	l.hub.Remove(l)
+	l.aggregator.Remove(l)
 	l.queue.Close()
 }
 

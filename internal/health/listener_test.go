@@ -40,16 +40,16 @@ func (d *diary) listener() Listener {
 	}
 }
 
-// exchange is a hub with the Health of some types.
+// exchange is an Aggregator with the Health of some types.
 type exchange struct {
 	*testing.T
-	*Hub
+	*Aggregator
 	clock time.Time
 }
 
 func newExchange(t *testing.T, typesKnown bool) *exchange {
 	e := &exchange{T: t, clock: time.Unix(1000, 0)}
-	e.Hub = NewHub(typesKnown, func() time.Time { return e.clock })
+	e.Aggregator = NewAggregator(typesKnown, func() time.Time { return e.clock })
 	return e
 }
 
@@ -317,7 +317,7 @@ func TestConditions(t *testing.T) {
 	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
 		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(403)) // an answer, with valid credentials
-	two.Consists([]string{"b"}, "", requests.ReasonNone, nil)
+	two.SetPartitions([]string{"b"}, "", requests.ReasonNone, nil)
 	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(401))

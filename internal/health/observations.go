@@ -104,7 +104,7 @@ func (f observations) degrades(p *part, now time.Time) bool {
 	switch {
 	case p.incomplete && f.synced:
 		return true
-	case requests.OfFactory(t.reason):
+	case requests.AffectsFactory(t.reason):
 		return false // a condition of the factory; types keep their state
 	case degradesImmediately(t.reason):
 		return true
@@ -141,7 +141,7 @@ func (p *part) lasting(now time.Time) []problem {
 	if list.reason == requests.ReasonNotFound {
 		lasting = append(lasting, list)
 	}
-	if watch.reason != requests.ReasonNone && !requests.OfFactory(watch.reason) &&
+	if watch.reason != requests.ReasonNone && !requests.AffectsFactory(watch.reason) &&
 		!degradesImmediately(watch.reason) {
 		lasting = append(lasting, watch)
 	}
@@ -233,7 +233,7 @@ func (f observations) complaint(now time.Time) complaint {
 		case c.reason == requests.ReasonNone:
 		case f.degrades(p, now):
 			w = 3
-		case requests.OfFactory(c.reason):
+		case requests.AffectsFactory(c.reason):
 			w = 1
 		default:
 			w = 2

@@ -54,7 +54,7 @@ func TestFirstPartInTroubleSpeaks(t *testing.T) {
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
 			t.Fatalf("the message is %q", s.Message)
 		}
-		h.Consists([]string{"b", "c"}, "", requests.ReasonNone, nil)
+		h.SetPartitions([]string{"b", "c"}, "", requests.ReasonNone, nil)
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in b: ") {
 			t.Fatalf("without a and d, the message is %q", s.Message)
 		}
@@ -90,7 +90,7 @@ func TestJoinedParts(t *testing.T) {
 	troubled.Answer(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 	before, _ := h.Snapshot()
 	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
-	h.Consists([]string{"all"}, "", requests.ReasonNone, nil)
+	h.SetPartitions([]string{"all"}, "", requests.ReasonNone, nil)
 	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded ||
 		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)

@@ -96,7 +96,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
 	p.list = problem{}
 	// If watches end soon, an accepted one proves nothing.
-	if verb.Watches() && !requests.EndsWatches(p.watch.reason) || requests.OfFactory(p.watch.reason) {
+	if verb.Watches() && !requests.EndsWatches(p.watch.reason) || requests.AffectsFactory(p.watch.reason) {
 		p.watch = problem{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {

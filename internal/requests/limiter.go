@@ -33,11 +33,11 @@ func NewLimiter(limit int, now func() time.Time) *Limiter {
 	return l
 }
 
-// SlotPatience is the longest time that a list holds its slot.
-const SlotPatience = time.Minute
+// SlotTimeout is the longest time that a list holds its slot.
+const SlotTimeout = time.Minute
 
 // Acquire waits for a slot. The caller releases it by calling release, which is idempotent. The slot is
-// released after SlotPatience at the latest, so that a hanging list does not block the lists of other types.
+// released after SlotTimeout at the latest, so that a hanging list does not block the lists of other types.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-turn:
 		give := sync.OnceFunc(l.release)
-		timer := time.AfterFunc(SlotPatience, give)
+		timer := time.AfterFunc(SlotTimeout, give)
 		return func() {
 			timer.Stop()
 			give()

@@ -92,7 +92,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		return nil, err
 	}
 	if verb == VerbList {
-		l.continuity.Listing(&options)
+		l.continuity.BeforeList(&options)
 		l.began = time.Now()
 	}
 	l.reports.RequestStarted(verb)

@@ -62,8 +62,8 @@ var errPanicked = errors.New("a function of the program panicked")
 // has lasted.
 func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
 
-// OfFactory reports whether the reason concerns all types of a factory rather than one.
-func OfFactory(r Reason) bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
+// AffectsFactory reports whether the reason concerns all types of a factory rather than one.
+func AffectsFactory(r Reason) bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
 
 // Explain returns a message for a reason that comes without an error, or an empty string.
 func Explain(r Reason) string {

@@ -166,9 +166,9 @@ type Continuity struct {
 	due time.Time
 }
 
-// Listing must be called before a list or watch-list. It may change the options, because versions from before
-// a restore have no meaning.
-func (c *Continuity) Listing(options *metav1.ListOptions) {
+// BeforeList must be called before a list or watch-list. It may change the options, because versions from
+// before a restore have no meaning.
+func (c *Continuity) BeforeList(options *metav1.ListOptions) {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
 	if c.restores != c.counter.restores && options.Continue == "" {
@@ -188,10 +188,10 @@ func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
 	}
 }
 
-// Watching must be called before a watch that continues from a version. After an outage it requests the
+// BeforeWatch must be called before a watch that continues from a version. After an outage it requests the
 // server's version. It returns an error that causes a relist if the server was restored, and the error of the
 // request if that failed.
-func (c *Continuity) Watching(ctx context.Context, options *metav1.ListOptions) error {
+func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOptions) error {
 	c.counter.mu.Lock()
 	c.lastsLocked(options)
 	if !c.listed.IsZero() && time.Since(c.listed) > sharedAfterFailure {

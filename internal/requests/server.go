@@ -101,9 +101,9 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	return lw
 }
 
-// AwaitRight waits until target may be listed and watched, after the error refusal, by periodic requests. It
-// returns false if ctx ends before.
-func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
+// AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic
+// requests. It returns false if ctx ends before.
+func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	if err != nil {
 		return false
@@ -131,9 +131,9 @@ func (s *Server) probe(ctx context.Context, resource resource,
 		return 0, err
 	}
 	defer release()
-	timed, cancel := context.WithTimeout(ctx, SlotPatience)
+	timed, cancel := context.WithTimeout(ctx, SlotTimeout)
 	defer cancel()
-	request, a := newAttempt(timed, 2*SlotPatience, func() {})
+	request, a := newAttempt(timed, 2*SlotTimeout, func() {})
 	defer a.end()
 	if err = mayRead(request, resource, tweak); timed.Err() != nil {
 		// not a connection failure, after which the next probe would hold the slot again

@@ -59,7 +59,7 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 				events++
 			}
 		}()
-		time.Sleep(SlotPatience - time.Second)
+		time.Sleep(SlotTimeout - time.Second)
 		if held, _, _ := from.Limiter.Load(); held != 1 {
 			t.Errorf("%d slots are held", held)
 		}

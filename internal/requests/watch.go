@@ -117,7 +117,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	l.continuity.Listing(options)
+	l.continuity.BeforeList(options)
 	o, err := l.open(ctx, VerbWatchList, options)
 	if err != nil {
 		release()
@@ -143,7 +143,7 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	o.ctx, o.attempt = l.attempt(ctx, verb, *options)
 	var err error
 	if verb == VerbWatch {
-		err = l.continuity.Watching(o.ctx, options)
+		err = l.continuity.BeforeWatch(o.ctx, options)
 	}
 	if err == nil {
 		o.events, err = l.resource.Events(o.ctx, *options)

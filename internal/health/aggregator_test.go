@@ -57,7 +57,7 @@ func TestTotals(t *testing.T) {
 			status.ConditionReachable: !slices.ContainsFunc(members,
 				func(m *member) bool { return m.impact.unreachable.err != nil }),
 			status.ConditionReady: !slices.ContainsFunc(members, (*member).blocksReady) &&
-				!slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
+				!slices.ContainsFunc(e.Aggregator.mu.expected, func(gvr schema.GroupVersionResource) bool {
 					return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
 				}),
 		} {
@@ -77,11 +77,11 @@ func numbered(n int) schema.GroupVersionResource {
 func BenchmarkManyTypes(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			hub := NewHub(true, time.Now)
+			aggregator := NewAggregator(true, time.Now)
 			var all []*member
 			for i := range n {
 				h := New(numbered(i), "", time.Now)
-				hub.Join(h)
+				aggregator.Join(h)
 				all = append(all, h.observer.(*member))
 			}
 			for i := 0; b.Loop(); i++ {

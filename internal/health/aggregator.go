@@ -18,10 +18,10 @@ import (
 // ErrShutdown is returned by methods of a factory after Shutdown.
 var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
 
-// Hub aggregates the status of a factory's informers: it notifies listeners and maintains the factory's
-// conditions. One lock orders all events, so that all listeners see the same history. Under the lock, events
-// are only queued.
-type Hub struct {
+// Aggregator aggregates the status of a factory's informers: it notifies listeners and maintains the
+// factory's conditions. One lock orders all events, so that all listeners see the same history. Under the
+// lock, events are only queued.
+type Aggregator struct {
 	now func() time.Time
 
 	mu struct {
@@ -44,16 +44,16 @@ type Hub struct {
 
 // member is the aggregator's record of one informer, and the observer of its Health.
 type member struct {
-	hub *Hub
+	aggregator *Aggregator
 
-	// The following fields are guarded by the hub's lock.
+	// The following fields are guarded by the aggregator's lock.
 
 	// status is the last published one.
 	status *Status
 	// required states that the factory is not ready without the type.
 	required bool
 	impact   impact
-	// counted states that it is one of the hub's members and included in the totals.
+	// counted states that it is one of the aggregator's members and included in the totals.
 	counted bool
 }
 
@@ -65,9 +65,9 @@ type totals struct {
 
 var _ observer = (*member)(nil)
 
-// NewHub returns a Hub. typesKnown states that there is no source of types to wait for.
-func NewHub(typesKnown bool, now func() time.Time) *Hub {
-	b := &Hub{now: now}
+// NewAggregator returns a Aggregator. typesKnown states that there is no source of types to wait for.
+func NewAggregator(typesKnown bool, now func() time.Time) *Aggregator {
+	b := &Aggregator{now: now}
 	b.mu.typesKnown = typesKnown
 	b.mu.conditions = map[ConditionType]Condition{}
 	b.mu.totals.types = map[schema.GroupVersionResource]int{}
@@ -76,7 +76,7 @@ func NewHub(typesKnown bool, now func() time.Time) *Hub {
 }
 
 // Expect sets the types that are required, including those without an informer.
-func (b *Hub) Expect(types ...schema.GroupVersionResource) {
+func (b *Aggregator) Expect(types ...schema.GroupVersionResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.expected = types
@@ -84,8 +84,8 @@ func (b *Hub) Expect(types ...schema.GroupVersionResource) {
 }
 
 // Join adds an informer by its Health, before that has reported anything.
-func (b *Hub) Join(h *Health) {
-	m := &member{hub: b, required: h.Required(), status: h.lastPublished()}
+func (b *Aggregator) Join(h *Health) {
+	m := &member{aggregator: b, required: h.Required(), status: h.lastPublished()}
 	h.observer = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,13 +98,13 @@ func (b *Hub) Join(h *Health) {
 }
 
 // Add adds a listener and sends it the current state.
-func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
+func (b *Aggregator) Add(listener Listener) (*ListenerHandle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mu.shutdown {
 		return nil, ErrShutdown
 	}
-	l := &ListenerHandle{hub: b, listener: listener, queue: queue.NewCalls()}
+	l := &ListenerHandle{aggregator: b, listener: listener, queue: queue.NewCalls()}
 	for _, m := range b.mu.members {
 		l.queue.Push(stateChanged(&l.listener, Status{GVR: m.status.GVR}, *m.status)...)
 	}
@@ -115,14 +115,14 @@ func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 	return l, nil
 }
 
-func (b *Hub) Remove(l *ListenerHandle) {
+func (b *Aggregator) Remove(l *ListenerHandle) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
 }
 
 // Shut rejects further listeners, and waits until the existing ones have received all events, or ctx ends.
-func (b *Hub) Shut(ctx context.Context) error {
+func (b *Aggregator) Shut(ctx context.Context) error {
 	b.mu.Lock()
 	b.mu.shutdown = true
 	listeners := slices.Clone(b.mu.listeners)
@@ -135,7 +135,7 @@ func (b *Hub) Shut(ctx context.Context) error {
 }
 
 // SetTypesKnown records that the source of types has reported all types.
-func (b *Hub) SetTypesKnown() {
+func (b *Aggregator) SetTypesKnown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.typesKnown = true
@@ -146,7 +146,7 @@ func (b *Hub) SetTypesKnown() {
 func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
 
 func (m *member) changed(before, after *Status) {
-	b := m.hub
+	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.status = after })
@@ -160,7 +160,7 @@ func (m *member) changed(before, after *Status) {
 }
 
 func (m *member) impactChanged(i impact) {
-	b := m.hub
+	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.impact = i })
@@ -168,7 +168,7 @@ func (m *member) impactChanged(i impact) {
 }
 
 func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
-	b := m.hub
+	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if reason != requests.ReasonNone {
@@ -183,14 +183,14 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 }
 
 func (m *member) relisted(s Status, reason requests.RelistReason) {
-	b := m.hub
+	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.notifyLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
 }
 
 func (m *member) requiredChanged(required bool) {
-	b := m.hub
+	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.changeLocked(func() { m.required = required })
@@ -209,7 +209,7 @@ func (m *member) addLocked(times int) {
 	if !m.counted {
 		return
 	}
-	totals := &m.hub.mu.totals
+	totals := &m.aggregator.mu.totals
 	if m.impact.refused.err != nil {
 		totals.refused += times
 	}
@@ -229,7 +229,7 @@ func (m *member) addLocked(times int) {
 func (m *member) blocksReady() bool { return m.required && m.status.State != StateSynced }
 
 // notifyLocked queues calls for every listener.
-func (b *Hub) notifyLocked(calls func(*Listener) []func()) {
+func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {
 		l.queue.Push(calls(&l.listener)...)
 	}

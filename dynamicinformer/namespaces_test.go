@@ -205,7 +205,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 				start(s.T, s.factory)
 				time.Sleep(time.Minute)
 				status := s.expectStatus("unknown", status.Degraded, tt.reason)
-				for _, cause := range []string{widgetsPath, "which namespaces"} {
+				for _, cause := range []string{widgetsPath, "the namespaces are unknown"} {
 					if !strings.Contains(status.Message, cause) {
 						s.Errorf("the message is %q, without %s", status.Message, cause)
 					}

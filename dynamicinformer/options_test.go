@@ -77,7 +77,7 @@ func TestNewChecksOptions(t *testing.T) {
 		"a compression by value": {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed,
 			Compression: byValue{}}}), []string{"type dynamicinformer.byValue is not comparable"}},
 		"an empty version": {defaults(ResourceOptions{Versions: VersionOrder("v1", "")}),
-			[]string{"has an empty one"}},
+			[]string{"contains an empty version"}},
 		"no source of types": {of(widgets, ResourceOptions{Versions: PreferredVersion()}),
 			[]string{
 				"widgets.v1.example.com: a version policy other than PinnedVersion requires Options.Types"}},

@@ -92,7 +92,7 @@ func (e *eachNamespace) report(known KnownNamespaces) {
 	case known.Reason == requests.ReasonNone && !known.Listed:
 		return // the factory shuts down
 	case known.Reason != requests.ReasonNone:
-		err = fmt.Errorf("%w; nor is it known which namespaces there are: %w", e.refusal, known.Err)
+		err = fmt.Errorf("%w; the namespaces are unknown: %w", e.refusal, known.Err)
 	}
 	e.Health.SetPartitions(e.names(), "namespaces "+e.Namespaces.String(), known.Reason, err)
 }

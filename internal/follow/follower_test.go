@@ -207,9 +207,9 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
 		f.Types.SetType(served("1", "v1"))
 	}, func(_ *TypeRegistry, expect func(string, ...string)) {
-		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
-		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod",
-			"synced 1", told)
+		const message = "namespaces matching a*,prod: not for you; the namespaces are unknown: nor are these"
+		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, message, "run in prod",
+			"synced 1", message)
 	})
 }
 

@@ -120,7 +120,7 @@ func (n Namespaces) Validate() error {
 	for _, name := range n.names {
 		switch err := checkName(name); {
 		case name == "":
-			return errors.New("the list of namespaces has an empty name; AllNamespaces are all")
+			return errors.New("the list of namespaces contains an empty name; use AllNamespaces for all")
 		case strings.Contains(name, "*"):
 			return fmt.Errorf("%q is a pattern, not a namespace; use MatchingNamespaces", name)
 		case err != nil:

@@ -62,7 +62,7 @@ func (v Versions) Validate() error {
 	case len(v.order) == 0:
 		return errors.New("the order of versions is empty")
 	case slices.Contains(v.order, ""):
-		return errors.New("the order of versions has an empty one")
+		return errors.New("the order of versions contains an empty version")
 	}
 	return nil
 }

@@ -296,13 +296,13 @@ func TestOnlyCommonStringsAreShared(t *testing.T) {
 func TestErrors(t *testing.T) {
 	tests := map[string]jsontext.SyntaxError{
 		`{"a":1`: {Offset: 6,
-			Reason: "the end of the data in place of a comma or the end of an object or array"},
-		`{"a":tru}`:   {Offset: 5, Reason: "not a value"},
-		`{"a" 1}`:     {Offset: 5, Reason: "not a colon"},
+			Reason: "unexpected end of the data, want a comma or the end of an object or array"},
+		`{"a":tru}`:   {Offset: 5, Reason: "want a value"},
+		`{"a" 1}`:     {Offset: 5, Reason: "want a colon"},
 		`{"a":"\q"}`:  {Offset: 7, Reason: "an unknown escape in a string"},
 		`{"a":1e999}`: {Offset: 10, Reason: "a number out of range"},
 		`{} x`:        {Offset: 3, Reason: "data after the value"},
-		`[]`:          {Reason: "a []interface {} in place of an object"},
+		`[]`:          {Reason: "want an object, not a []interface {}"},
 	}
 	for data, want := range tests {
 		_, err := jsontext.NewDecoder().Decode([]byte(data))

@@ -52,7 +52,7 @@ func (p *parser) whole() (map[string]any, error) {
 	case nil:
 		return nil, p.err()
 	default:
-		return nil, &SyntaxError{Reason: fmt.Sprintf("a %T in place of an object", value)}
+		return nil, &SyntaxError{Reason: fmt.Sprintf("want an object, not a %T", value)}
 	}
 }
 

@@ -99,9 +99,9 @@ func (p *parser) value() any {
 // unexpected fails because the data at pos is not the expected token.
 func (p *parser) unexpected(expected string) {
 	if p.pos >= len(p.data) {
-		p.fail("the end of the data in place of " + expected)
+		p.fail("unexpected end of the data, want " + expected)
 	} else {
-		p.fail("not " + expected)
+		p.fail("want " + expected)
 	}
 }
 

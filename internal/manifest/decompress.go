@@ -21,14 +21,14 @@ func decompress(r io.Reader) (plain io.ReadCloser, compressed bool, err error) {
 	case len(magic) >= 2 && magic[0] == 0x1f && magic[1] == 0x8b:
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, false, fmt.Errorf("decompressing: %w", err)
+			return nil, false, fmt.Errorf("decompress: %w", err)
 		}
 		return plain, true, nil
 	case string(magic) == "\x28\xb5\x2f\xfd":
 		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, false, fmt.Errorf("decompressing: %w", err)
+			return nil, false, fmt.Errorf("decompress: %w", err)
 		}
 		return plain.IOReadCloser(), true, nil
 	}

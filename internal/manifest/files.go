@@ -54,7 +54,7 @@ func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error)
 	open := func() (io.Reader, error) { return os.Open(f.Path) }
 	if f.Path == Stdin {
 		if stdin == nil {
-			return nil, errors.New("there is no standard input")
+			return nil, errors.New("standard input is not available")
 		}
 		open = func() (io.Reader, error) { return stdin, nil }
 	} else if info, err := os.Stat(f.Path); err != nil || info.Mode().IsRegular() {
@@ -104,7 +104,7 @@ type Listing struct {
 
 var (
 	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
-	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") +
+	errNoFiles = errors.New("the directory has no YAML or JSON files (" + strings.Join(endings, ", ") +
 		"; also with .gz or .zst)")
 )
 

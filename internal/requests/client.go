@@ -24,7 +24,7 @@ type Client struct {
 // if it is nil, it is created from config.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if config == nil {
-		return nil, errors.New("no config")
+		return nil, errors.New("create client: the REST config is nil")
 	}
 	config = dynamic.ConfigFor(config)
 	// The dynamic client requests absolute paths, so that these are not used.

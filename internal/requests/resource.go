@@ -69,7 +69,8 @@ func newResource(
 type decodedResource struct{ dynamic.ResourceInterface }
 
 // List ignores limited: only the client knows about its limit.
-func (d decodedResource) List(ctx context.Context, options metav1.ListOptions, _ bool) (runtime.Object, error) {
+func (d decodedResource) List(ctx context.Context, options metav1.ListOptions,
+	_ bool) (runtime.Object, error) {
 	list, err := d.ResourceInterface.List(ctx, options)
 	if err != nil {
 		return nil, err // not the nil list in a non-nil interface

@@ -296,7 +296,8 @@ func TestListIsCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{}, true); err == nil {
+	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{},
+		true); err == nil {
 		t.Error("a list that never ended")
 	}
 }

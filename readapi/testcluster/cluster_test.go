@@ -348,7 +348,7 @@ func TestLoad(t *testing.T) {
 		"no file":    {none.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
 		"no FS file": {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "open none.yaml"},
 		"empty": {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
-			"d: no file of YAML or JSON is in it"},
+			"d: the directory has no YAML or JSON files"},
 		"broken": {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {

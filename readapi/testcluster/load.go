@@ -62,7 +62,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 		}
 	}
 	for _, dir := range found.Empty {
-		failed = append(failed, fmt.Errorf("%s: no file of YAML or JSON is in it", dir))
+		failed = append(failed, fmt.Errorf("%s: the directory has no YAML or JSON files", dir))
 	}
 	reader := manifest.NewReader(report)
 	var all []loadedObject

@@ -100,7 +100,7 @@ func TestNamedEmptyFile(t *testing.T) {
 // TestNoFiles reports a named directory without manifests, and an empty path.
 func TestNoFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
-	const none = ": no file of YAML or JSON is in it (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
+	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
 	for name, tt := range map[string]struct {
 		options manifest.ReadOptions
 		warning string

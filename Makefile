@@ -72,8 +72,9 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 	$(BIN)/crdcache completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
 	$(BIN)/crdcache completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crdcache.fish
 
-man: ## Write man pages to bin/man, dated as the last commit
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} go run ./cmd/crdcache/internal/reference -man $(BIN)/man
+man: ## Write the reference of all commands: man pages to bin/man, Markdown to bin/reference
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} \
+	  go run ./cmd/crdcache/internal/reference -man $(BIN)/man -markdown $(BIN)/reference
 
 test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
 

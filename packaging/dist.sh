@@ -17,7 +17,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 (cd packaging/sbom && GOFLAGS=-buildvcs=false go build -o "$work/sbom" .)
-GOFLAGS=-buildvcs=false go run ./cmd/crdcache/internal/reference -man "$work/man" >/dev/null
+GOFLAGS=-buildvcs=false go run ./cmd/crdcache/internal/reference -man "$work/man" -markdown "$work/reference" >/dev/null
 
 rm -f "$out"/crdcache_* "$out/SHA256SUMS" "$out/crdcache.yaml"
 for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do
@@ -29,7 +29,7 @@ for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64;
   GOOS=$system GOARCH=$architecture go build -buildvcs=true -trimpath -ldflags '-s -w' -o "$folder/crdcache$suffix" ./cmd/crdcache
   "$work/sbom" "$folder/crdcache$suffix" >"$out/$name.cdx.json"
   cp LICENSE README.md CHANGELOG.md packaging/kubectl_complete-crdcache "$folder"
-  cp -R "$work/man" "$folder/man"
+  cp -R "$work/man" "$work/reference" "$folder"
   # Omit the user, the time and the order of the files.
   tar -C "$folder" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rwX,go+rX,go-w \
     -cf - . | gzip -n9 >"$out/$name.tar.gz"

@@ -87,7 +87,7 @@ func TestFollowNamed(t *testing.T) {
 	name := "widgets." + group
 	run(t, harness.Crdcache(t), "watch", name).expect(t, 1, "", "no resource type")
 	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "",
-		"none of the types came within 1s")
+		"none of the types was installed within 1s")
 	all := []*following{
 		follow(t, harness.Crdcache(t), "watch", name, "--wait", "-n", ns, "-o", "name"),
 		follow(t, harness.Crdcache(t), "watch", name, "configmaps", "-n", ns, "-o", "name"),

@@ -67,7 +67,7 @@ func TestTree(t *testing.T) {
 		}
 	}
 	run(t, crdcache, "tree", "pods", "web-1-a", "-n", ns, "--types", "replicasets,deployments",
-		"--no-headers").expect(t, 0, "owner", "looked at 3 types")
+		"--no-headers").expect(t, 0, "owner", "read 3 types")
 
 	harness.Grant(t, []string{"get", "list", "watch"}, deployments, replicaSets)
 	some := run(t, crdcache, "tree", "deployment/web", "-n", ns, "--types", "replicasets,pods", "--context",

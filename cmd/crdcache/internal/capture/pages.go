@@ -20,8 +20,8 @@ import (
 
 const (
 	// A page has minPageSize to maxPageSize objects and about pageBytes bytes, because it is held in memory.
-	mostObjects, fewestObjects = 500, 10
-	pageBytes                  = 4 << 20
+	maxPageSize, minPageSize = 500, 10
+	pageBytes                = 4 << 20
 	// acceptTable requests objects with table rows and accepts a list from servers without tables.
 	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	acceptList  = "application/json"
@@ -70,7 +70,7 @@ type list struct {
 // discarded.
 func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
-		next, limit, version := "", fewestObjects, ""
+		next, limit, version := "", minPageSize, ""
 		for {
 			body, err := bodyOf(r.request(of, printed, limit, next).Do(ctx))
 			if err != nil {
@@ -79,21 +79,22 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 			}
 			var read list
 			if err := json.Unmarshal(body, &read); err != nil {
-				yield(nil, fmt.Errorf("the list of %s is no JSON: %w", of.GVR.GroupResource(), err))
+				yield(nil, fmt.Errorf("decode the list of %s: %w", of.GVR.GroupResource(), err))
 				return
 			}
 			page, err := read.page()
 			if err == nil && version != "" && page.Version != version {
 				err = apierrors.NewResourceExpired(
-					fmt.Sprintf("the list of %s went on at another resource version", of.GVR.GroupResource()))
+					fmt.Sprintf("the list of %s continued at another resource version",
+						of.GVR.GroupResource()))
 			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if next == "" && read.Metadata.Continue != "" && limit < mostObjects && !page.ordered() {
+			if next == "" && read.Metadata.Continue != "" && limit < maxPageSize && !page.ordered() {
 				// the server sorts each page, but the whole list should be sorted
-				limit = mostObjects
+				limit = maxPageSize
 				continue
 			}
 			version = page.Version
@@ -101,7 +102,7 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 				return
 			}
 			if len(page.Items) > 0 {
-				limit = min(max(pageBytes/(len(body)/len(page.Items)+1), fewestObjects), mostObjects)
+				limit = min(max(pageBytes/(len(body)/len(page.Items)+1), minPageSize), maxPageSize)
 			}
 		}
 	}

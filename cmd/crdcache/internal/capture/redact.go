@@ -34,7 +34,7 @@ func ParseRedactions(text []byte) ([]Redaction, error) {
 		return nil, err
 	}
 	if len(config.Redact) == 0 {
-		return nil, errors.New("it has no list 'redact:' of types and paths")
+		return nil, errors.New("the list 'redact:' of types and paths is missing")
 	}
 	for i, r := range config.Redact {
 		if r.Type == "" || len(r.Paths) == 0 {
@@ -75,7 +75,7 @@ func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
-	what, of = twins(what, of)
+	what, of = withEventTwins(what, of)
 	done := snapshot.Redaction{Type: what.Type, Paths: what.paths()}
 	for _, gr := range of {
 		r.types[gr] = append(r.types[gr], what)
@@ -88,7 +88,7 @@ func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 
 // keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
 // of Secrets show only the number of values.
-func (r *Redactor) shows(of schema.GroupResource) bool {
+func (r *Redactor) keepsRows(of schema.GroupResource) bool {
 	for _, one := range r.types[of] {
 		if one.Type != Secrets.Type {
 			return false

@@ -120,7 +120,7 @@ func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersio
 			types = append(types, of)
 		case !slices.ContainsFunc(s.Types,
 			func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
-			s.miss(of, forbidden(fmt.Sprintf("%s: they were not saved in the snapshot", gr)), true)
+			s.recordMissing(of, forbidden(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
 		}
 	}
 	types = append(types, s.Types...)
@@ -143,10 +143,10 @@ func forbidden(message string) metav1.Status {
 		Reason: metav1.StatusReasonForbidden, Message: message}
 }
 
-var errWriting = errors.New("writing the snapshot")
+var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
-func (s *Saver) miss(of discovery.Resource, why metav1.Status, unasked bool) {
+func (s *Saver) recordMissing(of discovery.Resource, why metav1.Status, unasked bool) {
 	_ = s.Writer.AddMissing(typeOf(of), why, unasked) // the Writer keeps its error
 }
 
@@ -164,10 +164,10 @@ func (s *Saver) save(ctx context.Context, of discovery.Resource) error {
 	gr := of.GVR.GroupResource()
 	var refusal apierrors.APIStatus
 	if errors.As(err, &refusal) && apierrors.IsForbidden(err) {
-		s.miss(of, refusal.Status(), false)
+		s.recordMissing(of, refusal.Status(), false)
 		return err
 	}
-	s.miss(of, forbidden(fmt.Sprintf("%s: they could not be saved in the snapshot: %v", gr, err)), false)
+	s.recordMissing(of, forbidden(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
 	return fmt.Errorf("%s: %w", gr, err)
 }
 
@@ -177,7 +177,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 	section := s.Writer.Begin(typeOf(of))
 	version, columns := "", false
 	var defined map[string]bool
-	for page, err := range s.Pages(ctx, of, !s.defined[gr.String()] && s.Redactor.shows(gr)) {
+	for page, err := range s.Pages(ctx, of, !s.defined[gr.String()] && s.Redactor.keepsRows(gr)) {
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 				return err
 			}
 			if err := section.Add(object, row); err != nil {
-				return s.writing(err)
+				return s.writeError(err)
 			}
 			if of.GVR == crd.GVR {
 				defined = addName(defined, item.Object)
@@ -203,7 +203,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 		}
 	}
 	if err := section.Close(version); err != nil {
-		return s.writing(err)
+		return s.writeError(err)
 	}
 	if of.GVR == crd.GVR {
 		s.defined = defined
@@ -212,7 +212,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 }
 
 // writeError marks an error of the file, which prevents further writes.
-func (s *Saver) writing(err error) error {
+func (s *Saver) writeError(err error) error {
 	if s.Writer.Err() == nil {
 		return err
 	}
@@ -251,7 +251,7 @@ var (
 )
 
 // withEventTwins adds the other group of events and its names of the paths.
-func twins(what Redaction, of []schema.GroupResource) (Redaction, []schema.GroupResource) {
+func withEventTwins(what Redaction, of []schema.GroupResource) (Redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(of, func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
 		return what, of
 	}

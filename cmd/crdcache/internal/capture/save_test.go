@@ -136,7 +136,7 @@ func TestOtherMoment(t *testing.T) {
 			w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
 		return true
 	}))
-	if err == nil || !strings.Contains(err.Error(), "went on at another resource version") {
+	if err == nil || !strings.Contains(err.Error(), "continued at another resource version") {
 		t.Errorf("the error is %v", err)
 	}
 	if saved := file.Objects(gizmos).Saved(); saved.Objects != 0 || saved.Missing == nil ||
@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"forbidden": {http.StatusForbidden, "Forbidden", "because of Forbidden"},
 		"broken": {http.StatusInternalServerError, "InternalError",
-			"gizmos.example.com: they could not be saved in the snapshot: because of InternalError"},
+			"gizmos.example.com: could not be saved in the snapshot: because of InternalError"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

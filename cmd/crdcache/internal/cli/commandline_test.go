@@ -127,24 +127,24 @@ func TestUsageErrors(t *testing.T) {
 			"--field-selector: invalid selector"},
 		"template": {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
 		"format": {[]string{"dump", "x", "-o", "xml"},
-			`there is no output format "xml"; use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
+			`unknown output format "xml": use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
 		"two scopes": {[]string{"dump", "x", "-A", "-n", "web"},
-			"--namespace and --all-namespaces exclude each other"},
+			"--namespace and --all-namespaces cannot be used together"},
 		"object": {[]string{"stats", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
-		"kubectl's verb": {[]string{"get", "pods"},
-			`unknown command "get" for "crdcache"; did you mean dump?`},
+		"kubectl's verb": {[]string{"describe", "pods"},
+			`unknown command "describe" for "crdcache"; did you mean dump?`},
 		"type beside objects": {[]string{"dump", "zones", "gizmos/a"},
-			`"zones" is not TYPE/NAME, and another argument is`},
+			`"zones" is not TYPE/NAME like another argument`},
 		"object and watch": {[]string{"dump", "gizmos/a", "-w"}, "--field-selector metadata.name=a"},
 		"order and watch": {[]string{"dump", "gizmos", "-w", "--sort-by", ".a"},
-			"--sort-by and --watch exclude each other"},
+			"--sort-by and --watch cannot be used together"},
 		"order": {[]string{"dump", "gizmos", "--sort-by", "{.a"},
 			`--sort-by: "{.a" is not one path`},
 		"object in a list":    {[]string{"dump", "zones,gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
 		"empty type":          {[]string{"dump", "zones,,gizmos"}, `"zones,,gizmos" has an empty type name`},
 		"comma alone":         {[]string{"dump", ","}, `"," has an empty type name`},
 		"nothing named":       {[]string{"dump", ""}, `"" has an empty type name`},
-		"several lines in it": {[]string{"dump", "x", "-o", "a\nb"}, "there is no output format"},
+		"several lines in it": {[]string{"dump", "x", "-o", "a\nb"}, "unknown output format"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 // TestHelpWithoutCluster prints help without a cluster or a valid kubeconfig.
-func TestHelpAsksNobody(t *testing.T) {
+func TestHelpWithoutCluster(t *testing.T) {
 	server := newCluster(t)
 	before := len(server.Requests())
 	garbage := filepath.Join(t.TempDir(), "config")
@@ -186,6 +186,25 @@ func TestHelpAsksNobody(t *testing.T) {
 	}
 	if asked := server.Requests()[before:]; len(asked) > 0 {
 		t.Errorf("the server was asked %v", asked)
+	}
+}
+
+// TestHelpFitsScreen checks that each help text has at most 40 lines of 80 columns.
+func TestHelpFitsScreen(t *testing.T) {
+	for _, cmd := range append(everyCommand(cli.Command()), cli.Command()) {
+		if strings.Contains(cmd.CommandPath(), " completion ") {
+			continue // cobra's own
+		}
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		lines := strings.Split(strings.TrimSuffix(crdcache(t, args...).out, "\n"), "\n")
+		if len(lines) > 40 {
+			t.Errorf("%q has %d lines", args, len(lines))
+		}
+		for _, line := range lines {
+			if len(line) > 80 {
+				t.Errorf("%q has %d columns: %s", args, len(line), line)
+			}
+		}
 	}
 }
 
@@ -231,7 +250,7 @@ func TestKubeconfig(t *testing.T) {
 		want string
 	}{
 		"missing": {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
-		"garbage": {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "reading the kubeconfig: "},
+		"garbage": {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "read the kubeconfig: "},
 		"unknown context": {[]string{"--kubeconfig", good, "--context", "none"},
 			`context "none" does not exist`},
 	} {

@@ -70,9 +70,9 @@ func TestCompletion(t *testing.T) {
 		})
 	}
 	for want, args := range map[string][]string{
-		`no completion for "tcsh"; use one of bash,`: {"completion", "tcsh"},
-		`'crdcache completion bash' takes no arg`:    {"completion", "bash", "x"},
-		`unknown command "tcsh"`:                     {"help", "tcsh"},
+		`no completion for "tcsh": use bash,`:     {"completion", "tcsh"},
+		`'crdcache completion bash' takes no arg`: {"completion", "bash", "x"},
+		`unknown command "tcsh"`:                  {"help", "tcsh"},
 	} {
 		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" ||
 			!strings.Contains(r.errOut, want) {

@@ -125,7 +125,7 @@ func TestSuggestLive(t *testing.T) {
 		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
 	}
 	if !strings.Contains(r.errOut, "zones") ||
-		!strings.Contains(r.errOut, "indexes are proposed from the CRD, and no CRD defines this type") {
+		!strings.Contains(r.errOut, "cannot suggest indexes: no CRD defines this type") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 }
@@ -139,15 +139,15 @@ func TestConfigUsage(t *testing.T) {
 	}{
 		"no config": {[]string{"validate"}, exit.Usage, "name at least one config"},
 		"two sources": {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, exit.Usage,
-			"--crds and --live exclude each other"},
+			"--crds and --live cannot be used together"},
 		"format": {[]string{"validate", demoConfig, "-o", "xml"}, exit.Usage,
-			`there is no output format "xml"; use one of text, json`},
+			`unknown output format "xml": use one of text, json`},
 		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, exit.Usage,
 			"cannot be read"},
 		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, exit.Failed,
 			"no CustomResourceDefinition found in " + empty},
 		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, exit.Usage,
-			"--crds names no file"},
+			"--crds is empty: is a shell variable unset?"},
 		"missing CRDs": {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")},
 			exit.Failed, "no such file"},
 		"no type": {[]string{"suggest"}, exit.Usage, "name at least one type"},

@@ -1,5 +1,3 @@
 // Package cli implements the command line: the root command, the verbs (each in the files that start with its
 // name), and the conversion of errors into messages and exit codes.
 package cli
-
-//go:generate go run ../reference -page ../../../../docs/cli.md

@@ -34,35 +34,38 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &dumpFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
 		Use:        "dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]",
-		SuggestFor: []string{"get", "list", "ls", "show", "describe"},
+		Aliases:    []string{"get"},
+		SuggestFor: []string{"list", "ls", "show", "describe"},
 		Short:      "Print the objects of one or more types",
-		Long: "Sync the types through informers, then print what the caches hold, as kubectl get would.\n\n" +
-			"A TYPE is a name that kubectl knows (certificates, cert, Certificate), with or without a group\n" +
-			"(certificates.cert-manager.io) and a version (certificates.v1.cert-manager.io), a category, or a\n" +
-			"wildcard (*.cert-manager.io), or with --config the name of a resource there. A type that is unknown or\n" +
-			"may not be read is reported, and does not keep the others from being printed; the exit code tells.\n\n" +
-			"The objects of one type come page by page when another program reads them, as in 'dump cert | head', as a table,\n" +
-			"csv, jsonl, name or custom-columns. The columns of a table are then as wide as what has come needs them to be. A\n" +
-			"file, a terminal, json, yaml, templates and --sort-by get what is there once all of it has been read; so does a pipe\n" +
-			"a table of up to 5,000 objects that 'serve' keeps.\n\n" +
-			"With names, those objects are got and printed, as kubectl get does: one alone as it is, several as a list.\n\n" +
-			"With --watch, what changes is printed as well until interrupted, as kubectl get --watch does, of several types\n" +
-			"and wildcards, too, and each object on its own in json and yaml. Types may come and go meanwhile, as with watch.",
+		Long: "Print the objects of types, or named objects, as kubectl get does.\n\n" +
+			"A TYPE is a plural, singular, short name or kind, with an optional version and\n" +
+			"group (certificates.v1.cert-manager.io), a category, a wildcard\n" +
+			"(*.cert-manager.io), or with --config the name of a resource there. If a type\n" +
+			"cannot be read, the others are printed and the exit code is not 0.",
+		Annotations: details("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
+			"custom-columns print each page of a type as soon as it is read. The first page\n" +
+			"then determines the column widths. Other formats, files, terminals and --sort-by\n" +
+			"print after everything is read. So does a table of up to 5,000 objects that a\n" +
+			"cache server ('crdcache serve') has.\n\n" +
+			"With names, a single object is printed alone and several objects as a list.\n\n" +
+			"With --watch, changes are printed after the objects until interrupted, as with\n" +
+			"kubectl get --watch, also for several types and wildcards. In json and yaml each\n" +
+			"object is printed separately. Types can be installed and removed meanwhile."),
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
 			"  crdcache dump cert,issuers -n web\n" +
 			"  crdcache dump certificate web-tls -n web -o yaml",
 		Args: session.NeedTypes,
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	f.reader.Add(cmd.Flags())
 	f.reader.AddCache(cmd.Flags())
 	f.style.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false,
-		"After the objects, print each that changes until interrupted.")
+		"Print changes after the objects.")
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "",
-		"Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")
+		"Sort by a JSONPath, as kubectl does. Objects of each type are sorted separately, as in '.metadata.creationTimestamp'.")
 	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false,
-		"Say nothing, and end with 0, when named objects, or any at all, are not there.")
+		"Succeed silently without the object. Also prints no message if there are no objects at all.")
 	f.reader.CompleteNamed(cmd, true)
 	f.style.Complete(cmd)
 	return cmd
@@ -74,9 +77,9 @@ type dumpOptions struct {
 	style print.Style
 	watch bool
 
-	named []session.Named
+	named []session.ObjectArg
 	// commaList is set if types are separated by commas, so that no object names can follow.
-	lists          bool
+	commaList      bool
 	order          *print.Order // nil for the API server's order
 	ignoreNotFound bool
 }
@@ -88,13 +91,13 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	o := &dumpOptions{style: style, watch: f.watch, ignoreNotFound: f.ignoreNotFound}
-	o.lists = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
+	o.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 	if f.sortBy != "" {
 		if o.order, err = print.ParseOrder(f.sortBy); err != nil {
 			return nil, exit.Usagef("--sort-by: %v", err)
 		}
 	}
-	if o.named, err = session.SplitNamed(args); err != nil {
+	if o.named, err = session.ParseObjectArgs(args); err != nil {
 		return nil, err
 	}
 	if len(o.named) > 0 {
@@ -121,11 +124,12 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	switch {
 	case o.ignoreNotFound:
-		return exit.Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
+		return exit.Usagef("--ignore-not-found and --watch cannot be used together: a watch reports objects that are created later")
 	case o.order != nil:
-		return exit.Usagef("--sort-by and --watch exclude each other: what changes comes in its own order")
+		return exit.Usagef("--sort-by and --watch cannot be used together: changes are printed as they happen")
 	case len(o.named) > 0:
-		return exit.Usagef("--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
+		return exit.Usagef("--watch takes types, not names: select one object with --field-selector metadata.name=%s",
+			o.named[0].Names[0])
 	}
 	return (follow.Options{Style: o.style}).Check()
 }
@@ -140,16 +144,16 @@ func (o *dumpOptions) run(ctx context.Context) error {
 		defer cancel()
 		return o.get(waiting, o.named)
 	}
-	if done, err := o.askServer(ctx); done {
+	if done, err := o.printServerRows(ctx); done {
 		return err
 	}
 	return o.Sync(ctx, session.Steps{
-		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
+		Shortcut: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
 			if unresolved != nil {
-				return o.meant(waiting, types, unresolved)
+				return o.getAsNames(waiting, types, unresolved)
 			}
-			if o.flows(types) {
-				return o.flow(ctx, waiting, types)
+			if o.canStream(types) {
+				return o.streamPages(ctx, waiting, types)
 			}
 			return false, nil
 		},
@@ -159,7 +163,7 @@ func (o *dumpOptions) run(ctx context.Context) error {
 
 func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes,
 	synced []session.Cache) error {
-	options, err := types.Show(o.style)
+	options, err := types.SectionOptions(o.style)
 	if err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	for i, c := range synced {
 		sections[i] = c.Section(o.order, "")
 	}
-	options.Silent = o.ignoreNotFound
+	options.OmitEmptyMessage = o.ignoreNotFound
 	return print.Sections(ctx, sections, options)
 }
 
@@ -176,11 +180,11 @@ const maxRows = 5000
 
 // printServerRows prints a table from the rows of the local cache server, and reports whether it did. The
 // server has no rows for built-in types, and its rows have ages where CSV has dates.
-func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
+func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
 		return false, nil
 	}
-	from, answer, err := o.rows(ctx)
+	from, answer, err := o.queryRows(ctx)
 	if err != nil || answer == nil {
 		return false, nil // the fallback reports why the server was not used
 	}
@@ -188,20 +192,20 @@ func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 	if len(answer.Columns) == 0 {
 		return false, nil
 	}
-	o.Say("%s is read from the server that keeps it, as rows", from.Resource)
-	options, err := from.Types.Show(o.style)
+	o.Notef("%s is read from the cache server, as rows", from.Resource)
+	options, err := from.Types.SectionOptions(o.style)
 	if err != nil {
 		return true, err
 	}
-	options.Silent = o.ignoreNotFound
+	options.OmitEmptyMessage = o.ignoreNotFound
 	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
 }
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
-func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer, error) {
+func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	from, err := o.Keeping(waiting)
+	from, err := o.ReadServer(waiting)
 	if err != nil || from.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
@@ -227,7 +231,7 @@ func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer
 }
 
 // get prints named objects as kubectl get does: a single object alone, several as a list.
-func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
+func (o *dumpOptions) get(ctx context.Context, named []session.ObjectArg) error {
 	types, all, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(exit.Split(err), apierrors.IsNotFound)...)
@@ -239,11 +243,11 @@ func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 	if found == 0 {
 		return err
 	}
-	options, failed := types.Show(o.style)
+	options, failed := types.SectionOptions(o.style)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	options.One, options.Silent = asked == 1 && found == 1, true
+	options.SingleObject, options.OmitEmptyMessage = asked == 1 && found == 1, true
 	sections := make([]print.Section, len(all))
 	for i, got := range all {
 		options.Loader.Only(got.Resource.GVR, got.Names)
@@ -255,7 +259,7 @@ func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 }
 
 // section returns named objects in the requested order, by default as named.
-func (o *dumpOptions) section(got session.Got) (print.Section, error) {
+func (o *dumpOptions) section(got session.GetResult) (print.Section, error) {
 	objects, err := got.Objects, error(nil)
 	if o.order != nil {
 		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured,
@@ -275,11 +279,11 @@ func (o *dumpOptions) section(got session.Got) (print.Section, error) {
 }
 
 // getAsNames treats unknown types after a single type as object names, as kubectl does.
-func (o *dumpOptions) meant(ctx context.Context, types *session.Types,
+func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
 	errs := exit.Split(unresolved)
-	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.lists {
+	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.commaList {
 		return false, nil
 	}
 	absent := map[string]*discovery.NoMatchError{}
@@ -291,12 +295,12 @@ func (o *dumpOptions) meant(ctx context.Context, types *session.Types,
 		}
 		absent[none.Name] = none
 	}
-	err = o.get(ctx, []session.Named{{Type: names[0], Names: names[1:]}})
-	return true, withTypes(err, absent)
+	err = o.get(ctx, []session.ObjectArg{{Type: names[0], Names: names[1:]}})
+	return true, suggestTypes(err, absent)
 }
 
 // suggestTypes adds the suggested types to NotFound errors of objects.
-func withTypes(err error, absent map[string]*discovery.NoMatchError) error {
+func suggestTypes(err error, absent map[string]*discovery.NoMatchError) error {
 	errs := exit.Split(err)
 	for i, one := range errs {
 		var status apierrors.APIStatus

@@ -45,10 +45,10 @@ func TestDumpNamed(t *testing.T) {
 		"type was meant": {[]string{"gizmos", "zoness"}, exit.Failed, "",
 			"did you mean zones.example.com?"},
 		"all namespaces": {[]string{"gizmos", "a", "-A"}, exit.Usage, "",
-			"objects have names within a namespace"},
+			"names need one namespace"},
 		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, exit.Usage, "",
-			"names and selectors exclude each other"},
-		"several types": {[]string{"things/a"}, exit.Usage, "", `"things" stands for 2 types`},
+			"names and selectors cannot be used together"},
+		"several types": {[]string{"things/a"}, exit.Usage, "", `"things" matches 2 types`},
 		"not a name of types": {[]string{"zones", "system:x"}, exit.Failed, "",
 			`error: zones.example.com "system:x" not found`},
 	}
@@ -152,7 +152,7 @@ func TestDumpSorted(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	if r := crdcache(t, append(args, ".spec")...); r.code != exit.Failed ||
-		!strings.Contains(r.errOut, "which has no order") {
+		!strings.Contains(r.errOut, "cannot be sorted") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // pageStream prints the objects of one type page by page to a pipe, whose reader can stop early.
-type flow struct {
+type pageStream struct {
 	*dumpOptions
 	types *session.Types
 
@@ -27,22 +27,22 @@ type flow struct {
 }
 
 // canStream reports whether objects can be printed before all are read.
-func (o *dumpOptions) flows(types *session.Types) bool {
-	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Flows() &&
+func (o *dumpOptions) canStream(types *session.Types) bool {
+	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Streams() &&
 		print.IsPipe(o.Out)
 }
 
 // streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
 // fails: a sync retries and has better errors.
-func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
-	options, err := types.Show(o.style)
+func (o *dumpOptions) streamPages(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
+	options, err := types.SectionOptions(o.style)
 	if err != nil {
 		return true, err
 	}
-	options.Silent = o.ignoreNotFound
+	options.OmitEmptyMessage = o.ignoreNotFound
 	client, rows, err := o.rowsOfPages(waiting, types, options.Loader)
 	if err != nil {
-		return o.tryAgain(waiting, types, "waiting for the columns of the table", err)
+		return o.retryBySync(waiting, types, "waiting for the columns of the table", err)
 	}
 	reading, stop := print.WhileRead(ctx, o.Out)
 	defer stop()
@@ -53,9 +53,9 @@ func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (
 	case reading.Err() != nil:
 		err = context.Cause(reading)
 	case err != nil:
-		return o.tryAgain(waiting, types, "waiting for the first page of the list", err)
+		return o.retryBySync(waiting, types, "waiting for the first page of the list", err)
 	case ok:
-		f := &flow{dumpOptions: o, types: types, pages: continued(first, next)}
+		f := &pageStream{dumpOptions: o, types: types, pages: withFirst(first, next)}
 		section := print.Section{Resource: types.Resources[0], Rows: rows(),
 			Each: func(w *print.Writer) error { return f.each(reading, w) }}
 		err = print.Sections(reading, []print.Section{section}, options)
@@ -67,7 +67,7 @@ func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (
 }
 
 // withFirst returns the first page followed by the pages of next.
-func continued(first []unstructured.Unstructured,
+func withFirst(first []unstructured.Unstructured,
 	next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		for page, err, ok := first, error(nil), true; ok && yield(page, err); {
@@ -77,13 +77,13 @@ func continued(first []unstructured.Unstructured,
 }
 
 // each prints the pages, and writes each page before it waits for the next.
-func (f *flow) each(ctx context.Context, w *print.Writer) error {
+func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 	for page, err := range f.pages {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return f.rest(ctx, w, err)
+			return f.printRest(ctx, w, err)
 		}
 		before := f.last
 		for i := range page {
@@ -103,7 +103,7 @@ func (f *flow) each(ctx context.Context, w *print.Writer) error {
 
 // retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
 // reason of the wait.
-func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wait string,
+func (o *dumpOptions) retryBySync(waiting context.Context, types *session.Types, wait string,
 	err error) (done bool, _ error) {
 	if waiting.Err() == nil {
 		return false, nil
@@ -119,29 +119,30 @@ func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wa
 // rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
 // the first page.
 func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
-	loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
-	var rows print.Rows
+	loader *print.RowLoader) (dynamic.Interface, func() print.RowFormatter, error) {
+	var rows print.RowFormatter
 	if o.style.Format.IsTable() {
 		var err error
 		if rows, err = loader.Defined(ctx, types.Resources[0]); err != nil {
 			return nil, nil, err
 		}
 		if rows == nil {
-			printed, err := types.Printed()
-			return printed, func() print.Rows { return printed.Rows(types.Resources[0].GVR) }, err
+			printed, err := types.TableClient()
+			return printed, func() print.RowFormatter { return printed.Rows(types.Resources[0].GVR) }, err
 		}
 	}
-	return types.Client, func() print.Rows { return rows }, nil
+	return types.Client, func() print.RowFormatter { return rows }, nil
 }
 
 // printRest prints the objects after the last page when a list expires because the reader is slow. It reads
 // the current state of the remaining objects.
-func (f *flow) rest(ctx context.Context, w *print.Writer, why error) error {
+func (f *pageStream) printRest(ctx context.Context, w *print.Writer, why error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {
-		return fmt.Errorf("%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
+		return fmt.Errorf("%s: not all objects were printed, because the list expired and is not sorted; run the command again with a file as output: %w", resource, why)
 	}
-	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource,
+	f.Warn(fmt.Sprintf(
+		"%s: the list expired after %s, the remaining objects are read in their current state: %s", resource,
 		print.Printable(f.last), print.Line(why.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()

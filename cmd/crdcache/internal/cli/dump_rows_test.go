@@ -46,7 +46,7 @@ func TestServeDumpsRows(t *testing.T) {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
 		if told := crdcache(t, append(args, "-v")...); told.out != want.out ||
-			!strings.Contains(told.errOut, "that keeps it, as rows") && args[len(args)-1] != "--quiet" {
+			!strings.Contains(told.errOut, "from the cache server, as rows") && args[len(args)-1] != "--quiet" {
 			t.Errorf("%q: %+v", args, told)
 		}
 	}

@@ -32,14 +32,15 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "eval PATH|CONDITION -f FILE [flags]",
 		SuggestFor: []string{"jsonpath", "jq"},
-		Short:      "Show what a path gives on an object, and why it gives nothing",
-		Long: "Evaluate a path or a condition, as an index config or --where takes it, on the objects of files. Each value\n" +
-			"is printed as JSON on a line of its own; where there are several objects, the object comes first. What gives\n" +
-			"no value is explained on stderr: how far the path leads, and what is there.\n\n" +
-			"A condition, as in '@.spec.replicas > 4', prints true or false. What can be read as a path is one: a lone\n" +
-			"@.spec.paused prints the value, not whether there is one, which !!@.spec.paused does.",
+		Short:      "Evaluate a path or condition on the objects in files",
+		Long: "Evaluate a path or a condition of an index config, or of --where, on the objects\n" +
+			"in files. Values are printed as JSON, one per line, after the object's name if\n" +
+			"there are several objects. Missing values are explained on stderr.\n\n" +
+			"A condition such as '@.spec.replicas > 4' prints true or false.",
+		Annotations: details("An expression that is both a path and a condition is a path: @.spec.paused\n" +
+			"prints the value, and !!@.spec.paused prints whether there is one."),
 		Example: "  crdcache eval .spec.issuerRef.name -f certificate.yaml\n" +
-			"  kubectl get cert -A -o yaml | crdcache eval '.status.conditions[?(@.type==\"Ready\")].status' -f -\n" +
+			"  kubectl get cert -o yaml | crdcache eval '.status.conditions[*].type' -f -\n" +
 			"  crdcache eval '@.spec.replicas > 4 && !@.spec.paused' -f workloads/",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -48,16 +49,16 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              runs(streams, f.toOptions),
+		RunE:              runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	set.StringSliceVarP(&f.files, "filename", "f", nil,
-		"File or directory with objects, YAML or JSON, or a snapshot; - is standard input. May be repeated.")
-	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with everything below them.")
+		"File, directory or snapshot; - is stdin. It contains objects in YAML or JSON. May be repeated.")
+	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with all subdirectories.")
 	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(),
-		"How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
+		"How to read ['a.b']: literal (one key) or kubectl (a, then b).")
 	print.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
-	set.BoolVar(&f.quiet, "quiet", false, "Do not explain on stderr why there is no value.")
+	set.BoolVar(&f.quiet, "quiet", false, "Do not explain missing values.")
 	return cmd
 }
 
@@ -81,7 +82,7 @@ func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
 	case jsonpath.Kubectl.String():
 		dialect = jsonpath.Kubectl
 	default:
-		return nil, exit.Usagef("there is no dialect %q; use literal or kubectl", f.dialect)
+		return nil, exit.Usagef("unknown dialect %q: use literal or kubectl", f.dialect)
 	}
 	compiled, err := compile(args[0], dialect)
 	if err != nil {
@@ -92,7 +93,7 @@ func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
 }
 
 // errNoObjects is returned for files without objects.
-var errNoObjects = errors.New("the files hold no objects")
+var errNoObjects = errors.New("the files contain no objects")
 
 // run evaluates the expression on every object. It continues after files that cannot be read, and returns the
 // joined errors.
@@ -104,7 +105,7 @@ func (o *evalOptions) run(ctx context.Context) error {
 	err := o.showAll(ctx, out)
 	// also prints the output before an error
 	if flushed := out.Flush(); flushed != nil && err == nil {
-		return fmt.Errorf("writing the output: %w", flushed)
+		return fmt.Errorf("write the output: %w", flushed)
 	}
 	return err
 }
@@ -160,14 +161,14 @@ func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured,
 		return failed == nil
 	})
 	if failed != nil {
-		return fmt.Errorf("writing the output: %w", failed)
+		return fmt.Errorf("write the output: %w", failed)
 	}
 	if o.quiet {
 		return nil
 	}
-	for _, why := range o.expr.lacking(object.Object) {
+	for _, why := range o.expr.explainMissing(object.Object) {
 		if err := out.Flush(); err != nil { // keeps the order of stdout and stderr
-			return fmt.Errorf("writing the output: %w", err)
+			return fmt.Errorf("write the output: %w", err)
 		}
 		fmt.Fprintf(o.ErrOut, "%s\n", print.Line(describeObject(object)+": "+why))
 	}

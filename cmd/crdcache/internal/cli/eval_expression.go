@@ -18,7 +18,7 @@ type expression interface {
 	// find calls yield for each value in an object until it returns false.
 	find(object map[string]any, yield func(v any) bool)
 	// explainMissing explains each path without a value in an object.
-	lacking(object map[string]any) []string
+	explainMissing(object map[string]any) []string
 	// Warnings are warnings about the expression.
 	Warnings() []jsonpath.Diagnostic
 }
@@ -28,11 +28,11 @@ type expression interface {
 func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	path, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
 	if err == nil {
-		return aPath{path}, nil
+		return pathExpression{path}, nil
 	}
 	filter, filterErr := jsonpath.CompileFilter(expr, jsonpath.WithDialect(dialect))
 	if filterErr == nil {
-		return aCondition{filter}, nil
+		return conditionExpression{filter}, nil
 	}
 	what := "path"
 	var wrong *jsonpath.Error
@@ -40,9 +40,9 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 		what, err = "condition", filterErr
 	}
 	if errors.As(err, &wrong) {
-		return nil, exit.UsageLines(fmt.Sprintf("the %s is wrong: %s\n%s", what, wrong.Text(), wrong.Caret()))
+		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", what, wrong.Text(), wrong.Caret()))
 	}
-	return nil, exit.Usagef("the %s is wrong: %v", what, err)
+	return nil, exit.Usagef("invalid %s: %v", what, err)
 }
 
 // operatorAt reports whether parsing a path failed at an operator, so that the expression is probably a
@@ -52,11 +52,11 @@ func operatorAt(expr string, offset int) bool {
 }
 
 // pathExpression evaluates to the values of a path.
-type aPath struct{ *jsonpath.Path }
+type pathExpression struct{ *jsonpath.Path }
 
-func (p aPath) find(object map[string]any, yield func(v any) bool) { p.Find(object, yield) }
+func (p pathExpression) find(object map[string]any, yield func(v any) bool) { p.Find(object, yield) }
 
-func (p aPath) lacking(object map[string]any) []string {
+func (p pathExpression) explainMissing(object map[string]any) []string {
 	if _, found := p.First(object); found {
 		return nil
 	}
@@ -64,11 +64,13 @@ func (p aPath) lacking(object map[string]any) []string {
 }
 
 // conditionExpression evaluates to true or false.
-type aCondition struct{ *jsonpath.Filter }
+type conditionExpression struct{ *jsonpath.Filter }
 
-func (c aCondition) find(object map[string]any, yield func(v any) bool) { yield(c.Match(object)) }
+func (c conditionExpression) find(object map[string]any, yield func(v any) bool) {
+	yield(c.Match(object))
+}
 
-func (c aCondition) lacking(object map[string]any) []string {
+func (c conditionExpression) explainMissing(object map[string]any) []string {
 	var all []string
 	for _, steps := range c.Operands() {
 		if len(steps) == 0 {
@@ -100,7 +102,7 @@ func explainPath(path *jsonpath.Path, object map[string]any) string {
 		}
 		reached, values = strings.TrimLeft(expr[:step.End], "{$"), next
 	}
-	return "the path leads nowhere in this object"
+	return "the path has no value in this object"
 }
 
 // prefixValues evaluates the path up to an offset.
@@ -123,10 +125,10 @@ func missingAt(reached, written string, step jsonpath.Step, values []any) string
 		where = reached
 	}
 	if len(values) > 1 {
-		return fmt.Sprintf("%s gives %d values, and %s gives none of them anything; the first is %s",
+		return fmt.Sprintf("%s has %d values, and %s matches nothing in them; the first is %s",
 			where, len(values), written, summarize(values[0]))
 	}
-	text := fmt.Sprintf("%s is %s; %s finds nothing there", where, summarize(values[0]), written)
+	text := fmt.Sprintf("%s is %s; %s matches nothing there", where, summarize(values[0]), written)
 	if hint := hintAt(step, values[0]); hint != "" {
 		text += "; " + hint
 	}
@@ -182,14 +184,14 @@ func hintAt(step jsonpath.Step, value any) string {
 	switch v := value.(type) {
 	case []any:
 		if selector.Kind == jsonpath.SelectName {
-			return "to look into each element write [*] before it"
+			return "write [*] before it to select from each element"
 		}
 	case map[string]any:
 		switch selector.Kind {
 		case jsonpath.SelectElements:
-			return "[*] takes the elements of lists; for the values of a map write .*"
+			return "[*] selects the elements of lists; write .* for the values of a map"
 		case jsonpath.SelectName:
-			if like := sameLetters(selector.Name, v); like != "" {
+			if like := similarKey(selector.Name, v); like != "" {
 				return fmt.Sprintf("did you mean %s?", like)
 			}
 		}
@@ -198,7 +200,7 @@ func hintAt(step jsonpath.Step, value any) string {
 }
 
 // similarKey returns a key that differs only in case, or starts with the name and a dot.
-func sameLetters(name string, object map[string]any) string {
+func similarKey(name string, object map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if strings.EqualFold(key, name) {
 			return key

@@ -54,11 +54,11 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 			`error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
 		"empty type": {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
 		"object name": {[]string{"zones,pods/x"},
-			`error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
+			`error: "pods/x" looks like TYPE/NAME: give the type and select the object by name, as in 'pods --field-selector metadata.name=x'` + "\n"},
 		"resource path": {[]string{"g.io/v1/pods"},
 			`error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
 		"request timeout": {[]string{"widgets", "--request-timeout", "soon"},
-			`error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
+			`error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits forever` + "\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 		t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
 	}
 	want := "error: not synced: the API server at " + server.URL +
-		" did not tell within 50ms which types it has\n"
+		" did not complete discovery within 50ms\n"
 	if diff := cmp.Diff(want, errOut); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
@@ -153,7 +153,7 @@ func TestServerFailureIsSaidOnce(t *testing.T) {
 		want   string
 	}{
 		"unauthorised": {http.StatusUnauthorized, exit.Forbidden, "does not accept the credentials"},
-		"failing":      {http.StatusInternalServerError, exit.Failed, "gave no usable answer"},
+		"failing":      {http.StatusInternalServerError, exit.Failed, "did not answer like an API server"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

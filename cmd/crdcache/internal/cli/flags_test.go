@@ -171,7 +171,7 @@ func TestFlagPairs(t *testing.T) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
 		verb, ok := flagVerbs[name]
 		if !ok {
-			if !strings.HasPrefix(name, "completion") && name != "help" && !cmd.HasSubCommands() {
+			if !strings.HasPrefix(name, "completion") && name != "help" && name != "options" && !cmd.HasSubCommands() {
 				t.Errorf("there are no values for the flags of %s", name)
 			}
 			continue
@@ -229,9 +229,9 @@ func TestFilesNeedNoCluster(t *testing.T) {
 				args = append(args, "--live")
 			}
 			r := crdcache(t, args...)
-			want := "--from and --" + f.Name + " exclude each other: files need no cluster"
+			want := "--from and --" + f.Name + " cannot be used together: files need no cluster"
 			if cmd.Name() == "version" {
-				want = "--from has no effect: files tell no version of a server"
+				want = "--from has no effect: files have no server version"
 			}
 			if r.code != exit.Usage || r.out != "" || r.errOut != "error: "+want+"\n" {
 				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out,

@@ -246,7 +246,7 @@ func TestDumpFlowsOn(t *testing.T) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
 			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) ||
-				!strings.Contains(said, "what comes after web/") || strings.Count(said, "\n") != 1 {
+				!strings.Contains(said, "the list expired after web/") || strings.Count(said, "\n") != 1 {
 				t.Errorf("stderr:\n%s", said)
 			}
 		})

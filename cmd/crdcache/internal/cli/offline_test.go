@@ -79,16 +79,16 @@ func TestOfflineProblems(t *testing.T) {
 		"missing file": {[]string{"dump", "x", "--from", filepath.Join(t.TempDir(), "none")},
 			exit.Failed, "none"},
 		"two places": {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, exit.Usage,
-			"--from and --server exclude each other"},
+			"--from and --server cannot be used together"},
 		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, exit.Failed,
-			`"nope"; the files have no object of it`},
+			`"nope"; the files have neither objects of this type`},
 		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, exit.Failed,
 			"did you mean workloads.demo.crdcache.dev?\n"},
 		"object": {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed,
 			`workloads.demo.crdcache.dev "dns" not found`},
 		"no path": {[]string{"dump", "x", "--from", ""}, exit.Failed, "a path is empty"},
 		"no config": {[]string{"dump", "workloads", "--from", demoData + "/crds", "--config", ""},
-			exit.Usage, "--config names no file"},
+			exit.Usage, "--config is empty: is a shell variable unset?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, tt.args...)

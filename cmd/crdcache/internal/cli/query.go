@@ -38,23 +38,22 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "query TYPE [flags]",
 		SuggestFor: []string{"find", "search", "select", "where"},
-		Short:      "Find objects of a type by indexes",
-		Long: "Sync the type, then print the objects that fulfil all conditions (with --or: any of them), by namespace and name\n" +
-			"unless --sort-by asks for another order.\n\n" +
-			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), contains, =~ (a regular expression),\n" +
-			"'in (a, b)', 'in 10.0.0.0/8', a name alone (has a value) and !name (has none); && , || and parentheses join\n" +
-			"them. Times may be relative to now, as in 'expiry<now+14d'. The indexes come from --config, where TYPE may be\n" +
-			"the name of a resource. --where takes a path or a condition on @, and needs no config, and\n" +
-			"--sort-by, --group-by and --compute take paths, too.\n\n" +
-			"--dangling finds objects that refer to something that does not exist: their owners, and what the references of\n" +
-			"--config say. The types at the other end are read, too. In --index this is dangling(NAME), and\n" +
-			"'refersTo(Kind.group, namespace/name)' is what refers to an object.",
+		Short:      "Find objects of a type by indexes and conditions",
+		Long: "Print the objects of a type that match all conditions, or with --or any of them.\n" +
+			"Conditions on indexes use =, !=, <, <=, >, >=, ^= (prefix), contains, =~\n" +
+			"(regular expression), 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value) and\n" +
+			"!NAME, joined by &&, || and parentheses. Indexes are declared in --config.",
+		Annotations: details("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
+			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
+			"The order is by namespace and name unless --sort-by is set.\n\n" +
+			"--dangling finds objects that refer to missing objects: their owners, and the\n" +
+			"references that --config declares. The types of the referenced objects are read\n" +
+			"as well. In --index this condition is dangling(NAME), and 'refersTo(Kind.group,\n" +
+			"namespace/name)' finds the objects that refer to an object."),
 		Example: "  crdcache query certs --config indexes.yaml --index issuer=letsencrypt\n" +
-			"  crdcache query certs --config indexes.yaml --index 'expiry<2026-03-01T00:00:00Z' --sort-by expiry\n" +
-			"  crdcache query certs --config indexes.yaml --group-by issuer\n" +
-			"  crdcache query certs -A --config indexes.yaml --group-by issuer,namespace --compute 'min(expiry)'\n" +
-			"  crdcache query certs -A --config indexes.yaml --dangling\n" +
-			"  crdcache query certificates.cert-manager.io -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
+			"  crdcache query certs --config indexes.yaml --index 'expiry<now+14d'\n" +
+			"  crdcache query certs -A --config indexes.yaml --group-by issuer\n" +
+			"  crdcache query certs -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("name one type, as in '%s certificates.cert-manager.io'; got %d arguments",
@@ -62,7 +61,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.Complete(cmd, false)
@@ -79,24 +78,24 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	f.conditions.Add(set)
 	f.style.Add(set)
 	set.StringVar(&f.sortBy, "sort-by", "",
-		"Sort by the values of this sorted index, by this path, which needs no config, or by name, namespace or age; several with commas, each with desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
+		"Sort by index, path, name, namespace or age. An index must be sorted. Several are separated by commas, each optionally followed by desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
 	set.BoolVar(&f.descending, "descending", false,
-		"Sort from the greatest value to the least; with --sort-by.")
+		"Sort in descending order. Needs --sort-by.")
 	set.IntVar(&f.limit, "limit", 0,
-		"Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
+		"Maximum number of objects; 0 means all. If there are more, a continue token is printed on stderr.")
 	set.StringVar(&f.next, "continue", "",
-		"Go on after an earlier result of the same query that --limit cut short.")
-	set.BoolVar(&f.count, "count", false, "Print only how many objects there are.")
-	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name of each object.")
-	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
+		"Continue token of the same query with --limit.")
+	set.BoolVar(&f.count, "count", false, "Print only the number of objects.")
+	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name.")
+	set.StringVar(&f.values, "values", "", "Print the values of this index.")
 	set.StringArrayVar(&f.groupBy, "group-by", nil,
-		"Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. As a table, json or csv (--output), as are --compute and --count. May be repeated.")
+		"Print the values of an index or path. Each value is printed with its number of objects, the most frequent first. Several are separated by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
 	set.StringArrayVar(&f.compute, "compute", nil,
-		"Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)', for each group of --group-by, or of all. May be repeated.")
+		"Print sum, avg, min or max of an index or path. For example 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)'. Computed for each group of --group-by, or for all objects. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "",
-		"Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
+		"Match objects with a missing reference. The reference has this name, or with --dangling alone any name.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
-	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
+	set.BoolVar(&f.explain, "explain", false, "Print the query plan instead of the objects.")
 }
 
 // anyReference is the value of --dangling without a name.
@@ -105,10 +104,10 @@ const anyReference = "*"
 // queryOptions are the validated flags and arguments of query.
 type queryOptions struct {
 	*session.Reader
-	name  string // type name as given
-	query query.Query
-	asked query.Options
-	style print.Style
+	name    string // type name as given
+	query   query.Query
+	options query.Options
+	style   print.Style
 
 	count, keysOnly, explain bool
 	values                   string // name of an index
@@ -124,7 +123,7 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	o := &queryOptions{
 		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
 		// All objects are in memory, so evaluating each of them costs little.
-		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next,
+		options: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next,
 			AllowScan: true},
 	}
 	var err error
@@ -150,8 +149,8 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 
 // numericForms are the flags whose results are numbers. numericFormats are their output formats.
 var (
-	numbers       = []string{"count", "group-by", "compute"}
-	numberFormats = []string{print.Table, print.JSON, print.CSV}
+	numericForms   = []string{"count", "group-by", "compute"}
+	numericFormats = []string{print.Table, print.JSON, print.CSV}
 )
 
 // validate rejects incompatible flags.
@@ -167,26 +166,27 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	}
 	switch {
 	case len(forms) > 1:
-		return exit.Usagef("--%s and --%s exclude each other: give one of them", forms[0], forms[1])
-	case len(forms) == 1 && set.Changed("output") && !slices.Contains(numbers, forms[0]):
-		return exit.Usagef("--%s and --output exclude each other: give one of them", forms[0])
-	case len(forms) == 1 && !slices.Contains(numberFormats, f.style.Output()) &&
-		slices.Contains(numbers, forms[0]):
-		return exit.Usagef("--%s is printed as %s, and not as %s", forms[0],
-			strings.Join(numberFormats, " or "), print.Line(f.style.Output()))
+		return exit.Usagef("--%s and --%s cannot be used together: use one of them", forms[0], forms[1])
+	case len(forms) == 1 && set.Changed("output") && !slices.Contains(numericForms, forms[0]):
+		return exit.Usagef("--%s and --output cannot be used together: use one of them", forms[0])
+	case len(forms) == 1 && !slices.Contains(numericFormats, f.style.Output()) &&
+		slices.Contains(numericForms, forms[0]):
+		return exit.Usagef("--%s is printed as %s, not as %s", forms[0],
+			strings.Join(numericFormats, " or "), print.Line(f.style.Output()))
 	case f.limit < 0:
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case f.descending && f.sortBy == "":
 		return exit.Usagef("--descending needs --sort-by")
 	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && !f.explain && !f.keysOnly:
-		return exit.Usagef("--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
+		return exit.Usagef(
+			"--%s uses all objects: omit --limit, --continue and --sort-by", forms[0])
 	case f.explain && (f.limit > 0 || f.next != ""):
-		return exit.Usagef("--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
+		return exit.Usagef("--explain prints the plan, which does not depend on the page: omit --limit and --continue")
 	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
-		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0],
+		return exit.Usagef("--%s does not print a table of objects: omit --%s", forms[0],
 			tableFlag(set, forms[0]))
 	case set.Changed("dangling") && f.dangling == "":
-		return exit.Usagef("--dangling= names no reference; --dangling alone stands for all")
+		return exit.Usagef("--dangling= has no reference name; use --dangling alone for all references")
 	case set.Changed("values") && f.values == "":
 		return exit.Usagef("--%s needs the name of an index", forms[0])
 	}

@@ -85,7 +85,7 @@ func checkColumn(flag, name string) error {
 
 // printGroups prints the groups by size. Objects without a value form the group <none>.
 func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) error {
-	found, err := querier.Aggregate(ctx, o.query, o.groups, o.asked)
+	found, err := querier.Aggregate(ctx, o.query, o.groups, o.options)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (o *queryOptions) warnOfSkipped(groups []query.Group) {
 		}
 		if n > 0 {
 			fmt.Fprintf(o.ErrOut,
-				"warning: --compute %s: values that are no numbers were left out: %d\n", m, n)
+				"warning: --compute %s: values that are not numbers were skipped: %d\n", m, n)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // answerWithReferences reads the referenced types as well, and answers the query. targets are the types whose
 // references the query needs.
-func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query.Querier,
+func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.Querier,
 	types *session.Types, one session.Cache, asked []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
@@ -27,7 +27,7 @@ func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query
 	wanted := append(graph.UnknownTypes(), asked...)
 	unsynced := error(nil)
 	if len(wanted) > 0 {
-		shutdown, err := o.follow(ctx, graph, types, wanted)
+		shutdown, err := o.readReferencedTypes(ctx, graph, types, wanted)
 		if shutdown == nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query
 
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
 // nil if nothing could be read. Otherwise err joins the errors of some types.
-func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types,
+func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
 	wanted []references.Type) (shutdown func(), err error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
@@ -49,14 +49,14 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 		return nil, err
 	}
 	graph.Explain(func(t references.Type) string {
-		if _, ok := typeNamed(catalog, t); !ok {
+		if _, ok := findType(catalog, t); !ok {
 			return "the server has no such type"
 		}
 		return ""
 	})
 	var resources []discovery.Resource
 	for _, t := range wanted {
-		r, ok := typeNamed(catalog, t)
+		r, ok := findType(catalog, t)
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
 			o.Target.Use(r.GVR.GroupResource())
@@ -84,11 +84,11 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 }
 
 func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
-	return addMember(graph, o.Config, cached, o.Target.Namespace, selected)
+	return addSource(graph, o.Config, cached, o.Target.Namespace, selected)
 }
 
 // addSource adds a cache to a graph. The cache has the objects of namespace only, or of all if it is empty.
-func addMember(graph *references.Graph, config *session.Config, cached session.Cache, only string,
+func addSource(graph *references.Graph, config *session.Config, cached session.Cache, only string,
 	selected bool) error {
 	m := references.Member{
 		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
@@ -107,7 +107,7 @@ func referenceType(r discovery.Resource) references.Type {
 }
 
 // findType returns the preferred version of a type with the group and the kind or resource.
-func typeNamed(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
+func findType(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
 	for _, r := range catalog.Resources() {
 		named := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
 		if r.GVR.Group == t.Group && named && r.Watchable() && (!ok || r.Preferred) {

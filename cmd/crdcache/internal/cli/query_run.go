@@ -21,7 +21,7 @@ import (
 
 // run answers from the local cache server, or syncs the type and answers from its cache.
 func (o *queryOptions) run(ctx context.Context) error {
-	if done, err := o.askServer(ctx); done {
+	if done, err := o.answerFromServer(ctx); done {
 		return err
 	}
 	return o.Sync(ctx, session.Steps{
@@ -29,7 +29,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
 			}
-			o.warnOfMisfits(ctx, types)
+			o.warnOfMismatches(ctx, types)
 			return nil
 		},
 		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes,
@@ -40,16 +40,16 @@ func (o *queryOptions) run(ctx context.Context) error {
 			one := synced[0]
 			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
 			if follows, asked := query.UsesReferences(o.query); follows {
-				return o.answerAboutReferences(ctx, querier, types, one, asked)
+				return o.answerWithReferences(ctx, querier, types, one, asked)
 			}
 			return session.ExplainQuery(o.answer(ctx, querier, types))
 		},
 	})
 }
 
-func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) {
-	o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
-		session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
+func (o *queryOptions) warnOfMismatches(ctx context.Context, types *session.Types) {
+	o.Target.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
+		session.Columns{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.groups.GroupBy})},
 		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{},
@@ -63,7 +63,7 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names),
+		return exit.Usagef("%q matches %d types, query needs one: %s", o.name, len(names),
 			strings.Join(names, ", "))
 	}
 	indexes := found[types.Resources[0].GVR]
@@ -72,8 +72,9 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
 	view := references.NewView(o.Config.References(types.Resources[0]))
 	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
-	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending,
-		AllowScan: true}); err != nil {
+	if _, err := empty.Explain(o.query, query.Options{SortBy: o.options.SortBy,
+		Descending: o.options.Descending,
+		AllowScan:  true}); err != nil {
 		return o.explainIndex(err)
 	}
 	if o.values != "" {
@@ -94,11 +95,11 @@ func (o *queryOptions) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
 	case !errors.As(err, &unknown):
-	case strings.HasPrefix(o.asked.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
+	case strings.HasPrefix(o.options.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
 		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
-			o.asked.SortBy)
+			o.options.SortBy)
 	case !o.Config.Given:
-		return exit.Usagef("%v; indexes come from --config, and --where and paths need none", err)
+		return exit.Usagef("%v; declare indexes with --config, or use --where or a path", err)
 	}
 	return session.ExplainQuery(err)
 }
@@ -107,11 +108,11 @@ func (o *queryOptions) explainIndex(err error) error {
 func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types *session.Types) error {
 	switch {
 	case o.count:
-		n, err := querier.Count(ctx, o.query, o.asked)
+		n, err := querier.Count(ctx, o.query, o.options)
 		if err != nil {
 			return err
 		}
-		if plan, err := querier.Explain(o.query, o.asked); err == nil {
+		if plan, err := querier.Explain(o.query, o.options); err == nil {
 			o.warnOfDoubts(plan)
 		}
 		return o.printCount(n)
@@ -120,7 +121,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:
 		return o.printGroups(ctx, querier)
 	}
-	result, err := querier.Query(ctx, o.query, o.asked)
+	result, err := querier.Query(ctx, o.query, o.options)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (o *queryOptions) warn(texts []string) {
 
 // print prints the objects of a result.
 func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
-	options, err := types.Show(o.style)
+	options, err := types.SectionOptions(o.style)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (o *queryOptions) printKeys(keys []string) error {
 }
 
 func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) error {
-	values, err := querier.Values(ctx, o.values, o.query, o.asked)
+	values, err := querier.Values(ctx, o.values, o.query, o.options)
 	if err != nil {
 		return err
 	}
@@ -185,32 +186,32 @@ func (o *queryOptions) showValues(values []query.ValueCount) error {
 
 // answerFromServer answers from the local cache server, and reports whether it did. Otherwise the objects are
 // read, from that server or the cluster, and errors have better texts.
-func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
+func (o *queryOptions) answerFromServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
 	}
-	answer, from, err := o.fromServer(ctx)
+	answer, from, err := o.queryServer(ctx)
 	if err != nil {
-		o.Say("the server does not answer the query, whose objects are read: %v", err)
+		o.Notef("the cache server cannot answer the query, so the objects are read: %v", err)
 		return false, nil
 	}
 	defer answer.Close()
-	o.Say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
-	o.warnOfMisfits(ctx, from.Types)
+	o.Notef("answered by the cache server for %s, at version %s", from.Resource, answer.ResourceVersion)
+	o.warnOfMismatches(ctx, from.Types)
 	o.warn(answer.Warnings)
 	return true, o.show(ctx, answer, from)
 }
 
-func (o *queryOptions) fromServer(ctx context.Context) (*session.Answer, *session.Local, error) {
+func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
 	if follows, _ := query.UsesReferences(o.query); follows {
-		return nil, nil, fmt.Errorf("it takes no queries about references")
+		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
-	from, err := o.Local(ctx)
+	from, err := o.LocalServer(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.explain && (o.LocalNamespace(from.Resource) != "" || o.Cached().LabelSelector != nil) {
-		return nil, nil, errors.New("its plans count all objects that it keeps")
+		return nil, nil, errors.New("its plans count all cached objects")
 	}
 	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
 	return answer, from, err
@@ -225,10 +226,10 @@ func (o *queryOptions) parameters() url.Values {
 		}
 	}
 	set("labelSelector", session.Selectors(o.Cached()).LabelSelector, o.Cached().LabelSelector != nil)
-	set("sortBy", o.asked.SortBy, o.asked.SortBy != "")
-	set("descending", "true", o.asked.Descending)
-	set("limit", strconv.Itoa(o.asked.Limit), o.asked.Limit > 0)
-	set("continue", o.asked.Continue, o.asked.Continue != "")
+	set("sortBy", o.options.SortBy, o.options.SortBy != "")
+	set("descending", "true", o.options.Descending)
+	set("limit", strconv.Itoa(o.options.Limit), o.options.Limit > 0)
+	set("continue", o.options.Continue, o.options.Continue != "")
 	set("count", "true", o.count)
 	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
 	// CSV has dates where rows have ages
@@ -242,7 +243,8 @@ func (o *queryOptions) parameters() url.Values {
 }
 
 // show prints an answer of the local cache server like an answer from the command's own cache.
-func (o *queryOptions) show(ctx context.Context, answer *session.Answer, from *session.Local) (err error) {
+func (o *queryOptions) show(ctx context.Context, answer *session.Answer,
+	from *session.LocalServer) (err error) {
 	switch {
 	case answer.Count != nil:
 		return o.printCount(*answer.Count)

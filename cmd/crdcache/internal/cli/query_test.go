@@ -160,7 +160,7 @@ func TestQueryErrors(t *testing.T) {
 		"category":      {[]string{"things2.*"}, "things2"},
 		"syntax":        {[]string{"gz", "--index", "color=="}, "error: --index: "},
 		"unknown index": {[]string{"gz", "--config", config, "--index", "colour=red"}, "color"},
-		"no config":     {[]string{"gz", "--index", "color=red"}, "indexes come from --config"},
+		"no config":     {[]string{"gz", "--index", "color=red"}, "declare indexes with --config"},
 		"unsorted":      {[]string{"gz", "--config", config, "--index", "color<red"}, "color"},
 		"sort unsorted": {[]string{"gz", "--config", config, "--sort-by", "color"}, "color"},
 		"operand":       {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
@@ -173,7 +173,7 @@ func TestQueryErrors(t *testing.T) {
 		"bad measure path": {[]string{"gz", "--config", config, "--compute", "sum(.spec[)"},
 			"--compute: E102"},
 		"no reference": {[]string{"gz", "--config", config, "--dangling="},
-			"--dangling alone stands for all"},
+			"use --dangling alone for all"},
 		"other reference": {[]string{"gz", "--config", config, "--dangling=zone"},
 			`there is no reference "zone"; there are owners`},
 		"bad order":      {[]string{"gz", "--config", config, "--sort-by", "size up"}, "cannot sort by"},
@@ -183,17 +183,17 @@ func TestQueryErrors(t *testing.T) {
 		"sort by braces": {[]string{"gz", "--sort-by", "{.spec.size}"},
 			"--sort-by takes a path without braces, as in .spec.replicas; got {.spec.size}"},
 		"the only index": {[]string{"gz", "--index", "size=3"},
-			`there is no index "size"; the only one is namespace; indexes come from --config`},
+			`there is no index "size"; the only one is namespace; declare indexes with --config`},
 		"token": {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1",
 			"--continue", "x"}, "continue token"},
 		"two forms": {[]string{"gz", "--count", "--keys-only"},
-			"--count and --keys-only exclude each other"},
+			"--count and --keys-only cannot be used together"},
 		"form and output": {[]string{"gz", "--keys-only", "-o", "json"},
-			"--keys-only and --output exclude each other"},
+			"--keys-only and --output cannot be used together"},
 		"limit":           {[]string{"gz", "--limit", "-1"}, "--limit is -1"},
 		"descending":      {[]string{"gz", "--descending"}, "--descending needs --sort-by"},
 		"or alone":        {[]string{"gz", "--or", "--where", ".a"}, "--or needs at least two conditions"},
-		"count of a page": {[]string{"gz", "--count", "--limit", "1"}, "--count looks at all objects"},
+		"count of a page": {[]string{"gz", "--count", "--limit", "1"}, "--count uses all objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"query", "-s", server.URL}, tt.args...)...)
@@ -265,7 +265,7 @@ func TestQueryDoubts(t *testing.T) {
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)",
 		"-s", server.URL)
 	r.expect(t, exit.OK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
-	if !strings.Contains(r.errOut, "values that are no numbers were left out: 3") {
+	if !strings.Contains(r.errOut, "values that are not numbers were skipped: 3") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 }

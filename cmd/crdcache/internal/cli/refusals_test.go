@@ -90,7 +90,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 			r := crdcache(t, append(args, "-A", "-s", server.URL)...)
 			if r.code != exit.Forbidden || !strings.Contains(r.out, "web") ||
 				!strings.Contains(r.errOut,
-					"error: gizmos.example.com may be listed but not watched, so that no change would be shown (dump prints the objects): gizmos.example.com is forbidden: eve cannot watch\n") {
+					"error: gizmos.example.com can be listed but not watched, so changes cannot be shown; use dump to print the objects: gizmos.example.com is forbidden: eve cannot watch\n") {
 				t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", r.code, r.out, r.errOut)
 			}
 		})
@@ -107,7 +107,7 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan struct{})
-	said := &noticed{text: "warning: gizmos.example.com may be listed but not watched", seen: seen}
+	said := &noticed{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ended by cancel

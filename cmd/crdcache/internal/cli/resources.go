@@ -34,22 +34,22 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "resources [TYPE...] [flags]",
 		SuggestFor: []string{"api-resources", "types", "crds"},
-		Short:      "List the types of the server, their versions and their state",
-		Long: "List what discovery and the watch on CustomResourceDefinitions know: kind, scope, versions, and whether\n" +
-			"a type is served. A TYPE is a name or a wildcard; without one, all types are listed. With --config the\n" +
-			"indexes that apply to each type are shown.\n\n" +
-			"Of the versions the preferred one comes first; those in parentheses are not served.",
+		Short:      "List types with their versions and state",
+		Long: "List the types that discovery and CustomResourceDefinitions know, with kind,\n" +
+			"scope, versions and state. Without a TYPE, all types are listed. --config adds\n" +
+			"the indexes of each type.\n\n" +
+			"The preferred version comes first. Versions in parentheses are not served.",
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
 		ValidArgsFunction: f.target.CompleteTypes(true, nil),
-		RunE:              runs(streams, f.toOptions),
+		RunE:              runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
 	f.configs.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: table, wide, name, json or yaml.")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
-	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
+	set.BoolVar(&f.custom, "custom", false, "List only types with a CustomResourceDefinition.")
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", resourcesFormats)
 	return cmd
@@ -82,7 +82,7 @@ func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	if o.config.Given && f.output == formatName {
-		return nil, exit.Usagef("--config shows indexes, and --output name shows none: leave out one of them")
+		return nil, exit.Usagef("--config and --output name cannot be used together: names have no indexes")
 	}
 	o.target, err = f.target.Target(cmd.Context(), streams)
 	return o, err
@@ -92,11 +92,11 @@ func (o *resourcesOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %
 
 // run discovers the types and prints them. The error joins the errors of names that match nothing.
 func (o *resourcesOptions) run(ctx context.Context) error {
-	snapshot, err := o.look(ctx)
+	snapshot, err := o.discover(ctx)
 	if err != nil {
 		return err
 	}
-	types, unresolved := o.choose(snapshot)
+	types, unresolved := o.selectTypes(snapshot)
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
@@ -108,7 +108,7 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 }
 
 // discover runs a tracker until it has synced.
-func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error) {
+func (o *resourcesOptions) discover(ctx context.Context) (*discovery.Snapshot, error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
 	// A tracker retries. Catalog fails immediately if the server cannot be reached or denies access.
@@ -137,8 +137,7 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	}
 	status := tracker.Status()
 	if status.Mode == discovery.Polling {
-		fmt.Fprintf(
-			o.ErrOut, "warning: the CustomResourceDefinitions may not be read, so that only what discovery tells is listed\n")
+		fmt.Fprintf(o.ErrOut, "warning: cannot read CustomResourceDefinitions: only the information from discovery is listed\n")
 	}
 	for _, failed := range status.Unknown {
 		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n",
@@ -148,7 +147,7 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 }
 
 // selectTypes returns the named types, or all.
-func (o *resourcesOptions) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
+func (o *resourcesOptions) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
 		return types, nil

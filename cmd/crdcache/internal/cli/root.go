@@ -24,23 +24,23 @@ import (
 
 // disableClientLogs silences client-go, which logs each retry. The logger is global and must not change while
 // an earlier command is still ending.
-var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
+var disableClientLogs = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 
 // shutdownGrace bounds the time that a command can take to end after ctx has ended. A blocking call, such as
 // opening a pipe, ends with the process.
-const grace = 2 * time.Second
+const shutdownGrace = 2 * time.Second
 
 // Main runs a command line (args[0] is the program's name) and returns the exit code. It ends early when ctx
 // ends, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	silence()
+	disableClientLogs()
 	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := execute(context.WithValue(ctx, commandLine{}, args), root)
 	if err == nil { // an abandoned command can hold the lock of the stream
 		if failed := stdout.Err(); failed != nil { // cobra ignores write errors of help
-			err = fmt.Errorf("writing the output: %w", failed)
+			err = fmt.Errorf("write the output: %w", failed)
 		}
 	}
 	if err != nil && ctx.Err() != nil {
@@ -64,7 +64,7 @@ func execute(ctx context.Context, root *cobra.Command) error {
 		return err
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(grace)
+	late := time.NewTimer(shutdownGrace)
 	defer late.Stop()
 	select {
 	case err := <-done:
@@ -116,11 +116,11 @@ func Command() *cobra.Command {
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "crdcache",
-		Short: "Keep and query a live copy of Kubernetes resources",
-		Long: "crdcache keeps a live, indexed copy of any Kubernetes resource, above all of custom resources\n" +
-			"that no Go type exists for, and prints what it holds.",
+		Short: "Query and watch a live cache of Kubernetes resources",
+		Long: "crdcache prints, queries and watches any Kubernetes resource, above all custom\n" +
+			"resources, from a live, indexed cache.",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Args:        noSuchVerb,
+		Args:        rejectUnknownCommand,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Names that differ by up to two letters are probably misspelled.
 		SuggestionsMinimumDistance: 2,
@@ -130,12 +130,14 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
+	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		newDump(streams),
 		newEval(streams),
+		newOptions(streams),
 		newQuery(streams),
 		newResources(streams),
 		newServe(streams),
@@ -150,21 +152,21 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	for _, cmd := range root.Commands() {
 		cmd.DisableFlagsInUseLine = true // Use has [flags]
 	}
-	beStrict(root)
-	rename(root, name)
+	checkBuiltinArgs(root)
+	setProgramName(root, name)
 	return root
 }
 
 // setProgramName replaces the program's name in all examples.
-func rename(cmd *cobra.Command, name string) {
+func setProgramName(cmd *cobra.Command, name string) {
 	cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
 	for _, sub := range cmd.Commands() {
-		rename(sub, name)
+		setProgramName(sub, name)
 	}
 }
 
 // checkBuiltinArgs makes cobra's help and completion commands reject arguments that they would ignore.
-func beStrict(root *cobra.Command) {
+func checkBuiltinArgs(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -174,24 +176,18 @@ func beStrict(root *cobra.Command) {
 				if topic, _, err := root.Find(args); err != nil || topic != root {
 					return err
 				}
-				return noSuchVerb(root, args)
+				return rejectUnknownCommand(root, args)
 			}
 		case "completion":
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if len(args) == 0 {
 					return nil
 				}
-				return exit.Usagef("there is no completion for %q; use one of bash, zsh, fish, powershell",
+				return exit.Usagef("no completion for %q: use bash, zsh, fish or powershell",
 					args[0])
 			}
 			for _, shell := range cmd.Commands() {
-				shell.Args = func(cmd *cobra.Command, args []string) error {
-					if len(args) == 0 {
-						return nil
-					}
-					return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0],
-						cmd.CommandPath())
-				}
+				shell.Args = noArgs
 			}
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
@@ -199,7 +195,7 @@ func beStrict(root *cobra.Command) {
 }
 
 // rejectUnknownCommand validates the arguments of a command with subcommands.
-func noSuchVerb(cmd *cobra.Command, args []string) error {
+func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -237,7 +233,7 @@ type runner interface {
 
 // runE returns the RunE function of a verb: it converts flags and arguments to options without sending a
 // request, and runs those.
-func runs[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
+func runE[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
 	genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		o, err := toOptions(cmd, args, streams)

@@ -29,20 +29,22 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "serve [TYPE... | --all] [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
-		Short:      "Keep types in memory for the commands that follow",
-		Long: "Keep the objects of the types, with the indexes of --config, and answer dump, query, stats, tree and watch from them,\n" +
-			"until an interrupt, 'serve stop', or nobody has asked for as long as --idle. Those find the server by themselves where\n" +
-			"they are for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket\n" +
-			"that only the user may open.\n\n" +
-			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern: what it stands for is\n" +
-			"kept as it comes, and dropped as it goes; so are all types with --all. Without either the types are those of\n" +
-			"--config, also those that are installed later.\n\n" +
-			"With --detach the server goes on in the background. The command returns when it answers, and tells where its log\n" +
-			"is, or why it does not answer.\n\n" +
-			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
-			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.\n\n" +
-			"With --from and --web the page shows files, all types of theirs or those that are named, and what changes in them as\n" +
-			"they are saved. That ends with an interrupt or --idle. Commands with --from read files by themselves, and find no server.",
+		Short:      "Cache types in memory for other commands",
+		Long: "Cache the objects of types and answer dump, query, stats, tree and watch from\n" +
+			"the cache, until an interrupt, 'serve stop', or --idle without a request.\n" +
+			"Commands for the same cluster and user find the server without configuration.\n\n" +
+			"A TYPE can be a pattern: matching types are added and removed as they are\n" +
+			"installed and deleted. Without types, the types of --config are cached.",
+		Annotations: details("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
+			"only the user can open. It caches all namespaces, or the one of --namespace.\n\n" +
+			"With --detach the server runs in the background. The command returns when the\n" +
+			"server answers and prints the path of its log, or the reason why it does not\n" +
+			"answer.\n\n" +
+			"With --web the server also serves a web page of its objects, indexes and\n" +
+			"references on this machine. The printed link logs in one browser once; 'serve\n" +
+			"status' prints a new link.\n\n" +
+			"With --from and --web the page shows files and their changes, by default all\n" +
+			"types in the files. Other commands with --from read files without a server."),
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
 			"  crdcache serve --config indexes.yaml --detach --idle 1h\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
@@ -52,19 +54,19 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && f.all:
-				return exit.Usagef("--all and types exclude each other: give one of them")
+				return exit.Usagef("--all and types cannot be used together: use one of them")
 			case len(args) > 0 || f.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
 				return nil
 			}
-			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
+			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or use --config or --all", cmd.CommandPath())
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.AddNamed(set)
-	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never. An open page asks.")
-	set.BoolVar(&f.all, "all", false, "Keep all types that can be listed and watched.")
-	set.BoolVar(&f.detach, "detach", false, "Go on in the background, once the server answers.")
+	set.DurationVar(&f.idle, "idle", 0, "Stop after this time without a request; 0 means never. An open browser page counts as a request.")
+	set.BoolVar(&f.all, "all", false, "Cache all types that can be listed and watched.")
+	set.BoolVar(&f.detach, "detach", false, "Run in the background.")
 	f.web.add(cmd)
 	f.reader.Complete(cmd, true)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
@@ -81,14 +83,14 @@ type serveOptions struct {
 	namespace string
 	web       *webOptions // nil without --web
 	// fromConfig is set if the config determines the types.
-	declared bool
-	detached []string // arguments of the background process; nil without --detach
+	fromConfig bool
+	background []string // arguments of the background process; nil without --detach
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
 	streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
-		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
+		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 means no limit", f.idle)
 	}
 	page, err := f.web.toOptions()
 	if err != nil {
@@ -105,15 +107,15 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
 	if err != nil {
 		return nil, err
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, web: page, declared: len(args) == 0}
-	if o.declared {
+	o := &serveOptions{Reader: read, idle: f.idle, web: page, fromConfig: len(args) == 0}
+	if o.fromConfig {
 		if err := read.UseTypesOfConfig(); err != nil {
 			return nil, err
 		}
 	}
 	if f.detach {
 		line, _ := cmd.Context().Value(commandLine{}).([]string)
-		o.detached = undetached(line)
+		o.background = withoutDetach(line)
 	}
 	if named := cmd.Flags().Lookup("namespace"); named.Value.String() != "" {
 		o.namespace = read.Target.Namespace
@@ -127,23 +129,23 @@ func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 		return nil
 	}
 	if !f.web.on {
-		return exit.Usagef("--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
+		return exit.Usagef("--from needs --web: commands read files without a server")
 	}
 	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
-		return exit.Usagef("--from and --quiet exclude each other: nobody would hear of the link to the page")
+		return exit.Usagef("--from and --quiet cannot be used together: the link to the page would not be printed")
 	}
 	if cmd.Flags().Changed("detach") {
-		return exit.Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
+		return exit.Usagef("--from and --detach cannot be used together: a server for files runs in the foreground")
 	}
 	return nil
 }
 
 func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
-	return newServeAsk(streams, &cobra.Command{
+	return newServerCommand(streams, &cobra.Command{
 		Use:   "status [flags]",
-		Short: "Say what the server of this cluster and user keeps",
-		Long: "Say what the server of this cluster and user keeps, with a new link to its page, if it has one. Without a server the\n" +
-			"exit code is 1.",
+		Short: "Show the state and the types of the cache server",
+		Long: "Show the cache server of this cluster and user, its types, and a new link to its\n" +
+			"web page. Without a server the exit code is 1.",
 	}, func(ctx context.Context, client *local.Client) error {
 		info, err := client.Info(ctx)
 		if err != nil {
@@ -156,7 +158,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(streams.Out, "page: %s (lets one browser in, once)\n", print.Printable(link))
+			fmt.Fprintf(streams.Out, "page: %s (one-time link for one browser)\n", print.Printable(link))
 		}
 		w := printers.GetNewTabWriter(streams.Out)
 		fmt.Fprintln(w, "TYPE\tNAMESPACE\tSTATE\tOBJECTS")
@@ -168,18 +170,18 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
 		}
 		for _, a := range info.Absent {
-			fmt.Fprintf(w, "%s\t\tnot kept: %s\t\n", a.Name, print.Line(a.Why))
+			fmt.Fprintf(w, "%s\t\tnot cached: %s\t\n", a.Name, print.Line(a.Why))
 		}
 		return w.Flush()
 	})
 }
 
 func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
-	return newServeAsk(streams, &cobra.Command{
+	return newServerCommand(streams, &cobra.Command{
 		Use:   "stop [flags]",
-		Short: "End the server of this cluster and user",
-		Long: "End the server of this cluster and user, and return when it has ended, so that another one may\n" +
-			"begin. Without one the exit code is 1.",
+		Short: "Stop the cache server",
+		Long: "Stop the cache server of this cluster and user, and wait until another one can\n" +
+			"start. Without a server the exit code is 1.",
 	}, func(ctx context.Context, client *local.Client) error {
 		info, err := client.Stop(ctx)
 		if err == nil {
@@ -190,40 +192,35 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // serverCommand is a request to the local cache server.
-type asking struct {
+type serverCommand struct {
 	*session.Target
-	ask func(context.Context, *local.Client) error
+	call func(context.Context, *local.Client) error
 }
 
 // newServerCommand completes a command that sends a request to the local cache server.
-func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command,
+func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	ask func(context.Context, *local.Client) error) *cobra.Command {
 	f := session.NewServerFlags()
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
-		}
-		return nil
-	}
-	cmd.RunE = runs(streams, func(cmd *cobra.Command, _ []string,
-		streams genericiooptions.IOStreams) (*asking, error) {
+	cmd.Args = noArgs
+	cmd.RunE = runE(streams, func(cmd *cobra.Command, _ []string,
+		streams genericiooptions.IOStreams) (*serverCommand, error) {
 		target, err := f.Target(cmd.Context(), streams)
 		if err == nil && target.Offline() {
 			err = exit.Usagef("--from has no effect with %s", cmd.CommandPath())
 		}
-		return &asking{target, ask}, err
+		return &serverCommand{target, ask}, err
 	})
 	f.Add(cmd.Flags())
 	f.Complete(cmd)
 	return cmd
 }
 
-func (o *asking) run(ctx context.Context) error {
+func (o *serverCommand) run(ctx context.Context) error {
 	client, err := local.NewClient(ctx, o.Config)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := o.Limit(ctx)
 	defer cancel()
-	return o.ask(ctx, client)
+	return o.call(ctx, client)
 }

@@ -71,7 +71,7 @@ func TestServeAnswersCommands(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if !strings.Contains(told.errOut, "is read from the server that keeps it") || told.out != want.out {
+		if !strings.Contains(told.errOut, "is read from the cache server") || told.out != want.out {
 			t.Errorf("%q: %+v", args, told)
 		}
 	}
@@ -121,16 +121,16 @@ func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t) // no server listens there
 	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
 	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK ||
-		!strings.Contains(r.errOut, "from the server that keeps it") {
+		!strings.Contains(r.errOut, "from the cache server") {
 		t.Errorf("%+v", r)
 	}
 	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != exit.OK ||
-		!strings.Contains(r.errOut, "the cluster is read: no server keeps types") {
+		!strings.Contains(r.errOut, "reading from the cluster: no cache server runs") {
 		t.Errorf("without a server: %+v", r)
 	}
 	for why, args := range map[string][]string{
 		"another cluster or user": {"--cache", socket, "-s", other.URL},
-		"no server listens":       {"--cache", socket + "s", "-s", server.URL},
+		"no cache server listens": {"--cache", socket + "s", "-s", server.URL},
 		"give auto, none":         {"--cache", "socket", "-s", server.URL},
 	} {
 		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK ||
@@ -160,11 +160,11 @@ func TestServerThatIsSuspended(t *testing.T) {
 	defer listener.Close()
 	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
 	r.expect(t, exit.OK, "4\n")
-	if !strings.Contains(r.errOut, "the cluster is read: the server does not answer") {
+	if !strings.Contains(r.errOut, "reading from the cluster: the cache server did not respond") {
 		t.Errorf("%+v", r)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
-		!strings.Contains(r.errOut, "has it been suspended?") {
+		!strings.Contains(r.errOut, "is it suspended?") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -40,13 +40,13 @@ func TestServeDetach(t *testing.T) {
 			t.Errorf("serve stop: %+v", r)
 		}
 	}()
-	for _, want := range []string{"warning: kept when it comes: ", "others.v1.example.com",
-		"serving what is kept of " + server.URL, "serves; what it has to say is in "} {
+	for _, want := range []string{"warning: cached when it is installed: ", "others.v1.example.com",
+		"serving the cache of " + server.URL, "serves; its log is "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %s, without %q", said, want)
 		}
 	}
-	_, log, _ := strings.Cut(strings.TrimSpace(said), "is in ")
+	_, log, _ := strings.Cut(strings.TrimSpace(said), "its log is ")
 	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v", log, info, err)
 	}
@@ -54,10 +54,10 @@ func TestServeDetach(t *testing.T) {
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v",
 		"-s", server.URL)
 	if r.code != exit.OK || r.out != "db/c\nweb/a\n" ||
-		!strings.Contains(r.errOut, "answered by the server") {
+		!strings.Contains(r.errOut, "answered by the cache server") {
 		t.Errorf("%+v", r)
 	}
-	if said := detach(exit.Failed, "gz"); !strings.Contains(said, "another server keeps types") {
+	if said := detach(exit.Failed, "gz"); !strings.Contains(said, "another cache server runs") {
 		t.Errorf("a second one says %s", said)
 	}
 }

@@ -20,17 +20,17 @@ import (
 
 // run serves the types until it is stopped, or starts a background process that does.
 func (o *serveOptions) run(ctx context.Context) error {
-	if o.detached != nil {
+	if o.background != nil {
 		return o.detach(ctx)
 	}
-	s := &serving{serveOptions: o, started: time.Now()}
+	s := &cacheServer{serveOptions: o, started: time.Now()}
 	if !o.Target.Offline() {
 		var err error
 		if s.identity, err = local.Identity(ctx, o.Target.Config); err != nil {
 			return err
 		}
 	}
-	if err := s.find(ctx); err != nil {
+	if err := s.resolveTypes(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -53,8 +53,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 		s.shutdown()
 	}
 	defer stop()
-	options := local.Options{Place: local.PlaceOf(s.identity), Info: s.info, Resolve: s.resolve,
-		Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
+	options := local.Options{Dir: local.SocketDirFor(s.identity), Info: s.info, Resolve: s.resolve,
+		CanAnswer: s.canAnswer, Handler: s.server, Idle: o.idle, End: stop}
 	if o.web != nil {
 		page, err := newPage(s)
 		if err != nil {
@@ -83,14 +83,14 @@ func (o *serveOptions) run(ctx context.Context) error {
 }
 
 // errOtherAccount stops the server when its exec plugin returns credentials of another account.
-var errOtherAccount = errors.New("the credentials are those of another account by now: start the server again")
+var errOtherAccount = errors.New("the credentials belong to another account now: restart the server")
 
 // accountInterval is the interval of checks of the exec plugin's account. Tests change it.
 var accountInterval = time.Minute
 
 // watchAccount stops the server when renewed credentials belong to another account, because it would mix the
 // objects of both.
-func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
+func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
 	ticker := time.NewTicker(accountInterval)
 	defer ticker.Stop()
 	for {
@@ -111,14 +111,14 @@ func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFun
 func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
 	open := func() {
 		if options.Page != nil {
-			fmt.Fprintf(o.ErrOut, "open %s (lets one browser in, once)\n", options.Page.Link())
+			fmt.Fprintf(o.ErrOut, "open %s (one-time link for one browser)\n", options.Page.Link())
 		}
 	}
 	if o.Target.Offline() {
 		return local.ServePage(ctx, options.Page, options.Idle, open)
 	}
 	return local.Serve(ctx, options, func() {
-		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n",
+		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
 			o.Target.Config.Host)
 		open()
 	})
@@ -126,7 +126,7 @@ func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
 
 // resolveTypes reports misspelled types as errors before anything is cached. Types of a config or a pattern
 // can be installed later.
-func (s *serving) find(ctx context.Context) error {
+func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	waiting, cancel := s.Target.Limit(ctx)
 	defer cancel()
 	resources, unresolved := s.Target.Resolve(waiting, s.TypeNames())
@@ -144,12 +144,12 @@ func (s *serving) find(ctx context.Context) error {
 			len(resources) > 0: // unreadable files do not affect the others
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
 			continue
-		case !isAbsent || !pattern && !s.declared:
+		case !isAbsent || !pattern && !s.fromConfig:
 			return unresolved
 		}
 		patterns = patterns || pattern
 		s.absent[absent.Name] = true
-		s.Warn(fmt.Sprintf("kept when it comes: %s", print.Line(err.Error())))
+		s.Warn(fmt.Sprintf("cached when it is installed: %s", print.Line(err.Error())))
 	}
 	if len(resources) == 0 && !patterns {
 		return unresolved
@@ -165,24 +165,24 @@ func (o *serveOptions) detach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := local.Detach(ctx, o.Target.Config, program, o.detached, o.ErrOut)
+	info, err := local.Detach(ctx, o.Target.Config, program, o.background, o.ErrOut)
 	var ended *local.EndedError
 	switch {
 	case errors.As(err, &ended) && ended.Code > 0:
 		return &exit.ReportedError{Code: ended.Code}
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the server did not answer within %v (--timeout), and was ended",
+		return fmt.Errorf("%w: the server did not answer within %v (--timeout) and was stopped",
 			exit.ErrNotSynced, o.Target.Timeout)
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(o.ErrOut, "process %d serves; what it has to say is in %s\n", info.PID,
-		local.PlaceOf(info.Identity).Log())
+	fmt.Fprintf(o.ErrOut, "process %d serves; its log is %s\n", info.PID,
+		local.SocketDirFor(info.Identity).Log())
 	return nil
 }
 
 // withoutDetach returns a command line without --detach.
-func undetached(args []string) []string {
+func withoutDetach(args []string) []string {
 	rest := slices.Index(args, "--")
 	if rest < 0 {
 		rest = len(args)

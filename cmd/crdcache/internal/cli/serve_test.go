@@ -95,7 +95,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if !strings.Contains(told.errOut, "note: answered by the server that keeps gizmos.v1.example.com") ||
+		if !strings.Contains(told.errOut, "note: answered by the cache server for gizmos.v1.example.com") ||
 			told.out != want.out {
 			t.Errorf("%q: %+v", args, told)
 		}
@@ -113,10 +113,10 @@ func TestServeAnswersQueries(t *testing.T) {
 
 	other := write(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
 	for why, args := range map[string][]string{
-		"it does not keep":   {"query", "zones", "--count"},
-		"it has other index": {"query", "gz", "-A", "--config", other, "--count"},
-		"no field selectors": {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
-		"no queries about":   {"query", "gz", "-A", "--dangling", "--count"},
+		"it does not cache":           {"query", "zones", "--count"},
+		"it has other index":          {"query", "gz", "-A", "--config", other, "--count"},
+		"not support field selectors": {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
+		"not support queries about":   {"query", "gz", "-A", "--dangling", "--count"},
 	} {
 		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK ||
 			!strings.Contains(r.errOut, why) {
@@ -125,12 +125,12 @@ func TestServeAnswersQueries(t *testing.T) {
 	}
 	elsewhere := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != exit.OK ||
-		!strings.Contains(r.errOut, "no server keeps types") {
+		!strings.Contains(r.errOut, "no cache server runs") {
 		t.Errorf("by another address: %+v", r)
 	}
 
 	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed ||
-		!strings.Contains(r.errOut, "another server keeps types") {
+		!strings.Contains(r.errOut, "another cache server runs") {
 		t.Errorf("a second server: %+v", r)
 	}
 	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK ||
@@ -141,7 +141,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		t.Errorf("the server that was stopped ends with %d", code)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
-		!strings.Contains(r.errOut, "no server keeps types") {
+		!strings.Contains(r.errOut, "no cache server runs") {
 		t.Errorf("%+v", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "5\n")
@@ -206,7 +206,7 @@ func TestServeOutOfContact(t *testing.T) {
 	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut,
-		"answered by the server") {
+		"answered by the cache server") {
 	}
 	if err := server.Listener.Close(); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,8 @@ func TestServeTellsWhatIsForbidden(t *testing.T) {
 	}
 	got := lines.Text()
 	said.Close() // nothing else is read
-	if !strings.HasPrefix(got, "note: gizmos.example.com is read from the cluster until it can be kept: ") ||
+	if !strings.HasPrefix(got,
+		"note: gizmos.example.com is read from the cluster until it can be cached: ") ||
 		!strings.HasSuffix(got, "eve may not") {
 		t.Errorf("it says %q", got)
 	}
@@ -276,7 +277,7 @@ func TestServeFollowsTypes(t *testing.T) {
 	stopped := serve(t, &said, "*.example.com", "*.later.example", "-s", server.URL)
 	awaitServer(t, server.URL, 2)
 	status := func() string { return crdcache(t, "serve", "status", "-s", server.URL).out }
-	if got := status(); !strings.Contains(got, "*.later.example  ") || !strings.Contains(got, "not kept: ") {
+	if got := status(); !strings.Contains(got, "*.later.example  ") || !strings.Contains(got, "not cached: ") {
 		t.Errorf("the status is %s", got)
 	}
 	rooms := &unstructured.Unstructured{}
@@ -286,7 +287,7 @@ func TestServeFollowsTypes(t *testing.T) {
 	server.Create(t, crd.GVR, rooms)
 	awaitServer(t, server.URL, 3)
 	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut,
-		"rooms.v1.example.com is read from the server that keeps it") {
+		"rooms.v1.example.com is read from the cache server") {
 		t.Errorf("a type that has come: %+v", r)
 	}
 	server.Delete(t, crd.GVR, "", "rooms.example.com")
@@ -297,8 +298,9 @@ func TestServeFollowsTypes(t *testing.T) {
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	<-stopped
 	text := said.String()
-	for _, want := range []string{"warning: kept when it comes: ", "rooms.v1.example.com is kept from now on",
-		"rooms.v1.example.com is kept no longer"} {
+	for _, want := range []string{"warning: cached when it is installed: ",
+		"rooms.v1.example.com is cached now",
+		"rooms.v1.example.com is no longer cached"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("it says %s, without %q or more than once", text, want)
 		}

@@ -29,10 +29,10 @@ func (f *webFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	set := cmd.Flags()
 	set.BoolVar(&f.on, "web", false,
-		"Show what is kept in a browser of this machine; a link that opens the page is printed to stderr.")
+		"Serve a web page on this machine. Its link is printed to stderr.")
 	set.StringVar(&f.address, "web-address", "127.0.0.1:0",
-		"Where the page is, on a loopback address; port 0 stands for a free one.")
-	set.BoolVar(&f.showSecrets, "show-secrets", false, "Have the page show the values of Secrets.")
+		"Loopback address of the page. Port 0 means a free port.")
+	set.BoolVar(&f.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
 	// it fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("web-address", cobra.NoFileCompletions)
 }
@@ -59,7 +59,7 @@ func (f *webFlags) toOptions() (*webOptions, error) {
 	}
 	address, err := netip.ParseAddrPort(text)
 	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
-		return nil, exit.Usagef("--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
+		return nil, exit.Usagef("--web-address is %q: the page is only for this machine: use a loopback address and a port, as in 127.0.0.1:8080", f.address)
 	}
 	return &webOptions{address, f.showSecrets}, nil
 }
@@ -71,7 +71,7 @@ type page struct {
 }
 
 // newPage listens and creates the web page. shutdown releases its informers.
-func newPage(s *serving) (*page, error) {
+func newPage(s *cacheServer) (*page, error) {
 	handler, err := web.NewHandler(s.source(), web.Options{ShowSecrets: s.web.showSecrets})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func newPage(s *serving) (*page, error) {
 	listener, err := net.Listen("tcp", s.web.address.String())
 	if err != nil {
 		handler.Close()
-		return nil, fmt.Errorf("listening for the page of --web: %w", err)
+		return nil, fmt.Errorf("listen for the web page: %w", err)
 	}
 	return &page{handler, listener}, nil
 }
@@ -96,9 +96,9 @@ func (p *page) close() {
 }
 
 // source returns the data of the page: the informers and the indexes and references of the config.
-func (s *serving) source() web.Source {
+func (s *cacheServer) source() web.Source {
 	of := func(gvr schema.GroupVersionResource) discovery.Resource { // the zero Resource matches no config
-		kept, _ := s.keeping(gvr)
+		kept, _ := s.cachedType(gvr)
 		return kept.Resource
 	}
 	title, notice := cmp.Or(s.Target.Context, s.Target.Config.Host), ""

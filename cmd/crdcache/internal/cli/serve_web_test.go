@@ -214,7 +214,7 @@ func TestServeWebIsLocal(t *testing.T) {
 		"example.com:80", "[::1%lo]:80", "", "[::ffff:10.0.0.1]:80",
 	} {
 		r := crdcache(t, "serve", "gizmos", "--web", "--web-address", address, "-s", "http://127.0.0.1:1")
-		if r.code != exit.Usage || !strings.Contains(r.errOut, "write a loopback address and a port") {
+		if r.code != exit.Usage || !strings.Contains(r.errOut, "use a loopback address and a port") {
 			t.Errorf("%q: %+v", address, r)
 		}
 	}
@@ -300,14 +300,14 @@ func TestServeWebOfFiles(t *testing.T) {
 	stream = bufio.NewScanner(b.open("/api/stream").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {
-		return strings.Contains(data, `"notice":"The snapshot `+file+`, which was taken on `)
+		return strings.Contains(data, `"notice":"The snapshot `+file+`, taken on `)
 	})
 
 	for why, args := range map[string][]string{
-		"--from takes --web":          {"--from", folder},
-		"--detach exclude each other": {"--from", folder, "--web", "--detach"},
-		"--quiet exclude each other":  {"--from", folder, "--web", "--quiet"},
-		"files need no cluster":       {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
+		"--from needs --web":               {"--from", folder},
+		"--detach cannot be used together": {"--from", folder, "--web", "--detach"},
+		"--quiet cannot be used together":  {"--from", folder, "--web", "--quiet"},
+		"files need no cluster":            {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
 	} {
 		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != exit.Usage ||
 			!strings.Contains(r.errOut, why) {

@@ -281,11 +281,11 @@ func TestSurroundings(t *testing.T) {
 	}{
 		"no home": {nil, []string{"-s", server.URL}, exit.OK, gizmo, ""},
 		"home is no folder": {[]string{"HOME=/dev/null/x", "KUBECONFIG=/none"}, []string{"-s", server.URL},
-			exit.Failed, "", "reading the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
+			exit.Failed, "", "read the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
 		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed,
-			"", "is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"},
+			"", "no kubeconfig was found: set --kubeconfig or KUBECONFIG"},
 		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "",
-			"reading the kubeconfig: error loading config file "},
+			"read the kubeconfig: error loading config file "},
 		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

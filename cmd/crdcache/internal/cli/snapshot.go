@@ -23,15 +23,15 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
-		Short:      "Save a moment of a cluster in a file, and compare such moments",
-		Long: "Save the objects of types, or of all, in one compressed file with checksums, together with the definitions,\n" +
-			"the columns of tables and what discovery told. --from reads such a file in every verb in the place of a cluster,\n" +
-			"with the same output.",
+		Short:      "Save the state of a cluster in a file, and compare states",
+		Long: "Save the objects of types in one compressed file with checksums, together with\n" +
+			"CustomResourceDefinitions, table columns and discovery. All commands can read\n" +
+			"the file with --from instead of a cluster, with the same output.",
 		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
 			"  crdcache dump certificates --from before.snapshot\n" +
 			"  crdcache snapshot info before.snapshot\n" +
 			"  crdcache snapshot diff before.snapshot live",
-		Args: noSuchVerb,
+		Args: rejectUnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Names that differ by up to two letters are probably misspelled.
 		SuggestionsMinimumDistance: 2,
@@ -56,9 +56,10 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &snapshotInfoOptions{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "info FILE [flags]",
-		Short: "Print what is in a snapshot",
-		Long: "Print when and where a snapshot was saved, its types with their numbers of objects and resource versions, what was\n" +
-			"left out of it, and why types are missing that were asked for. --verify reads all of it, and checks every checksum.",
+		Short: "Print the content of a snapshot",
+		Long: "Print when and where a snapshot was saved, its types with the number of objects\n" +
+			"and the resource version, the redacted fields, and the reasons for missing\n" +
+			"types.",
 		Example: "  crdcache snapshot info before.snapshot --verify",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -76,7 +77,7 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "Output format: text, json or yaml.")
-	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read all of the file, and check every checksum.")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read the whole file and check all checksums.")
 	print.CompleteWords(cmd, "output", snapshotInfoFormats)
 	return cmd
 }

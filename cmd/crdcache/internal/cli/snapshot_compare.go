@@ -46,7 +46,7 @@ type fieldChange struct {
 type comparison struct {
 	before, after *snapshot.File
 	// namespace is compared. Empty means all.
-	only string
+	namespace string
 	// ignored are the fields from --ignore.
 	ignored []string
 }
@@ -54,7 +54,7 @@ type comparison struct {
 // typeOf compares the objects of a type. Objects with equal JSON are not decoded.
 func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
 	d := typeDifference{Type: gr.String()}
-	without := c.without(gr)
+	without := c.ignoredFields(gr)
 	before, stopBefore := iter.Pull2(c.records(c.before, gr))
 	defer stopBefore()
 	after, stopAfter := iter.Pull2(c.records(c.after, gr))
@@ -75,7 +75,7 @@ func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeD
 			b, errB, inB = after()
 		default:
 			if !bytes.Equal(a.JSON, b.JSON) {
-				changed, err := differing(gr, a, b, without)
+				changed, err := compareObjects(gr, a, b, without)
 				if err != nil {
 					return d, fmt.Errorf("%s %s: %w", gr, a.Key, err)
 				}
@@ -96,12 +96,12 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 	if objects == nil {
 		return func(func(snapshot.Record, error) bool) {}
 	}
-	if c.only == "" || !objects.Saved().Namespaced {
+	if c.namespace == "" || !objects.Saved().Namespaced {
 		return objects.All
 	}
 	return func(yield func(snapshot.Record, error) bool) {
 		for r, err := range objects.All {
-			if (err != nil || strings.HasPrefix(r.Key, c.only+"/")) && !yield(r, err) {
+			if (err != nil || strings.HasPrefix(r.Key, c.namespace+"/")) && !yield(r, err) {
 				return
 			}
 		}
@@ -116,8 +116,8 @@ var heartbeats = map[schema.GroupResource]string{
 
 // ignoredFields returns the fields of a type that are not compared: heartbeats, the fields of --ignore, and
 // the fields redacted in either snapshot.
-func (c *comparison) without(gr schema.GroupResource) omission {
-	without := omissionOf(c.ignored)
+func (c *comparison) ignoredFields(gr schema.GroupResource) ignoredFields {
+	without := newIgnoredFields(c.ignored)
 	if path := heartbeats[gr]; path != "" {
 		without.prune.Paths = append(without.prune.Paths, path)
 	}
@@ -130,10 +130,10 @@ func (c *comparison) without(gr schema.GroupResource) omission {
 }
 
 // ignoredFields are removed from objects before they are compared.
-type omission struct {
+type ignoredFields struct {
 	prune dynamicinformer.Prune
 	// identity are the removed fields that a Prune must keep.
-	fields [][]string
+	identity [][]string
 }
 
 // identity are fields that a Prune keeps, because caches need them.
@@ -144,15 +144,15 @@ var identity = map[string][]string{
 }
 
 // newIgnoredFields includes managedFields, which change with every write.
-func omissionOf(ignored []string) omission {
-	var o omission
+func newIgnoredFields(ignored []string) ignoredFields {
+	var o ignoredFields
 	o.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	for _, one := range ignored {
 		switch {
 		case one == "status":
 			o.prune.Paths = append(o.prune.Paths, ".status")
 		case identity[one] != nil:
-			o.fields = append(o.fields, identity[one])
+			o.identity = append(o.identity, identity[one])
 		default:
 			o.prune.Paths = append(o.prune.Paths, one)
 		}
@@ -161,18 +161,19 @@ func omissionOf(ignored []string) omission {
 }
 
 // apply removes the fields from an object.
-func (o omission) apply(object *unstructured.Unstructured) error {
+func (o ignoredFields) apply(object *unstructured.Unstructured) error {
 	if err := o.prune.Apply(object); err != nil {
 		return err
 	}
-	for _, field := range o.fields {
+	for _, field := range o.identity {
 		unstructured.RemoveNestedField(object.Object, field...)
 	}
 	return nil
 }
 
 // compareObjects compares two states of an object by field.
-func differing(of schema.GroupResource, a, b snapshot.Record, without omission) (objectDifference, error) {
+func compareObjects(of schema.GroupResource, a, b snapshot.Record,
+	without ignoredFields) (objectDifference, error) {
 	before, err := decodedWithout(a, without)
 	if err != nil {
 		return objectDifference{}, err
@@ -199,7 +200,7 @@ func differing(of schema.GroupResource, a, b snapshot.Record, without omission) 
 	return d, nil
 }
 
-func decodedWithout(r snapshot.Record, without omission) (map[string]any, error) {
+func decodedWithout(r snapshot.Record, without ignoredFields) (map[string]any, error) {
 	var u unstructured.Unstructured
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err

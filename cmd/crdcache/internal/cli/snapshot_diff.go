@@ -37,15 +37,19 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &snapshotDiffFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
 		Use:   "diff FILE (FILE | live) [TYPE...] [flags]",
-		Short: "Print what differs between two snapshots, or between one and the cluster",
-		Long: "Print which objects were added, removed and changed between two snapshots, and which of their fields, by type; with\n" +
-			"'live' in the place of the second file, between a snapshot and the cluster. Without types all are compared that\n" +
-			"both have; those that one of them does not have are told. What was redacted in one is not compared, and if one has the\n" +
-			"objects of a namespace alone, or --namespace names one, only those are, and all that are in no namespace.\n\n" +
-			"Fields that change with every write are not compared: resource version, generation, managedFields, the annotation\n" +
-			"of kubectl apply, and the heartbeats of Leases and Nodes. --ignore leaves out more: status, or a path. Events are\n" +
-			"compared only if they are named. The values of Secrets are printed as marks, which show that they differ.\n\n" +
-			"The exit code is that of diff: 0 without differences, 1 with some, more than 1 when something is wrong.",
+		Short: "Compare two snapshots, or a snapshot with the cluster",
+		Long: "Print the objects that were added, removed and changed between two snapshots,\n" +
+			"with the changed fields. 'live' as the second file is the cluster. By default\n" +
+			"all types that both have are compared.\n\n" +
+			"The exit code is 0 without differences, 1 with differences, and more than 1\n" +
+			"after an error.",
+		Annotations: details("Types that only one of them has are reported. Redacted fields are not compared.\n" +
+			"If a snapshot has only one namespace, or with --namespace, only that namespace\n" +
+			"and cluster-scoped objects are compared.\n\n" +
+			"Fields that change with every write are not compared: resourceVersion,\n" +
+			"generation, managedFields, the annotation of kubectl apply, and the heartbeats\n" +
+			"of Leases and Nodes. Events are compared only if they are named. Values of\n" +
+			"Secrets are printed as marks that show whether they differ."),
 		Example: "  crdcache snapshot diff before.snapshot after.snapshot\n" +
 			"  crdcache snapshot diff before.snapshot live certificates --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -55,13 +59,13 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, json or yaml.")
 	set.StringSliceVar(&f.ignore, "ignore", nil,
-		"Leave out these fields: status, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
+		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	f.color.Add(set)
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", snapshotDiffFormats)
@@ -104,7 +108,7 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
 	o := &snapshotDiffOptions{IOStreams: f.target.Streams(streams), before: args[0], after: args[1],
 		ignored: f.ignore, format: f.output}
 	if f.output != formatText && cmd.Flags().Changed("color") {
-		return nil, exit.Usagef("--color goes with text, and not with --output %s", f.output)
+		return nil, exit.Usagef("--color needs text output: omit --output %s", f.output)
 	}
 	var err error
 	if o.namespace, err = cmd.Flags().GetString("namespace"); err != nil {
@@ -118,18 +122,18 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
 			return nil, exit.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", one)
 		}
 	}
-	if err := omissionOf(f.ignore).prune.Validate(); err != nil {
+	if err := newIgnoredFields(f.ignore).prune.Validate(); err != nil {
 		return nil, exit.Usagef("--ignore: %v", err)
 	}
 	if o.color, err = f.color.Enabled(streams.Out); err != nil {
 		return nil, err
 	}
 	if o.before == livePath {
-		return nil, exit.Usagef("'%s' is the second of the two", livePath)
+		return nil, exit.Usagef("'%s' must be the second argument", livePath)
 	}
 	if o.after == livePath {
 		o.target, err = f.target.Target(cmd.Context(), o.IOStreams)
-		return o, exit.Trouble(err)
+		return o, exit.Comparison(err)
 	}
 	return o, f.target.RefuseAll("between two files")
 }
@@ -156,7 +160,7 @@ func (o *snapshotDiffOptions) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
 	case err != nil:
-		return exit.Trouble(err)
+		return exit.Comparison(err)
 	case different:
 		return exit.ErrDifferent
 	}
@@ -164,7 +168,7 @@ func (o *snapshotDiffOptions) run(ctx context.Context) error {
 }
 
 func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err error) {
-	c := &comparison{ignored: o.ignored, only: o.namespace}
+	c := &comparison{ignored: o.ignored, namespace: o.namespace}
 	if c.before, err = snapshot.Open(o.before); err != nil {
 		return false, err
 	}
@@ -214,10 +218,10 @@ func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 	for i, f := range []*snapshot.File{c.before, c.after} {
 		switch has := f.Contents().Namespace; {
 		case has == "":
-		case c.only == "":
-			c.only = has
-		case c.only != has:
-			return exit.Usagef("%s has the namespace %s alone, and nothing of %s", paths[i], has, c.only)
+		case c.namespace == "":
+			c.namespace = has
+		case c.namespace != has:
+			return exit.Usagef("%s contains only the namespace %s, not %s", paths[i], has, c.namespace)
 		}
 	}
 	return nil
@@ -230,7 +234,7 @@ var events = map[schema.GroupResource]bool{{Resource: "events"}: true,
 // plan returns the types to compare, and those that cannot be compared.
 func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 	missing []notCompared, err error) {
-	wanted, err := o.wanted(c)
+	wanted, err := o.selected(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -273,7 +277,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 }
 
 // selected resolves the named types by the names in the snapshots. Nil means all types.
-func (o *snapshotDiffOptions) wanted(c *comparison) (map[schema.GroupResource]bool, error) {
+func (o *snapshotDiffOptions) selected(c *comparison) (map[schema.GroupResource]bool, error) {
 	if len(o.types) == 0 {
 		return nil, nil
 	}
@@ -324,7 +328,7 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 			saver.Types = append(saver.Types, known)
 		}
 	}
-	if saver.Reader, err = readerOf(o.target, cmp.Or(contents.Namespace, o.namespace)); err != nil {
+	if saver.Reader, err = newReader(o.target, cmp.Or(contents.Namespace, o.namespace)); err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer

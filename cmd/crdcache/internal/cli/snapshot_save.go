@@ -33,14 +33,16 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "save FILE (TYPE... | --all) [flags]",
 		Short: "Save the objects of types in a file",
-		Long: "Save all objects of the types, in all namespaces unless --namespace gives one, in a file that only you may read;\n" +
-			"'-' is standard output. CustomResourceDefinitions, columns and discovery are saved with them. The file is there when\n" +
-			"all of it is, and takes the place of an earlier snapshot.\n\n" +
-			"The objects of a type are all of one resource version, which the file has; types are read one after another. A type\n" +
-			"that cannot be read is reported, and the file says why; the exit code tells.\n\n" +
-			"--redact leaves out the data of Secrets, and --redact-config what a file names, as in\n" +
-			"'redact: [{type: gizmos.example.com, paths: [.spec.token]}]'. With --from, a snapshot is made of files, or of a part of\n" +
-			"another snapshot.",
+		Long: "Save all objects of the types in a file that only you can read; '-' is standard\n" +
+			"output. The default is all namespaces. CustomResourceDefinitions, table columns\n" +
+			"and discovery are saved as well. A complete new snapshot replaces an existing\n" +
+			"one.",
+		Annotations: details("Each type is saved at one resource version, which the file contains. Types are\n" +
+			"read one after another. A type that cannot be read is reported and recorded in\n" +
+			"the file, and the exit code is not 0.\n\n" +
+			"--redact omits the data of Secrets, and --redact-config the fields listed in a\n" +
+			"file, as in 'redact: [{type: gizmos.example.com, paths: [.spec.token]}]'. With\n" +
+			"--from, the snapshot is made of files or of a part of another snapshot."),
 		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
 			"  crdcache snapshot save certs.snapshot '*.cert-manager.io' secrets -n web",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -48,20 +50,20 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			case len(args) == 0:
 				return exit.Usagef("name the file, as in '%s before.snapshot --all'", cmd.CommandPath())
 			case len(args) == 1 && !f.all:
-				return exit.Usagef("name types behind the file, or give --all")
+				return exit.Usagef("name the types after the file, or use --all")
 			case len(args) > 1 && f.all:
-				return exit.Usagef("--all and types exclude each other: give one of them")
+				return exit.Usagef("--all and types cannot be used together: use one of them")
 			}
 			return nil
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.BoolVar(&f.all, "all", false, "Save all types that can be listed and watched.")
-	set.BoolVar(&f.redact, "redact", false, "Leave out the data of Secrets.")
+	set.BoolVar(&f.redact, "redact", false, "Omit the data of Secrets.")
 	set.StringVar(&f.config, "redact-config", "",
-		"Leave out what this YAML file names, and the data of Secrets.")
+		"YAML file with fields to omit. The data of Secrets is omitted as well.")
 	f.target.Complete(cmd)
 	types := f.target.CompleteTypes(true, nil)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
@@ -104,7 +106,7 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
 		}
 		o.redactions = append(o.redactions, more...)
 	}
-	if err := replaceable(o.path); err != nil {
+	if err := checkOverwrite(o.path); err != nil {
 		return nil, err
 	}
 	if o.path == stdoutPath && print.IsTerminal(streams.Out) {
@@ -126,7 +128,7 @@ const stdoutPath = "-"
 
 // checkOverwrite rejects an existing file that is not a snapshot: the first argument could be a type by
 // mistake.
-func replaceable(path string) error {
+func checkOverwrite(path string) error {
 	if path == stdoutPath {
 		return nil
 	}
@@ -137,7 +139,7 @@ func replaceable(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return exit.Usagef("%s is no file that can be replaced; '-' is standard output", path)
+		return exit.Usagef("%s is not a regular file: name another file, or - for standard output", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -146,13 +148,13 @@ func replaceable(path string) error {
 	defer file.Close()
 	head := make([]byte, len(snapshot.Magic()))
 	if n, err := io.ReadFull(file, head); n > 0 && (err != nil || !bytes.Equal(head, snapshot.Magic())) {
-		return exit.Usagef("%s is there, and is no snapshot: name another file, or remove it", path)
+		return exit.Usagef("%s exists and is not a snapshot: name another file, or remove it", path)
 	}
 	return nil
 }
 
 func (o *snapshotSaveOptions) run(ctx context.Context) error {
-	saver, unresolved, err := o.saver(ctx)
+	saver, unresolved, err := o.newSaver(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,50 +178,50 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	if failed := saver.Writer.Commit(); failed != nil {
 		return errors.Join(unresolved, err, failed)
 	}
-	o.tell(contents)
+	o.printSummary(contents)
 	return errors.Join(unresolved, err)
 }
 
 // newSaver resolves the types. Types that cannot be found are joined in unresolved and do not prevent saving
 // the others.
-func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, unresolved, err error) {
+func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.Saver, unresolved, err error) {
 	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
 	catalog, err := o.target.Catalog(waiting)
 	if err != nil {
 		return nil, nil, err
 	}
-	saver = &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
+	newSaver = &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
 	for _, group := range catalog.Unknown() {
 		o.warn(fmt.Sprintf("%v: types of this group may be missing", group))
 	}
 	if len(o.types) > 0 {
-		if saver.Types, unresolved = o.target.Resolve(waiting, o.types); len(saver.Types) == 0 {
+		if newSaver.Types, unresolved = o.target.Resolve(waiting, o.types); len(newSaver.Types) == 0 {
 			return nil, nil, unresolved
 		}
 	} else {
-		saver.Types = slices.DeleteFunc(slices.Clone(saver.Known),
+		newSaver.Types = slices.DeleteFunc(slices.Clone(newSaver.Known),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
-		for _, r := range saver.Types {
+		for _, r := range newSaver.Types {
 			o.target.Use(r.GVR.GroupResource())
 		}
 		unresolved = o.target.Err()
 	}
-	if err := o.redact(waiting, saver); err != nil {
+	if err := o.resolveRedactions(waiting, newSaver); err != nil {
 		return nil, nil, err
 	}
-	saver.Reader, err = readerOf(o.target, o.target.Namespace)
-	return saver, unresolved, err
+	newSaver.Reader, err = newReader(o.target, o.target.Namespace)
+	return newSaver, unresolved, err
 }
 
-func readerOf(target *session.Target, namespace string) (capture.Reader, error) {
+func newReader(target *session.Target, namespace string) (capture.Reader, error) {
 	client, err := target.PlainClient()
 	return capture.Reader{Client: client, Namespace: namespace}, err
 }
 
 // resolveRedactions resolves the types of the redactions. A missing type is an error, because a misspelled
 // name would leave its data in the snapshot.
-func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) error {
+func (o *snapshotSaveOptions) resolveRedactions(ctx context.Context, saver *capture.Saver) error {
 	for _, what := range o.redactions {
 		found, err := o.target.Resolve(ctx, []string{what.Type})
 		if err != nil && what.Type != capture.Secrets.Type {
@@ -237,7 +239,7 @@ func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
 // printSummary prints the number of saved types and objects.
-func (o *snapshotSaveOptions) tell(contents snapshot.Contents) {
+func (o *snapshotSaveOptions) printSummary(contents snapshot.Contents) {
 	types, objects := 0, 0
 	for _, t := range contents.Types {
 		if t.Missing == nil {
@@ -245,7 +247,8 @@ func (o *snapshotSaveOptions) tell(contents snapshot.Contents) {
 			objects += t.Objects
 		}
 		if t.GVR().GroupResource() == secrets && t.Objects > 0 && len(o.redactions) == 0 {
-			o.warn(fmt.Sprintf("the file has the data of %d Secrets; --redact leaves it out", t.Objects))
+			o.warn(fmt.Sprintf("the file contains the data of %d Secrets; use --redact to omit it",
+				t.Objects))
 		}
 	}
 	fmt.Fprintf(o.ErrOut, "saved %d objects of %d types in %s\n", objects, types, o.path)

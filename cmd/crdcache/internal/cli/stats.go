@@ -35,22 +35,23 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "stats TYPE... [flags]",
 		SuggestFor: []string{"top", "count"},
-		Short:      "Show what caching types costs, and how the values of indexes are distributed",
-		Long: "Sync the types and print the number of their objects, the memory that they and their indexes occupy in\n" +
-			"a storage mode, how long the sync took, and the most frequent values of each index. Of the indexes of a\n" +
-			"config also what they leave out and why, the objects that \"missing: report\" asks for, and the values that\n" +
-			"several objects have where \"unique: warn\" is set.",
+		Short:      "Show the memory of caches and the values of indexes",
+		Long: "Sync the types and print the number of objects, the memory of the objects and\n" +
+			"their indexes in a storage mode, the time of the sync, and the most frequent\n" +
+			"values of each index.\n\n" +
+			"For indexes of --config it also prints the number of skipped objects with the\n" +
+			"reasons, the objects of \"missing: report\", and the duplicates of \"unique: warn\".",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
 		Args: session.NeedTypes,
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
 	f.reader.AddCache(set)
 	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(),
-		"How objects are kept: packed, compressed, adaptive, object or metadata.")
-	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
+		"Storage mode: packed, compressed, adaptive, object or metadata.")
+	set.IntVar(&f.top, "top", 5, "Number of values per index; 0 means none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
 	f.reader.Complete(cmd, true)
 	print.CompleteWords(cmd, "storage", []string{"packed", "compressed", "adaptive", "object", "metadata"})
@@ -167,7 +168,7 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache,
 		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
-	troubles, err := findTroubles(ctx, c, querier, indexes)
+	troubles, err := findProblems(ctx, c, querier, indexes)
 	if err != nil {
 		return r, err
 	}
@@ -189,7 +190,7 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache,
 }
 
 // findProblems returns the deviations from the config for each index.
-func findTroubles(ctx context.Context, c session.Cache, querier *query.Querier,
+func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 	indexes []*indexers.Index) (map[string]indexReport, error) {
 	met, err := c.IndexStats(ctx, indexes)
 	if err != nil {
@@ -268,7 +269,7 @@ func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
 		o.printBars(out, x, r.Objects)
-		printTroubles(out, x)
+		printProblems(out, x)
 	}
 }
 
@@ -304,7 +305,7 @@ func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) 
 const maxNamed = 5
 
 // printProblems prints the omitted objects and other deviations from the config.
-func printTroubles(out *bufio.Writer, x indexReport) {
+func printProblems(out *bufio.Writer, x indexReport) {
 	if s := x.Skipped; s != nil {
 		var parts []string
 		for _, part := range []struct {
@@ -312,13 +313,13 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 			why string
 		}{
 			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit,
-				"%d beyond a limit"}, {s.When, "%d not meant by its condition"},
+				"%d beyond a limit"}, {s.When, "%d excluded by its condition"},
 		} {
 			if part.n > 0 {
 				parts = append(parts, fmt.Sprintf(part.why, part.n))
 			}
 		}
-		fmt.Fprintf(out, "    left out: %s\n", strings.Join(parts, ", "))
+		fmt.Fprintf(out, "    skipped: %s\n", strings.Join(parts, ", "))
 	}
 	if len(x.Reported) > 0 {
 		keys := make([]string, len(x.Reported))
@@ -327,7 +328,7 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 		}
 		// the list of keys is incomplete
 		fmt.Fprintf(out, "    without a value: %s\n",
-			someNamed(keys, func(int) string { return " " + print.Ellipsis() }))
+			firstOf(keys, func(int) string { return " " + print.Ellipsis() }))
 	}
 	if len(x.Duplicates) > 0 {
 		texts := make([]string, len(x.Duplicates))
@@ -335,12 +336,12 @@ func printTroubles(out *bufio.Writer, x indexReport) {
 			texts[i] = fmt.Sprintf("%s (%d objects)", shortValue(v.Value), v.Count)
 		}
 		fmt.Fprintf(out, "    not unique: %s\n",
-			someNamed(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+			firstOf(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
 	}
 }
 
 // firstOf joins the first texts. more formats the number of the others.
-func someNamed(texts []string, more func(int) string) string {
+func firstOf(texts []string, more func(int) string) string {
 	shown := texts[:min(len(texts), maxNamed)]
 	line := strings.Join(shown, ", ")
 	if left := len(texts) - len(shown); left > 0 {

@@ -30,10 +30,10 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &suggestFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
 		Use:   "suggest TYPE... [flags]",
-		Short: "Propose an index config from what a CRD says is worth looking at",
-		Long: "Print an index config for types, made from their CRDs: of selectable fields and printer columns, and of what\n" +
-			"the schema says is worth looking at: words from a list, times, lists of texts, conditions, and references\n" +
-			"to other objects. It is a beginning, to be edited; 'validate' has nothing to say against it.",
+		Short: "Suggest an index config for types with a CRD",
+		Long: "Print an index config for types, derived from their CRDs: selectable fields,\n" +
+			"printer columns, enums, times, lists of strings, conditions, and references to\n" +
+			"other objects. The config is valid and meant to be edited.",
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
 		Args:              session.NeedTypes,
@@ -55,7 +55,7 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	f.target.Add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&f.crds, "crds", nil,
-		"File or directory with CustomResourceDefinitions to take instead of the cluster's. May be repeated.")
+		"File or directory with CRDs, instead of the cluster's. May be repeated.")
 	f.target.Complete(cmd)
 	return cmd
 }
@@ -75,7 +75,7 @@ func (f *suggestFlags) find(
 		return nil, nil, err
 	}
 	if len(f.crds) > 0 {
-		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
+		if err := f.target.RefuseAll("with --crds: use one of them"); err != nil {
 			return nil, nil, err
 		}
 		definitions, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
@@ -116,10 +116,10 @@ func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interf
 		switch {
 		case apierrors.IsNotFound(err):
 			errs = append(errs,
-				fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type: %w", r, err))
+				fmt.Errorf("%s: cannot suggest indexes: no CRD defines this type: %w", r, err))
 			continue
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w",
+			errs = append(errs, fmt.Errorf("%s: cannot suggest indexes: the CRD cannot be read: %w",
 				r, err))
 			continue
 		}

@@ -50,7 +50,7 @@ type suggestedIndex struct {
 	Order      string         `yaml:"order,omitempty"`
 
 	// preferredName replaces the name derived from the path.
-	named string
+	preferredName string
 }
 
 type suggestedKey struct {
@@ -83,7 +83,7 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 	c.Spec.Resources = resources
 	text, err := yaml.Marshal(c)
 	if err != nil {
-		return nil, fmt.Errorf("writing the config: %w", err)
+		return nil, fmt.Errorf("write the config: %w", err)
 	}
 	return text, nil
 }
@@ -96,7 +96,7 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 	definitions := append([]*crd.Definition{t.Definition}, known.definitions(t.GroupResource())...)
 	fits := func(with suggestedResource) bool {
 		with.Name, with.Match = r.Name, r.Match
-		return stands(with, definitions)
+		return isValid(with, definitions)
 	}
 	names, seen, more := map[string]bool{cache.NamespaceIndex: true, "name": true,
 		"age": true}, map[string]bool{}, false
@@ -110,11 +110,11 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 				!fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
 				continue
 			}
-			if more = len(r.Indexes) >= mostSuggestion; more {
+			if more = len(r.Indexes) >= maxSuggestions; more {
 				return
 			}
 			seen[form.source()] = true
-			form.Name = form.name(candidate.named, names)
+			form.Name = form.name(candidate.preferredName, names)
 			r.Indexes = append(r.Indexes, form)
 			return
 		}
@@ -131,13 +131,13 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 			!t.Namespaced, fits)
 	}
 	if len(r.Indexes) == 0 {
-		add(suggestedIndex{Label: "app.kubernetes.io/name", named: "label-name"})
+		add(suggestedIndex{Label: "app.kubernetes.io/name", preferredName: "label-name"})
 	}
-	add(suggestedIndex{Owner: "any", named: "owner"})
+	add(suggestedIndex{Owner: "any", preferredName: "owner"})
 	if more {
 		warnings = append(warnings,
-			fmt.Sprintf("the schema suggests more indexes than the %d that are printed; add those that you need",
-				mostSuggestion))
+			fmt.Sprintf("the schema suggests more indexes than the %d printed ones; add the ones that you need",
+				maxSuggestions))
 	}
 	return r, warnings
 }
@@ -159,14 +159,15 @@ func suggestReferences(
 			placed.To.Namespace = "$.metadata.name"
 			if clusterScoped && candidate.To.Namespace == "" && with(placed) {
 				warnings = append(warnings,
-					fmt.Sprintf("no reference for %s, because the schema does not say the namespace of the %v; "+
-						"add one with namespace: {value: NAME}", path, candidate.To.Kind))
+					fmt.Sprintf(
+						"no reference for %s, because the schema does not define the namespace of the %v; "+
+							"add one with namespace: {value: NAME}", path, candidate.To.Kind))
 			}
 			continue
 		}
-		if len(out) >= mostSuggestion {
+		if len(out) >= maxSuggestions {
 			warnings = append(warnings,
-				fmt.Sprintf("the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
+				fmt.Sprintf("the schema suggests more references than the %d printed ones; add the ones that you need", maxSuggestions))
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
@@ -180,7 +181,7 @@ func suggestReferences(
 }
 
 // isValid reports whether validate accepts a resource, ignoring warnings about open schemas.
-func stands(r suggestedResource, definitions []*crd.Definition) bool {
+func isValid(r suggestedResource, definitions []*crd.Definition) bool {
 	text, err := marshalConfig(r)
 	if err != nil {
 		return false
@@ -207,12 +208,12 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	var all []suggestedIndex
 	add := func(name, expr string) {
 		path, err := jsonpath.Compile(expr)
-		if err != nil || uselessPath(path.String()) {
+		if err != nil || isUniquePath(path.String()) {
 			return
 		}
-		one := suggestedIndex{named: camelCase(name), Type: types[path.String()]}
-		one.read(path)
-		if freeText(one.named) || freeText(lastKey(path)) {
+		one := suggestedIndex{preferredName: camelCase(name), Type: types[path.String()]}
+		one.setPath(path)
+		if freeText(one.preferredName) || freeText(lastKey(path)) {
 			return
 		}
 		if one.Type != "" {
@@ -280,7 +281,7 @@ func (i suggestedIndex) name(named string, taken map[string]bool) string {
 }
 
 // setPath sets the source of the index. A path of a label or an annotation becomes its name.
-func (i *suggestedIndex) read(path *jsonpath.Path) {
+func (i *suggestedIndex) setPath(path *jsonpath.Path) {
 	keys := keysOf(path)
 	switch {
 	case len(keys) == 3 && path.Singular() && keys[0] == "metadata" && keys[1] == "labels":
@@ -292,7 +293,7 @@ func (i *suggestedIndex) read(path *jsonpath.Path) {
 	}
 }
 
-func uselessPath(path string) bool {
+func isUniquePath(path string) bool {
 	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid",
 		".metadata.creationTimestamp"}, path)
 }

@@ -11,8 +11,8 @@ import (
 
 // These limits keep the config of a type with thousands of fields readable.
 const (
-	deepestField   = 6  // names in a path, including spec
-	mostSuggestion = 40 // indexes, and references, of one resource
+	maxFieldDepth  = 6  // names in a path, including spec
+	maxSuggestions = 40 // indexes, and references, of one resource
 )
 
 // schemaField is a field of a schema.
@@ -32,7 +32,7 @@ func schemaFields(version crd.Version) []schemaField {
 			level = append(level, schemaField{path: "." + name, name: name, schema: s})
 		}
 	}
-	for range deepestField {
+	for range maxFieldDepth {
 		var next []schemaField
 		for _, f := range level {
 			next = append(next, f.children()...)
@@ -120,7 +120,7 @@ func conditionIndex(f schemaField) suggestedIndex {
 	if len(f.schema.ListMapKeys) > 0 {
 		keys = f.schema.ListMapKeys
 	}
-	index := suggestedIndex{Each: f.path + "[*]", named: strings.TrimSuffix(f.name, "s")}
+	index := suggestedIndex{Each: f.path + "[*]", preferredName: strings.TrimSuffix(f.name, "s")}
 	for _, key := range append(slices.Clone(keys), "status") {
 		index.Key = append(index.Key, suggestedKey{Name: camelCase(key), Path: pathOfKey(key)})
 	}

@@ -91,7 +91,7 @@ func TestSuggestReferences(t *testing.T) {
 		if r.code != exit.OK || !strings.HasSuffix(words(r.out), words(references)) {
 			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
 		}
-		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not say the namespace of " +
+		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
 			"the Secret; add one with namespace: {value: NAME}\n"
 		if r.errOut != want {
 			t.Errorf("%s: stderr %q", name, r.errOut)
@@ -117,7 +117,7 @@ func TestSuggestLimit(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	r := suggest(most + 1)
-	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
+	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d printed ones", most)
 	if r.code != exit.OK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
 	}

@@ -25,7 +25,7 @@ import (
 // Limits of the printed tree.
 const (
 	defaultDepth = 10
-	mostDepth    = 100 // lines are indented by depth, so the output grows with its square
+	maxDepth     = 100 // lines are indented by depth, so the output grows with its square
 	defaultFan   = 100
 )
 
@@ -44,26 +44,30 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		Use: "tree TYPE/NAME | TYPE NAME [flags]",
 		SuggestFor: []string{"owners", "owner", "dependents", "children", "graph", "lineage",
 			"refs", "references"},
-		Short: "Show what an object belongs to, what belongs to it, and what refers to what",
-		Long: "Print the owners of an object and their owners, its dependents and theirs, and each with its state. With --config\n" +
-			"also what the references declared there lead to, and what refers to the object by them. Owners are found by\n" +
-			"their UID. A reference to what does not exist is printed at every object, as missing.\n\n" +
-			"An object has to be read to be found. All types that can be listed and watched are read, but for events: of an\n" +
-			"object within a namespace those of its namespace and those without one, otherwise those of all namespaces, as\n" +
-			"with --all-namespaces. That may be much; --types reads only the types it names, and that of the object.\n" +
-			"Only metadata is read of them, but for types whose references --config declares, and the objects of the tree are\n" +
-			"got for their states. What was looked at, and what was not, is said on stderr, and is part of json and yaml.\n" +
-			"Where a type cannot be read the rest is printed, and the exit code tells.\n\n" +
-			"The state is that of the condition Ready, or where there is none of Available, Established, Complete, Succeeded,\n" +
-			"Programmed, Accepted or the first one, or the phase. An object that comes again is not followed again.",
+		Short: "Show the owners, dependents and references of an object",
+		Long: "Print the owners and dependents of an object, recursively, with their states.\n" +
+			"With --config, also print the declared references. Owners are matched by UID.\n" +
+			"References to missing objects are printed as missing.\n\n" +
+			"By default all types that can be listed and watched are read, except events.\n" +
+			"--types limits them. The types that were read, and those that were not, are\n" +
+			"printed on stderr.",
+		Annotations: details("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
+			"with --all-namespaces, or for a cluster-scoped object, all namespaces. Only\n" +
+			"metadata is read, except for types with references in --config and for the\n" +
+			"states of the printed objects. json and yaml include the types that were read\n" +
+			"and not read. If a type cannot be read, the rest is printed and the exit code is\n" +
+			"not 0.\n\n" +
+			"The state is the condition Ready, or otherwise Available, Established, Complete,\n" +
+			"Succeeded, Programmed, Accepted or the first condition, or the phase. An object\n" +
+			"that occurs again is not expanded again."),
 		Example: "  crdcache tree certificate/web-tls -n web\n" +
-			"  crdcache tree clusterissuer letsencrypt --config indexes.yaml --types '*.cert-manager.io,ingresses'\n" +
+			"  crdcache tree clusterissuer letsencrypt --types '*.cert-manager.io,ingresses'\n" +
 			"  crdcache tree deploy/web -n web -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
-			_, err := nameOne(cmd.CommandPath(), args)
+			_, err := parseObjectArg(cmd.CommandPath(), args)
 			return err
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.CompleteNamed(cmd, false)
@@ -77,11 +81,11 @@ func (f *treeFlags) add(set *pflag.FlagSet) {
 	f.reader.AddNamed(set)
 	f.reader.AddCache(set)
 	set.StringSliceVar(&f.types, "types", nil,
-		"Read only these types, and that of the object: names, categories and wildcards, as in 'pods,*.cert-manager.io'. May be repeated.")
+		"Read only these types, as in 'pods,*.cert-manager.io'. The type of the object is always read. May be repeated.")
 	set.IntVar(&f.depth, "depth", defaultDepth,
-		fmt.Sprintf("How many steps to go from the object, at most %d.", mostDepth))
+		fmt.Sprintf("How many steps to go from the object, at most %d.", maxDepth))
 	set.IntVar(&f.limit, "limit", defaultFan,
-		"Print at most this many objects below each one, and how many more there are; 0 prints all.")
+		"Maximum number of children; 0 means all. The number of omitted objects is printed.")
 	set.StringVarP(&f.output, "output", "o", formatTable,
 		"Output format: "+strings.Join(treeFormats, ", ")+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
@@ -90,7 +94,7 @@ func (f *treeFlags) add(set *pflag.FlagSet) {
 // treeOptions are the validated flags and arguments of tree.
 type treeOptions struct {
 	*session.Reader
-	named session.Named
+	named session.ObjectArg
 	// types to read; empty means all
 	types        []string
 	inNamespace  bool // --namespace is given
@@ -104,7 +108,7 @@ func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
 	if err := f.validate(cmd.Flags()); err != nil {
 		return nil, err
 	}
-	named, err := nameOne(cmd.CommandPath(), args)
+	named, err := parseObjectArg(cmd.CommandPath(), args)
 	if err != nil {
 		return nil, err
 	}
@@ -117,27 +121,27 @@ func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{named.Type}, cached, streams); err != nil {
 		return nil, err
 	}
-	o.named.Type, o.named.Anywhere = o.TypeNames()[0], true
+	o.named.Type, o.named.AllNamespaces = o.TypeNames()[0], true
 	o.types, err = o.Config.TypeNames(f.types)
 	return o, err
 }
 
 func (f *treeFlags) validate(set *pflag.FlagSet) error {
 	switch {
-	case f.depth < 1 || f.depth > mostDepth:
-		return exit.Usagef("--depth is %d: give a number from 1 to %d", f.depth, mostDepth)
+	case f.depth < 1 || f.depth > maxDepth:
+		return exit.Usagef("--depth is %d: give a number from 1 to %d", f.depth, maxDepth)
 	case f.limit < 0:
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case set.Changed("types") && len(f.types) == 0:
-		return exit.Usagef("--types names no type: is it a variable that is not set?")
+		return exit.Usagef("--types is empty: is a shell variable unset?")
 	case f.noHeaders && f.output != formatTable:
-		return exit.Usagef("--no-headers goes with tables: leave out --output")
+		return exit.Usagef("--no-headers needs a table: omit --output")
 	}
 	return print.OneOf("output format", f.output, treeFormats)
 }
 
 // parseObjectArg parses arguments that name one object.
-func nameOne(command string, args []string) (session.Named, error) {
+func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
 	var of, name string
 	switch len(args) {
 	case 1:
@@ -146,11 +150,11 @@ func nameOne(command string, args []string) (session.Named, error) {
 		of, name = args[0], args[1]
 	}
 	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(content.IsPathSegmentName(name)) > 0 {
-		return session.Named{},
+		return session.ObjectArg{},
 			exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
 				command, quoteAll(args))
 	}
-	return session.Named{Type: of, Names: []string{name}}, nil
+	return session.ObjectArg{Type: of, Names: []string{name}}, nil
 }
 
 func quoteAll(args []string) string {
@@ -175,9 +179,9 @@ func (o *treeOptions) run(ctx context.Context) error {
 }
 
 // treeData has the named objects and the objects that can be related to them.
-type wood struct {
+type treeData struct {
 	*treeOptions
-	roots  session.Got
+	roots  session.GetResult
 	client *session.Types // reads single objects
 	graph  *references.Graph
 	caches *session.Caches
@@ -195,30 +199,30 @@ type unreadType struct {
 
 // Reasons why a type is not read, in addition to errors.
 const (
-	leftOut     = "left out unless --types names it"
+	leftOut     = "read only if --types names it"
 	unwatchable = "cannot be listed and watched"
 	forbidden   = "may not be read"
 )
 
 // read reads the named objects and all types that can be related. It returns nil if there is no tree.
 // Otherwise the error names the types that could not be read.
-func (o *treeOptions) read(ctx context.Context) (*wood, error) {
+func (o *treeOptions) read(ctx context.Context) (*treeData, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	types, got, err := o.Get(waiting, []session.Named{o.named})
+	types, got, err := o.Get(waiting, []session.ObjectArg{o.named})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	w := &wood{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
+	w := &treeData{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.inNamespace {
 		w.namespace = "" // its dependents can be in any namespace
 	}
-	resources, unresolved, err := w.choose(waiting)
+	resources, unresolved, err := w.selectTypes(waiting)
 	if err != nil {
 		return nil, err
 	}
 	w.caches, err = session.NewCaches(types.Client, resources, session.CacheOptions{
-		Namespace: w.namespace, Defaults: o.Cached(), Resources: w.metadata(resources),
+		Namespace: w.namespace, Defaults: o.Cached(), Resources: w.metadataOptions(resources),
 	})
 	if err != nil {
 		return nil, err
@@ -231,14 +235,14 @@ func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	return w, errors.Join(unresolved, w.incomplete())
 }
 
-func (w *wood) close() {
+func (w *treeData) close() {
 	w.graph.Close()
 	w.caches.Shutdown()
 }
 
 // selectTypes returns the types to read, starting with the type of the objects. unresolved joins the errors
 // of missing names.
-func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresolved, err error) {
+func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource, unresolved, err error) {
 	root := w.roots.Resource
 	chosen = []discovery.Resource{root}
 	add := func(r discovery.Resource) {
@@ -281,7 +285,7 @@ func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresol
 
 // metadataOptions returns the options of types that need only metadata, because they have no references other
 // than owners.
-func (w *wood) metadata(
+func (w *treeData) metadataOptions(
 	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for _, r := range resources {
@@ -294,18 +298,18 @@ func (w *wood) metadata(
 }
 
 // fill syncs the caches and adds their objects to the graph.
-func (w *wood) fill(ctx, waiting context.Context) error {
+func (w *treeData) fill(ctx, waiting context.Context) error {
 	done := w.Target.Progress(w.caches.Progress)
 	err := w.caches.Sync(waiting)
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := w.noteUnsynced(err); err != nil {
+	if err := w.recordUnsynced(err); err != nil {
 		return err
 	}
 	for _, cached := range w.caches.Synced {
-		if err := addMember(w.graph, w.Config, cached, w.namespace, false); err != nil {
+		if err := addSource(w.graph, w.Config, cached, w.namespace, false); err != nil {
 			return err
 		}
 	}
@@ -322,7 +326,7 @@ type failedType struct {
 type incompleteError struct{ failed []failedType }
 
 // maxFailedNames bounds the types that an error names for one reason.
-const mostFailed = 10
+const maxFailedNames = 10
 
 // Error groups the types by reason.
 func (e *incompleteError) Error() string {
@@ -338,8 +342,8 @@ func (e *incompleteError) Error() string {
 	for i, reason := range reasons {
 		parts[i] = nameSome(names[reason]) + ": " + reason
 	}
-	return "the tree may lack objects of types that were not read: " + strings.Join(parts, "; ") +
-		" (--types names those to read)"
+	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
+		" (select types with --types)"
 }
 
 // Unwrap returns the errors of the types.
@@ -352,14 +356,15 @@ func (e *incompleteError) Unwrap() []error {
 }
 
 func nameSome(names []string) string {
-	if len(names) > mostFailed {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostFailed], ", "), len(names)-mostFailed)
+	if len(names) > maxFailedNames {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFailedNames], ", "),
+			len(names)-maxFailedNames)
 	}
 	return strings.Join(names, ", ")
 }
 
 // recordUnsynced records the types that did not sync. It returns other errors.
-func (w *wood) noteUnsynced(err error) error {
+func (w *treeData) recordUnsynced(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if err == nil || !errors.As(err, &unsynced) {
 		return err
@@ -382,7 +387,7 @@ func (w *wood) noteUnsynced(err error) error {
 	return nil
 }
 
-func (w *wood) incomplete() error {
+func (w *treeData) incomplete() error {
 	if len(w.failed) == 0 {
 		return nil
 	}

@@ -28,13 +28,13 @@ type treeRecord struct {
 
 // print writes the trees to stdout and their possible gaps to stderr. It joins incomplete with its own
 // errors.
-func (w *wood) print(ctx context.Context, incomplete error) error {
+func (w *treeData) print(ctx context.Context, incomplete error) error {
 	trees, bodiless := w.trees()
 	incomplete = errors.Join(incomplete, w.readStates(ctx, bodiless))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.tell()
+	w.printScope()
 	var err error
 	switch w.format {
 	case formatTable:
@@ -44,12 +44,12 @@ func (w *wood) print(ctx context.Context, incomplete error) error {
 			Read: w.readTypes(), NotRead: w.unread})
 	}
 	if err != nil {
-		err = fmt.Errorf("writing the output: %w", err)
+		err = fmt.Errorf("write the output: %w", err)
 	}
 	return errors.Join(incomplete, err)
 }
 
-func (w *wood) readTypes() []string {
+func (w *treeData) readTypes() []string {
 	names := make([]string, len(w.caches.Synced))
 	for i, cached := range w.caches.Synced {
 		names[i] = cached.Resource.GVR.GroupResource().String()
@@ -58,12 +58,12 @@ func (w *wood) readTypes() []string {
 }
 
 // printScope prints the types that were read. incomplete names those that could not be read.
-func (w *wood) tell() {
+func (w *treeData) printScope() {
 	where := "in all namespaces"
 	if w.namespace != "" {
 		where = "in the namespace " + w.namespace
 	}
-	text := fmt.Sprintf("looked at %s %s", countOf(len(w.caches.Synced), "type"), where)
+	text := fmt.Sprintf("read %s %s", countOf(len(w.caches.Synced), "type"), where)
 	names, reasons := map[string][]string{}, []string{}
 	for _, u := range w.unread[:len(w.unread)-len(w.failed)] {
 		if names[u.Reason] == nil {
@@ -72,30 +72,29 @@ func (w *wood) tell() {
 		names[u.Reason] = append(names[u.Reason], u.Type)
 	}
 	for _, reason := range reasons {
-		text += fmt.Sprintf("; not at %s: %s", nameSome(names[reason]), reason)
+		text += fmt.Sprintf("; did not read %s: %s", nameSome(names[reason]), reason)
 	}
 	if len(w.types) > 0 {
-		text += "; not at those that --types does not name"
+		text += "; did not read types that --types does not name"
 	}
 	fmt.Fprintln(w.ErrOut, print.Line(text))
-	w.tellOfNamesakes()
+	w.warnOfOtherUIDs()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
 	if w.namespace != "" && (clusterScoped || w.Config.Refers()) {
-		fmt.Fprintf(
-			w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
+		fmt.Fprintf(w.ErrOut, "warning: references from other namespaces than %s are omitted; use --all-namespaces to include them\n", w.namespace)
 	}
 }
 
 // warnOfOtherUIDs warns about dependents whose owner has the name of the object but another UID, for example
 // because it was deleted and created again.
-func (w *wood) tellOfNamesakes() {
+func (w *treeData) warnOfOtherUIDs() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
 		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if n := len(w.graph.ToOthers(at)); n > 0 {
 			fmt.Fprintf(w.ErrOut,
-				"warning: left out as dependents of %s, because their owner of that name has another UID: %s\n",
+				"warning: omitted dependents of %s, because their owner has another UID: %s\n",
 				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
 		}
 	}
@@ -116,14 +115,14 @@ type treeTable struct {
 	now    time.Time
 }
 
-func (w *wood) printTable(trees []*treeNode) error {
+func (w *treeData) printTable(trees []*treeNode) error {
 	out := printers.GetNewTabWriter(w.Out)
 	t := treeTable{w: out, groups: map[string]map[string]bool{}, now: time.Now()}
 	if !w.noHeaders {
 		t.line("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
 	}
 	for _, tree := range trees {
-		t.note(tree)
+		t.addGroups(tree)
 	}
 	for _, tree := range trees {
 		t.write(tree, "", "")
@@ -140,14 +139,14 @@ func (t treeTable) line(cells ...string) {
 }
 
 // addGroups records the groups of the kinds in a tree.
-func (t treeTable) note(n *treeNode) {
+func (t treeTable) addGroups(n *treeNode) {
 	kind := cmp.Or(n.Kind, n.Resource)
 	if t.groups[kind] == nil {
 		t.groups[kind] = map[string]bool{}
 	}
 	t.groups[kind][n.Group] = true
 	for _, r := range n.Related {
-		t.note(r)
+		t.addGroups(r)
 	}
 }
 
@@ -169,7 +168,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 	}
 	if n.More > 0 {
 		flag := "--limit"
-		if n.deep {
+		if n.byDepth {
 			flag = "--depth"
 		}
 		t.line("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.More,
@@ -201,7 +200,7 @@ func (t treeTable) state(n *treeNode) (state, reason, age string) {
 	if n.Created != nil {
 		age = duration.HumanDuration(t.now.Sub(*n.Created))
 	}
-	if n.Above {
+	if n.Repeated {
 		reason = strings.TrimSpace(reason + " (see above)")
 	}
 	return state, reason, age

@@ -103,13 +103,13 @@ web  └─Gizmo/c      dependent  -            -        -
 web  Gizmo/b          -      -            -        -
 web  └─Gizmo/a        owner  Ready=False  Because  -
 -      └─Zone/north   owner  Ready=True   Because  -
-`, "left out as dependents of Gizmo web/b, because their owner of that name has another UID: 1 object"},
+`, "omitted dependents of Gizmo web/b, because their owner has another UID: 1 object"},
 		"root": {[]string{"zones/north", "--types", "gizmos"}, exit.OK, `
 -    Zone/north     -          Ready=True   Because  -
 web  └─Gizmo/a      dependent  Ready=False  Because  -
 web    ├─Gizmo/b    dependent  -            -        -
 web    └─Gizmo/c    dependent  -            -        -
-`, "looked at 2 types in all namespaces; not at those that --types does not name"},
+`, "read 2 types in all namespaces; did not read types that --types does not name"},
 		"references": {[]string{"zones/north", "--config", config}, exit.OK, `
 -    Zone/north         -                    Ready=True   Because  -
 web  ├─Gizmo/a          dependent            Ready=False  Because  -
@@ -124,7 +124,7 @@ web  ├─Gizmo/a      owner              Ready=False  Because  -
 web  │ └─Zone/north owner              not read     -        -
 web  ├─Nothing/x    referred to (spare) not read     -        -
 web  └─Zone/south   referred to (zone)  not read     -        -
-`, "warning: what refers to it from other namespaces than web is left out"},
+`, "warning: references from other namespaces than web are omitted"},
 		"missing owner": {[]string{"gizmo/e", "-n", "web"}, exit.OK, `
 web  Gizmo/e     -      -        -  -
 web  └─Gizmo/b   owner  missing  -  -
@@ -180,7 +180,7 @@ func TestTreeForbidden(t *testing.T) {
 	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
 	if r.code != exit.Forbidden ||
 		!strings.Contains(r.errOut,
-			"error: the tree may lack objects of types that were not read: gizmos.example.com: may not be read (--types names those to read)\n") {
+			"error: the tree is incomplete, because types could not be read: gizmos.example.com: may not be read (select types with --types)\n") {
 		t.Errorf("exit code %d, stderr %s", r.code, r.errOut)
 	}
 	var record struct {

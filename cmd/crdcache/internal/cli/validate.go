@@ -30,11 +30,11 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "validate CONFIG... [flags]",
 		SuggestFor: []string{"lint", "check"},
-		Short:      "Check index configs, also against the schemas of the types they name",
-		Long: "Check index configs and report everything that is wrong at once: file, line, column, a code, and a way\n" +
-			"out. Several files are checked as the one config that they make together.\n\n" +
-			"With --crds the paths are compared with the schemas in files, with --live with those of the cluster.\n" +
-			"The exit code is 2 when something is wrong; warnings alone leave it 0.",
+		Short:      "Check index configs, also against CRD schemas",
+		Long: "Check index configs and print all errors with file, line, column, code and a\n" +
+			"remedy. Several files are checked as one config.\n\n" +
+			"--crds compares the paths with the schemas in files, --live with those of the\n" +
+			"cluster. The exit code is 2 after errors and 0 after warnings.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -43,16 +43,16 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.StringSliceVar(&f.crds, "crds", nil,
-		"File or directory with CustomResourceDefinitions to compare the paths with, or a snapshot. May be repeated.")
+		"File or directory with CRDs, or a snapshot. May be repeated.")
 	set.BoolVar(&f.live, "live", false,
-		"Compare the paths with the CustomResourceDefinitions of the cluster.")
+		"Compare with the CRDs of the cluster.")
 	set.StringVarP(&f.output, "output", "o", formatText,
-		"Output format: text, on stderr, or json, on stdout.")
+		"Output format: text (on stderr) or json (on stdout).")
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
@@ -71,10 +71,10 @@ func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
 	streams genericiooptions.IOStreams) (*validateOptions, error) {
 	streams = f.target.Streams(streams)
 	if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
-		return nil, exit.Usagef("--crds names no file: is it a variable that is not set?")
+		return nil, exit.Usagef("--crds is empty: is a shell variable unset?")
 	}
 	if f.live && len(f.crds) > 0 {
-		return nil, exit.Usagef("--crds and --live exclude each other: give one of them")
+		return nil, exit.Usagef("--crds and --live cannot be used together: use one of them")
 	}
 	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err

@@ -33,22 +33,17 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := session.NewServerFlags()
 	server, format := false, "text"
 	cmd := &cobra.Command{
-		Use:   "version [flags]",
-		Short: "Print the version of crdcache, and with --live that of the server",
-		Long:  "Print the version of crdcache, of Go and of client-go, and with --live that of the server.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
-			}
-			return nil
-		},
+		Use:               "version [flags]",
+		Short:             "Print the version of crdcache, and with --live of the server",
+		Long:              "Print the versions of crdcache, Go and client-go, and with --live of the server.",
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := print.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("from") {
-				return exit.Usagef("--from has no effect: files tell no version of a server")
+				return exit.Usagef("--from has no effect: files have no server version")
 			}
 			if !server {
 				if err := flags.RefuseAll("without --live"); err != nil {
@@ -61,7 +56,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if info.Server, err = askServer(cmd.Context(), on); err != nil {
+				if info.Server, err = serverVersion(cmd.Context(), on); err != nil {
 					return err
 				}
 			}
@@ -69,7 +64,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	flags.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&server, "live", false, "Ask the server for its version, too.")
+	cmd.Flags().BoolVar(&server, "live", false, "Also print the version of the server.")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Output format: text, json or yaml.")
 	flags.Complete(cmd)
 	print.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
@@ -104,7 +99,7 @@ func buildInfo() versionInfo {
 }
 
 // serverVersion requests the version of the server.
-func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
+func serverVersion(ctx context.Context, on *session.Target) (*version.Info, error) {
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()
 	client, err := on.PlainClient()
@@ -117,7 +112,7 @@ func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
 	}
 	info := &version.Info{}
 	if err := json.Unmarshal(body, info); err != nil {
-		return nil, fmt.Errorf("the server's version is no JSON: %w", err)
+		return nil, fmt.Errorf("decode the server's version: %w", err)
 	}
 	return info, nil
 }

@@ -29,23 +29,24 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "watch TYPE... [flags]",
 		SuggestFor: []string{"follow", "tail"},
-		Short:      "Stream changes of the objects of one or more types, or of a query",
-		Long: "Print the objects of the types, and then each change until interrupted. With conditions, as query takes\n" +
-			"them, changes are relative to the query: an object that stops fulfilling it is DELETED. With --diff, what\n" +
-			"changed is shown for that too, as for an object that begins to fulfil it. Objects that are only read again,\n" +
-			"after the connection broke, are not printed again.\n\n" +
-			"The types are followed as their CustomResourceDefinitions come and go, which is said on stderr. A wildcard\n" +
-			"or a category takes up types that are installed later. A name that stands for nothing yet is Pending, and\n" +
-			"watched when its type comes; if nothing that is named exists, that is an error, unless there is a wildcard\n" +
-			"or --wait is given.\n\n" +
-			"In json each event is a line of its own, with type and object, and \"exists\": true for an object that is\n" +
-			"DELETED only because it stopped fulfilling the query. When the reader of the output goes away, as head does,\n" +
-			"watch ends.",
+		Short:      "Print changes of objects, or of the result of a query",
+		Long: "Print the objects of types, and then each change until interrupted. With\n" +
+			"conditions, as in query, an object that stops matching is DELETED.\n\n" +
+			"Types are followed as their CustomResourceDefinitions are installed and deleted.\n" +
+			"A wildcard or category includes types that are installed later. If none of the\n" +
+			"named types exists, watch fails unless --wait is set.",
+		Annotations: details("--diff also prints the changed fields of an object that starts or stops\n" +
+			"matching. After a broken connection, objects are printed again only if they have\n" +
+			"changed. Changes of types are printed on stderr. A named type that does not\n" +
+			"exist is Pending.\n\n" +
+			"json prints one line per event with type and object, and with \"exists\": true for\n" +
+			"an object that only stopped matching. watch ends when the reader of its output\n" +
+			"closes the pipe."),
 		Example: "  crdcache watch certificates.cert-manager.io -A --diff\n" +
 			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",
 		Args: session.NeedTypes,
-		RunE: runs(streams, f.toOptions),
+		RunE: runE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
@@ -53,14 +54,14 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	f.conditions.Add(set)
 	f.style.Add(set)
 	f.color.Add(set)
-	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
-	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
+	set.BoolVar(&f.changesOnly, "changes-only", false, "Omit the initial objects.")
+	set.BoolVar(&f.diff, "diff", false, "Print the changed fields below each object.")
 	set.BoolVar(&f.wait, "wait", false,
-		"Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
+		"Wait for types even if none exists. The limit is --timeout.")
 	set.BoolVar(&f.timestamps, "timestamps", false,
-		"Print with each event when it came; in json and yaml as its time.")
+		"Print the time of each event.")
 	set.BoolVar(&f.managers, "managers", false,
-		"Print with each event who made it: the field managers of what was written. Costs memory, for they have to be kept.")
+		"Print the field managers of each change. Needs more memory, because managed fields are cached.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
 	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
@@ -88,7 +89,7 @@ func (f *watchFlags) toOptions(cmd *cobra.Command, args []string,
 		return o, err
 	}
 	if f.color.Always() && !o.Style.Format.IsTable() {
-		return o, exit.Usagef("--color always goes with tables: leave out --output, or give wide")
+		return o, exit.Usagef("--color always needs a table: omit --output, or use wide")
 	}
 	if o.Query, err = f.conditions.Query(); err != nil {
 		return o, err

@@ -54,7 +54,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	expect(lines, "gizmo.example.com/a\n")
 	revoked.Store(true)
 	server.CloseClientConnections()
-	expect(said, "warning: the API server does not accept the credentials any more, so that no change is shown: ")
+	expect(said, "warning: the API server rejects the credentials, changes are not shown: ")
 	s.apply(object("Gizmo", "web", "b", nil))
 	revoked.Store(false)
 	expect(said, "the API server accepts the credentials again\n")

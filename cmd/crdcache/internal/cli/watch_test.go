@@ -208,7 +208,7 @@ func TestWatchErrors(t *testing.T) {
 	}{
 		"no type":       {nil, "name at least one type"},
 		"csv":           {[]string{"gz", "-o", "csv"}, "changes cannot be printed as csv"},
-		"diff of json":  {[]string{"gz", "--diff", "-o", "json"}, "--diff goes with tables"},
+		"diff of json":  {[]string{"gz", "--diff", "-o", "json"}, "--diff needs a table"},
 		"color":         {[]string{"gz", "--color", "blue"}, `--color is "blue"`},
 		"unknown index": {[]string{"gz", "--index", "x=y"}, "x"},
 	} {

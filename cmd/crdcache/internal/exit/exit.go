@@ -34,17 +34,17 @@ var ErrNotSynced = errors.New("not synced")
 var ErrDifferent = errors.New("there are differences")
 
 // comparisonError is the failure of a comparison.
-type troubleError struct{ error }
+type comparisonError struct{ error }
 
-func (e *troubleError) Unwrap() error { return e.error }
+func (e *comparisonError) Unwrap() error { return e.error }
 
 // Comparison marks an error as the failure of a comparison, because exit code 1 means differences. It returns
 // nil for nil.
-func Trouble(err error) error {
+func Comparison(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &troubleError{err}
+	return &comparisonError{err}
 }
 
 // ReportedError is the failure of another process that printed its error.
@@ -91,11 +91,11 @@ func Code(err error) int {
 		return reported.Code
 	case errors.As(err, &usage), errors.As(err, &config):
 		return Usage
-	case anyError(err, refused):
+	case anyError(err, denied):
 		return Forbidden
-	case errors.Is(err, ErrNotSynced), anyError(err, late):
+	case errors.Is(err, ErrNotSynced), anyError(err, timedOut):
 		return NotSynced
-	case errors.As(err, new(*troubleError)):
+	case errors.As(err, new(*comparisonError)):
 		return Usage
 	default:
 		return Failed
@@ -114,7 +114,7 @@ func Lines(err error) bool {
 }
 
 // denied reports whether err itself is the server's answer 401 or 403.
-func refused(err error) bool {
+func denied(err error) bool {
 	if _, ok := err.(apierrors.APIStatus); !ok {
 		return false
 	}
@@ -122,7 +122,7 @@ func refused(err error) bool {
 }
 
 // timedOut reports whether err itself is a sync that timed out.
-func late(err error) bool {
+func timedOut(err error) bool {
 	notSynced, ok := err.(*dynamicinformer.NotSyncedError)
 	return ok && errors.Is(notSynced.Cause, context.DeadlineExceeded)
 }
@@ -154,7 +154,7 @@ func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if trouble, ok := err.(*troubleError); ok {
+	if trouble, ok := err.(*comparisonError); ok {
 		return Split(trouble.error)
 	}
 	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.Missing) > 0 {

@@ -12,8 +12,8 @@ import (
 // printed returns an object with a row.
 func printed(version, color, age string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"spec":             map[string]any{"color": color},
-		print.PrintedField: map[string]any{"cells": []any{"a", color, age}},
+		"spec":         map[string]any{"color": color},
+		print.RowField: map[string]any{"cells": []any{"a", color, age}},
 	}}
 	u.SetResourceVersion(version)
 	return u
@@ -43,7 +43,7 @@ func TestUnchanged(t *testing.T) {
 			if got := unchanged(tt.event); got != tt.want {
 				t.Errorf("got %v", got)
 			}
-			if _, ok := before.Object[print.PrintedField]; !ok {
+			if _, ok := before.Object[print.RowField]; !ok {
 				t.Error("the object was changed")
 			}
 		})

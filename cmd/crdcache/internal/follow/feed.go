@@ -31,13 +31,13 @@ type feed struct {
 
 	// The lock of the screen guards these fields.
 	synced, begun bool
-	held          []heldEvent
+	buffered      []bufferedEvent
 }
 
 // bufferedEvent is an event without its object, to save memory.
-type heldEvent struct {
+type bufferedEvent struct {
 	key     string
-	place   int
+	index   int
 	initial bool
 	print   func() error
 }
@@ -46,29 +46,30 @@ type heldEvent struct {
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, complete: o.newEvent}
 	// It fails as AddEventHandler does.
-	_, _ = query.Subscribe(source{f}, matcher, f.handle)
+	_, _ = query.Subscribe(feedSource{f}, matcher, f.handle)
 	return f
 }
 
 // feedSource adapts a feed to query.Informer.
-type source struct{ *feed }
+type feedSource struct{ *feed }
 
-var _ query.Informer = source{}
+var _ query.Informer = feedSource{}
 
-func (s source) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (s feedSource) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	s.events = handler
 	return nil, nil
 }
 
-func (source) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (feedSource) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 func (f *feed) handle(e query.Event) {
 	if unchanged(e) {
 		return
 	}
 	full := f.complete(e, time.Now())
-	f.screen.in(func() {
+	f.screen.withLock(func() {
 		if e.Initial && f.changesOnly {
 			return
 		}
@@ -77,26 +78,26 @@ func (f *feed) handle(e query.Event) {
 			f.flush()
 			return
 		}
-		f.hold(full)
+		f.buffer(full)
 	})
 }
 
-func (f *feed) hold(e event) {
+func (f *feed) buffer(e event) {
 	show, err := f.printer.prepare(e)
 	if err != nil {
 		f.screen.print(func() error { return err })
 		return
 	}
-	held := heldEvent{key: e.Key, initial: e.Initial, print: show}
+	held := bufferedEvent{key: e.Key, initial: e.Initial, print: show}
 	if e.Initial {
-		held.place = print.Place(e.Object)
+		held.index = print.RowIndex(e.Object)
 	}
-	f.held = append(f.held, held)
+	f.buffered = append(f.buffered, held)
 }
 
 // sync marks the initial objects as complete.
 func (f *feed) sync() {
-	f.screen.in(func() {
+	f.screen.withLock(func() {
 		f.synced = true
 		if f.screen.open {
 			f.begin()
@@ -110,10 +111,10 @@ func (f *feed) begin() {
 		return
 	}
 	f.begun = true
-	slices.SortStableFunc(f.held, func(a, b heldEvent) int {
+	slices.SortStableFunc(f.buffered, func(a, b bufferedEvent) int {
 		switch {
 		case a.initial && b.initial:
-			return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.key, b.key))
+			return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.key, b.key))
 		case a.initial:
 			return -1
 		case b.initial:
@@ -121,10 +122,10 @@ func (f *feed) begin() {
 		}
 		return 0
 	})
-	for _, e := range f.held {
+	for _, e := range f.buffered {
 		f.screen.print(e.print)
 	}
-	f.held = nil
+	f.buffered = nil
 	f.flush()
 }
 
@@ -150,7 +151,7 @@ func (o Options) newEvent(e query.Event, at time.Time) event {
 		return full
 	}
 	if e.Type != query.Deleted || !e.Gone { // a deletion leaves no managed fields
-		full.manager = managerOf(e.Old, e.Object)
+		full.manager = managersOf(e.Old, e.Object)
 	}
 	if !o.KeepManagedFields {
 		full.Object, full.Old = withoutManagedFields(e.Object), withoutManagedFields(e.Old)
@@ -160,11 +161,11 @@ func (o Options) newEvent(e query.Event, at time.Time) event {
 
 // managersOf returns the managers of the fields that changed between two states of an object. Without an
 // earlier state it returns the latest manager.
-func managerOf(before, after *unstructured.Unstructured) string {
+func managersOf(before, after *unstructured.Unstructured) string {
 	known := map[string]time.Time{}
 	if before != nil {
 		for _, entry := range before.GetManagedFields() {
-			known[writer(entry)] = writtenAt(entry)
+			known[writerKey(entry)] = writtenAt(entry)
 		}
 	}
 	entries := after.GetManagedFields()
@@ -172,7 +173,7 @@ func managerOf(before, after *unstructured.Unstructured) string {
 		func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
 	var names []string
 	for _, entry := range entries {
-		at, was := known[writer(entry)]
+		at, was := known[writerKey(entry)]
 		if was && at.Equal(writtenAt(entry)) || before == nil && len(names) > 0 {
 			continue
 		}
@@ -188,7 +189,7 @@ func managerOf(before, after *unstructured.Unstructured) string {
 }
 
 // writerKey identifies an entry of managed fields.
-func writer(entry metav1.ManagedFieldsEntry) string {
+func writerKey(entry metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion,
 		entry.Subresource}, "\n")
 }
@@ -214,9 +215,9 @@ func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstr
 }
 
 // timestampLayout has a fixed width and sorts as text.
-const stampLayout = "2006-01-02T15:04:05.000Z"
+const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-func (e event) stamp() string { return e.at.UTC().Format(stampLayout) }
+func (e event) timestamp() string { return e.at.UTC().Format(timestampLayout) }
 
 // unchanged reports whether an update changes only the printed row, such as the age of an object that is
 // listed again after a broken connection.
@@ -230,10 +231,10 @@ func unchanged(e query.Event) bool {
 
 // withoutRow returns an object without its printed row.
 func withoutRow(object map[string]any) map[string]any {
-	if _, ok := object[print.PrintedField]; !ok {
+	if _, ok := object[print.RowField]; !ok {
 		return object
 	}
 	object = maps.Clone(object)
-	delete(object, print.PrintedField)
+	delete(object, print.RowField)
 	return object
 }

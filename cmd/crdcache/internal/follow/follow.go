@@ -24,7 +24,7 @@ func Run(ctx context.Context, o Options) error {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
 	resources, unresolved := o.Target.Resolve(waiting, o.TypeNames())
-	absent, failed := split(unresolved)
+	absent, failed := splitUnresolved(unresolved)
 	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
 		return o.proposeWait(unresolved, absent, failed)
 	}
@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := o.doubt(waiting, resources); err != nil {
+	if err := o.warnOfMismatches(waiting, resources); err != nil {
 		return err
 	}
 	err := o.run(ctx, waiting, resources, absent)
@@ -54,7 +54,7 @@ func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError,
 
 // warnOfMismatches compares the query with the schema of the type. It skips several types, because a query
 // rarely fits all of them.
-func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
+func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || !query.UsesWhere(o.Query) {
 		return nil
 	}
@@ -62,12 +62,12 @@ func (o Options) doubt(ctx context.Context, resources []discovery.Resource) erro
 	if err != nil {
 		return err
 	}
-	o.Target.WarnOfMisfits(ctx, client, resources[0], o.Query)
+	o.Target.WarnOfMismatches(ctx, client, resources[0], o.Query)
 	return nil
 }
 
 // splitUnresolved separates missing types from other errors.
-func split(unresolved error) (absent []*discovery.NoMatchError, failed error) {
+func splitUnresolved(unresolved error) (absent []*discovery.NoMatchError, failed error) {
 	for _, err := range exit.Split(unresolved) {
 		var none *discovery.NoMatchError
 		if errors.As(err, &none) {
@@ -104,20 +104,21 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	running, stop := context.WithCancel(ctx)
 	r := &run{
 		Options: o, ctx: running, tracker: tracker, selector: selector, resources: resources,
-		screen: newScreen(o.Out, o.Color), teller: newTeller(o.ErrOut), watchable: newWatchable(),
-		openEnded: len(absent) > 0 || selector.openEnded(),
-		begun:     newSignal(), ready: map[schema.GroupVersionResource]signal{},
+		screen: newScreen(o.Out, o.Color), status: newStatusReporter(o.ErrOut),
+		unwatchable:      newUnwatchableTypes(),
+		mayGainTypes:     len(absent) > 0 || selector.hasPatterns(),
+		firstTypeStarted: newSignal(), ready: map[schema.GroupVersionResource]signal{},
 	}
 	var tracking sync.WaitGroup
 	defer tracking.Wait()
 	defer stop()
-	defer r.teller.end()
+	defer r.status.end()
 	defer r.screen.end() // runs first, so that the last line is complete
 	// ended by stop; it fails only if called twice
 	tracking.Go(func() { _ = tracker.Run(running) })
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
-		r.teller.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
+		r.status.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}
 	var gone <-chan struct{}
 	if file := print.File(o.Out); file != nil {
@@ -163,10 +164,10 @@ type Options struct {
 func (o Options) Check() error {
 	switch {
 	case o.Diff && !o.tables():
-		return exit.Usagef("--diff goes with tables: leave out --output, or give wide")
+		return exit.Usagef("--diff needs a table: omit --output, or use wide")
 	case (o.Timestamps || o.Managers) && !o.tables() && o.Style.Format.Name != print.JSON &&
 		o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
-		return exit.Usagef("--timestamps and --managers go with tables, json, jsonl and yaml")
+		return exit.Usagef("--timestamps and --managers need table, json, jsonl or yaml output")
 	case o.Style.Format.Name == print.CSV:
 		return exit.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
 	}

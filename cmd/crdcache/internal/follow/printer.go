@@ -35,7 +35,7 @@ func (o Options) described(e event) map[string]any {
 		all["exists"] = true
 	}
 	if o.Timestamps {
-		all["time"] = e.stamp()
+		all["time"] = e.timestamp()
 	}
 	if e.manager != "" {
 		all["manager"] = e.manager
@@ -47,44 +47,44 @@ func (o Options) described(e event) map[string]any {
 func (o Options) newText(s *screen) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
-		return whole{yamlEvents{s, o}.print}, nil
+		return eventPrinter{yamlEvents{s, o}.print}, nil
 	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
-		return whole{func(e event) error {
+		return eventPrinter{func(e event) error {
 			return encoder.Encode(o.described(e))
 		}}, nil
 	}
 	single, err := print.New(o.Style.Format, s, print.Single, o.Style.NoHeaders)
-	return objects{single}, err
+	return objectPrinter{single}, err
 }
 
 // eventPrinter prints each event separately.
-type whole struct{ event func(event) error }
+type eventPrinter struct{ event func(event) error }
 
-func (p whole) print(e event) error                   { return p.event(e) }
-func (p whole) prepare(e event) (func() error, error) { return prepare(e, p.event) }
-func (whole) flush() error                            { return nil }
+func (p eventPrinter) print(e event) error                   { return p.event(e) }
+func (p eventPrinter) prepare(e event) (func() error, error) { return prepare(e, p.event) }
+func (eventPrinter) flush() error                            { return nil }
 
 // objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
-type objects struct{ print.Printer }
+type objectPrinter struct{ print.Printer }
 
-func (p objects) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
-func (p objects) prepare(e event) (func() error, error) { return prepare(e, p.print) }
-func (p objects) flush() error                          { return p.Close() }
+func (p objectPrinter) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
+func (p objectPrinter) prepare(e event) (func() error, error) { return prepare(e, p.print) }
+func (p objectPrinter) flush() error                          { return p.Close() }
 
 // prepare retains the JSON of the object, which needs a fraction of the memory.
 func prepare(e event, show func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {
-		return nil, fmt.Errorf("printing %s: %w", e.Key, err)
+		return nil, fmt.Errorf("print %s: %w", e.Key, err)
 	}
 	e.Object, e.Old = nil, nil
 	return func() error {
 		later := e
 		later.Object = &unstructured.Unstructured{}
 		if err := utiljson.Unmarshal(text, &later.Object.Object); err != nil {
-			return fmt.Errorf("printing %s: %w", e.Key, err)
+			return fmt.Errorf("print %s: %w", e.Key, err)
 		}
 		return show(later)
 	}, nil
@@ -99,7 +99,7 @@ type yamlEvents struct {
 func (p yamlEvents) print(e event) error {
 	text, err := print.MarshalYAML(p.options.described(e))
 	if err != nil {
-		return fmt.Errorf("printing %s: %w", e.Key, err)
+		return fmt.Errorf("print %s: %w", e.Key, err)
 	}
 	_, err = fmt.Fprintf(p.out, "---\n%s", text)
 	return err

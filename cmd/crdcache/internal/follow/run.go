@@ -23,28 +23,28 @@ type run struct {
 	tracker  *discovery.Tracker
 	selector *selector
 	// mayGainTypes is set if types can appear that did not exist at the start.
-	openEnded bool
-	screen    *screen
-	teller    *teller
-	watchable *watchable
-	resources []discovery.Resource // types that existed at the start
-	columns   columns
-	text      printer // for all types, if no tables are printed
-	refusals  session.Refusals
+	mayGainTypes bool
+	screen       *screen
+	status       *statusReporter
+	unwatchable  *unwatchableTypes
+	resources    []discovery.Resource // types that existed at the start
+	columns      columns
+	text         printer // for all types, if no tables are printed
+	refusals     session.Refusals
 
 	// firstTypeStarted fires when a type is first followed.
-	begun signal
+	firstTypeStarted signal
 	// ready fires for each initial type when its initial objects have arrived.
 	ready map[schema.GroupVersionResource]signal
 	// bufferedFeeds are the feeds that buffer events until the screen opens. The lock of the screen guards
 	// it.
-	waiting []*feed
+	bufferedFeeds []*feed
 }
 
 // signal is a one-time notification.
 type signal struct {
-	given chan struct{}
-	give  func()
+	done chan struct{}
+	fire func()
 }
 
 func newSignal() signal {
@@ -54,13 +54,13 @@ func newSignal() signal {
 
 // follow follows the types until the context of the run ends.
 func (r *run) follow(waiting context.Context) error {
-	soon := r.teller.unlessSoon("Pending: waiting to learn which types the server has")
+	soon := r.status.unlessSoon("Pending: waiting for discovery")
 	err := r.tracker.WaitForSync(waiting)
 	soon()
 	if err != nil {
 		return r.Target.Explain(waiting, err)
 	}
-	parts, err := r.parts()
+	parts, err := r.groups()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *run) follow(waiting context.Context) error {
 		return err
 	}
 	if r.Events {
-		r.screen.in(func() { r.screen.open = true })
+		r.screen.withLock(func() { r.screen.open = true })
 	}
 	for _, p := range parts {
 		if err := p.factory.Start(context.WithoutCancel(r.ctx)); err != nil {
@@ -97,26 +97,26 @@ func (r *run) follow(waiting context.Context) error {
 	if err := r.sync(waiting, first); err != nil {
 		return err
 	}
-	r.teller.begin()
+	r.status.begin()
 	r.open()
-	return r.untilEnd()
+	return r.wait()
 }
 
 // stateChanged reports a status change of a type.
 func (r *run) stateChanged(before, after status.Status) {
-	if !r.watchable.changed(after) {
-		r.teller.changed(before, after)
+	if !r.unwatchable.changed(after) {
+		r.status.changed(before, after)
 		return
 	}
 	// If this is the only type, the command ends with this error instead.
-	if err := r.watchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
-		(r.openEnded || len(r.resources) > 1) {
-		r.teller.say("warning: %s", print.Line(err.Error()))
+	if err := r.unwatchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
+		(r.mayGainTypes || len(r.resources) > 1) {
+		r.status.say("warning: %s", print.Line(err.Error()))
 	}
 }
 
 // wait returns when the context ends, or when no followed type can be watched.
-func (r *run) untilEnd() error {
+func (r *run) wait() error {
 	first := make([]schema.GroupVersionResource, len(r.resources))
 	for i, resource := range r.resources {
 		first[i] = resource.GVR
@@ -125,8 +125,8 @@ func (r *run) untilEnd() error {
 		select {
 		case <-r.ctx.Done():
 			return r.ctx.Err()
-		case <-r.watchable.found:
-			if err := r.watchable.err(first); err != nil && !r.openEnded {
+		case <-r.unwatchable.found:
+			if err := r.unwatchable.err(first); err != nil && !r.mayGainTypes {
 				return err
 			}
 		}
@@ -134,17 +134,17 @@ func (r *run) untilEnd() error {
 }
 
 // sync waits until the initial types are settled or refused. It returns an error if none is synced.
-func (r *run) sync(waiting context.Context, first []held) error {
+func (r *run) sync(waiting context.Context, first []pendingInformer) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)
 	}
 	done := func() {}
 	if !r.Events { // with events, rows are being printed
-		done = r.Target.Progress(func() (int, int) { return progressOf(first), len(first) })
+		done = r.Target.Progress(func() (int, int) { return syncedCount(first), len(first) })
 	}
 	var unsynced error
 	for _, f := range first {
-		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.part.factory, f.gvr))
+		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.group.factory, f.gvr))
 	}
 	for _, f := range first {
 		if f.Informer().HasSynced() {
@@ -152,7 +152,7 @@ func (r *run) sync(waiting context.Context, first []held) error {
 		}
 	}
 	done()
-	synced := progressOf(first)
+	synced := syncedCount(first)
 	for _, f := range first {
 		f.Release()
 	}
@@ -163,7 +163,7 @@ func (r *run) sync(waiting context.Context, first []held) error {
 }
 
 // syncedCount counts the synced types.
-func progressOf(first []held) (synced int) {
+func syncedCount(first []pendingInformer) (synced int) {
 	for _, f := range first {
 		if f.Informer().HasSynced() {
 			synced++
@@ -175,25 +175,26 @@ func progressOf(first []held) (synced int) {
 // await waits until the feed of a type has all initial objects.
 func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
 	select {
-	case <-r.ready[gvr].given:
+	case <-r.ready[gvr].done:
 	case <-waiting.Done():
 	}
 }
 
 // awaitAny waits for the first type. It returns immediately if the selector has patterns.
 func (r *run) awaitAny(waiting context.Context) error {
-	if r.selector.openEnded() {
+	if r.selector.hasPatterns() {
 		return nil
 	}
 	select {
-	case <-r.begun.given:
+	case <-r.firstTypeStarted.done:
 		return nil
 	case <-waiting.Done():
 	}
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: none of the types came within %v (--timeout)", exit.ErrNotSynced, r.Target.Timeout)
+	return fmt.Errorf("%w: none of the types was installed within %v (--timeout)", exit.ErrNotSynced,
+		r.Target.Timeout)
 }
 
 // open prints the buffered events of the feeds, in the order of the requested types.
@@ -206,12 +207,12 @@ func (r *run) open() {
 		}
 		return i
 	}
-	r.screen.in(func() {
+	r.screen.withLock(func() {
 		r.screen.open = true
-		slices.SortStableFunc(r.waiting, func(a, b *feed) int { return place(a) - place(b) })
-		for _, f := range r.waiting {
+		slices.SortStableFunc(r.bufferedFeeds, func(a, b *feed) int { return place(a) - place(b) })
+		for _, f := range r.bufferedFeeds {
 			f.begin()
 		}
-		r.waiting = nil
+		r.bufferedFeeds = nil
 	})
 }

@@ -20,7 +20,7 @@ type screen struct {
 	err    error
 
 	// lock is a mutex with one token; end must be able to give up waiting for it.
-	turn chan struct{}
+	lock chan struct{}
 	text bytes.Buffer
 	// open is set when feeds can print.
 	open bool
@@ -31,7 +31,7 @@ type screen struct {
 }
 
 func newScreen(out io.Writer, color bool) *screen {
-	return &screen{out: out, color: color, broken: make(chan struct{}), turn: make(chan struct{}, 1)}
+	return &screen{out: out, color: color, broken: make(chan struct{}), lock: make(chan struct{}, 1)}
 }
 
 // Write buffers text. The caller must hold the lock.
@@ -57,14 +57,14 @@ func visible(text string) string {
 func (s *screen) paint(text string) { s.text.WriteString(text) }
 
 // withLock calls f with the lock held.
-func (s *screen) in(f func()) {
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+func (s *screen) withLock(f func()) {
+	s.lock <- struct{}{}
+	defer func() { <-s.lock }()
 	f()
 }
 
 // maxBuffered is the size of the buffer at which it is written.
-const maxGathered = 1 << 16
+const maxBuffered = 1 << 16
 
 // print calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
 func (s *screen) print(f func() error) {
@@ -75,7 +75,7 @@ func (s *screen) print(f func() error) {
 		s.fail(err)
 		return
 	}
-	if s.text.Len() > maxGathered {
+	if s.text.Len() > maxBuffered {
 		s.write()
 	}
 }
@@ -94,7 +94,7 @@ func (s *screen) write() {
 		_, err = s.out.Write(s.text.Bytes())
 	}
 	if err != nil {
-		s.fail(fmt.Errorf("writing the output: %w", err))
+		s.fail(fmt.Errorf("write the output: %w", err))
 	}
 }
 
@@ -111,9 +111,9 @@ func (s *screen) end() {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case s.turn <- struct{}{}:
+	case s.lock <- struct{}{}:
 		s.ended = true
-		<-s.turn
+		<-s.lock
 	case <-timer.C:
 	}
 }

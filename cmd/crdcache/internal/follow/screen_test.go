@@ -26,7 +26,7 @@ func TestScreenEnds(t *testing.T) {
 		out := slow{make(chan string, 2), make(chan struct{})}
 		s := newScreen(out, false)
 		line := func() {
-			s.in(func() {
+			s.withLock(func() {
 				s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
 				s.write()
 			})
@@ -55,7 +55,7 @@ func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 1), make(chan struct{})}
 		s := newScreen(out, false)
-		go s.in(func() { // ends with the test
+		go s.withLock(func() { // ends with the test
 			s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
 			s.write()
 		})

@@ -25,7 +25,7 @@ func newSelector(names []string, snapshot func() *discovery.Snapshot) (*selector
 }
 
 // hasPatterns reports whether a name is a wildcard or a category.
-func (s *selector) openEnded() bool {
+func (s *selector) hasPatterns() bool {
 	return slices.ContainsFunc(s.Names(), discovery.Name.Wildcard)
 }
 

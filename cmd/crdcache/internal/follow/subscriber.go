@@ -15,26 +15,26 @@ import (
 // subscriber forwards the events of an informer group to feeds.
 type subscriber struct {
 	*run
-	part *part
+	group *informerGroup
 	// feeds has the feed of each running informer. The factory does not call a subscriber concurrently.
 	feeds map[schema.GroupResource]*feed
 	// known are the types that were followed before. Their columns can have changed.
 	known map[schema.GroupVersionResource]bool
 	// printers are the tables of followed types. They continue when a type is installed again.
-	printers map[family]*rows
+	printers map[tableKey]*tablePrinter
 }
 
 // tableKey identifies types that share a table.
-type family struct {
+type tableKey struct {
 	schema.GroupResource
 	kind  string
 	scope discovery.Scope
 }
 
-func (r *run) subscribe(p *part) error {
+func (r *run) subscribe(p *informerGroup) error {
 	s := &subscriber{
-		run: r, part: p, feeds: map[schema.GroupResource]*feed{},
-		known: map[schema.GroupVersionResource]bool{}, printers: map[family]*rows{},
+		run: r, group: p, feeds: map[schema.GroupResource]*feed{},
+		known: map[schema.GroupVersionResource]bool{}, printers: map[tableKey]*tablePrinter{},
 	}
 	_, err := p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
 		OnStarted: s.started,
@@ -55,14 +55,14 @@ func (r *run) subscribe(p *part) error {
 			}
 		},
 		OnGone:  func(g status.Generation, _ status.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
-		OnError: func(gvr schema.GroupVersionResource, err error) { s.refuse(gvr, err) },
+		OnError: func(gvr schema.GroupVersionResource, err error) { s.reject(gvr, err) },
 	}, p.options)
 	return err
 }
 
 // reject reports that a type is not followed.
-func (s *subscriber) refuse(gvr schema.GroupVersionResource, err error) {
-	s.teller.say("warning: %s is not followed: %s", gvr.GroupResource(), print.Printable(err.Error()))
+func (s *subscriber) reject(gvr schema.GroupVersionResource, err error) {
+	s.status.say("warning: %s is not watched: %s", gvr.GroupResource(), print.Printable(err.Error()))
 }
 
 // started creates the feed of a type.
@@ -74,18 +74,18 @@ func (s *subscriber) started(g status.Generation) {
 	s.Target.Use(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
 	if err != nil {
-		s.refuse(g.GVR, err)
+		s.reject(g.GVR, err)
 		return
 	}
 	f := s.newFeed(s.screen, s.printer(resource), matcher)
 	f.gvr = g.GVR
 	s.feeds[g.GVR.GroupResource()] = f
-	s.screen.in(func() {
+	s.screen.withLock(func() {
 		if !s.screen.open {
-			s.waiting = append(s.waiting, f)
+			s.bufferedFeeds = append(s.bufferedFeeds, f)
 		}
 	})
-	s.begun.give()
+	s.firstTypeStarted.fire()
 }
 
 // synced starts the feed of a type.
@@ -94,7 +94,7 @@ func (s *subscriber) synced(g status.Generation) {
 		f.sync()
 	}
 	if ready, ok := s.ready[g.GVR]; ok {
-		ready.give()
+		ready.fire()
 	}
 }
 
@@ -102,27 +102,27 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	if !s.tables() {
 		return s.text
 	}
-	rows := func() print.Rows { return s.part.printed.Rows(r.GVR) } // known after the first list
-	if s.part.printed == nil {
+	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // known after the first list
+	if s.group.tables == nil {
 		loaded := s.columns.loaded[r.GVR]
 		if loaded == nil || s.known[r.GVR] {
 			loaded = s.columns.loader.Load(s.ctx, []discovery.Resource{r})[0]
 		}
 		s.known[r.GVR] = true
-		rows = func() print.Rows { return loaded }
+		rows = func() print.RowFormatter { return loaded }
 	}
 	return s.table(r, rows)
 }
 
 // table returns the table of a type and sets its current columns.
-func (s *subscriber) table(r discovery.Resource, columns func() print.Rows) *rows {
-	of := family{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
+func (s *subscriber) table(r discovery.Resource, columns func() print.RowFormatter) *tablePrinter {
+	of := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	p := s.printers[of]
 	if p == nil {
-		p = s.newRows(s.screen, r, s.several())
+		p = s.newTable(s.screen, r, s.several())
 		s.printers[of] = p
 	}
-	s.screen.in(func() { p.use(columns) })
+	s.screen.withLock(func() { p.use(columns) })
 	return p
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Client sends requests to the local cache server of an identity.
 type Client struct {
-	place    Place
+	dir      SocketDir
 	identity string
 	http     *http.Client
 	reads    *http.Transport     // for objects; it times out only before the first byte
@@ -27,29 +27,30 @@ type Client struct {
 }
 
 // ErrNone is returned if no server listens.
-var ErrNone = errors.New("no server keeps types for this cluster and user: start one with 'serve TYPE...'")
+var ErrNone = errors.New("no cache server runs for this cluster and user: start one with 'serve TYPE...'")
 
 // controlTimeout bounds requests about the server itself.
-const patience = 2 * time.Second
+const controlTimeout = 2 * time.Second
 
 // responseTimeout bounds the wait for the start of an answer with objects.
-const beginning = 10 * time.Second
+const responseTimeout = 10 * time.Second
 
 // errNotResponding is returned for a server that accepts connections but does not answer, such as a suspended
 // process.
-var errHangs = fmt.Errorf("the server does not answer within %v: has it been suspended?", patience)
+var errNotResponding = fmt.Errorf("the cache server did not respond within %v: is it suspended?",
+	controlTimeout)
 
 // NewClient returns a client for the server of the config's cluster and user. It returns ErrNone if there is
 // no socket, and an error if the socket is not trusted. It does not connect to the server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
-	if _, err := os.Stat(PlaceOf("").Folder); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(SocketDirFor("").Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone // no server was started yet: avoid running the exec plugin
 	}
 	identity, err := Identity(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return newClient(config, identity, PlaceOf(identity))
+	return newClient(config, identity, SocketDirFor(identity))
 }
 
 // NewClientAt is NewClient for a socket path. It asks the server for its identity.
@@ -58,31 +59,31 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(config, identity, placeAt(socket))
+	c, err := newClient(config, identity, socketDirAt(socket))
 	if err == nil {
 		_, err = c.Info(ctx)
 	}
 	if errors.Is(err, ErrNone) {
-		return nil, fmt.Errorf("no server listens at %s", socket)
+		return nil, fmt.Errorf("no cache server listens at %s", socket)
 	}
 	return c, err
 }
 
-func newClient(config *rest.Config, identity string, place Place) (*Client, error) {
-	c := &Client{place: place, identity: identity, warnings: config.WarningHandler}
-	if err := c.place.check(); errors.Is(err, os.ErrNotExist) {
+func newClient(config *rest.Config, identity string, place SocketDir) (*Client, error) {
+	c := &Client{dir: place, identity: identity, warnings: config.WarningHandler}
+	if err := c.dir.check(); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	} else if err != nil {
 		return nil, err
 	}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", c.place.Socket())
+			return (&net.Dialer{}).DialContext(ctx, "unix", c.dir.Socket())
 		},
 		DisableCompression: true,
 	}
 	c.http, c.reads = &http.Client{Transport: transport}, transport.Clone()
-	c.reads.ResponseHeaderTimeout = beginning
+	c.reads.ResponseHeaderTimeout = responseTimeout
 	return c, nil
 }
 
@@ -90,22 +91,22 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
 	err := c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
 	if err == nil && info.Identity != c.identity {
-		err = errOther
+		err = errOtherIdentity
 	}
 	return info, err
 }
 
-var errOther = errors.New("the server is that of another cluster or user")
+var errOtherIdentity = errors.New("the cache server belongs to another cluster or user")
 
 // Socket returns the path of the server's socket.
-func (c *Client) Socket() string { return c.place.Socket() }
+func (c *Client) Socket() string { return c.dir.Socket() }
 
 // Resolve resolves a type name.
 func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
 	var answer Answer
 	err := c.ask(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
 	if err == nil && answer.Identity != c.identity {
-		err = errOther
+		err = errOtherIdentity
 	}
 	return answer, err
 }
@@ -126,11 +127,11 @@ func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.Re
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errHangs)
+	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errNotResponding)
 	defer cancel()
 	err := c.send(ctx, method, path, query, into)
-	if err != nil && context.Cause(ctx) == errHangs {
-		return errHangs
+	if err != nil && context.Cause(ctx) == errNotResponding {
+		return errNotResponding
 	}
 	return err
 }
@@ -169,7 +170,8 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	if answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
-		return nil, fmt.Errorf("the server answered %s: %s", answer.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("the cache server answered %s: %s", answer.Status,
+			strings.TrimSpace(string(text)))
 	}
 	return answer, nil
 }
@@ -204,7 +206,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 }
 
 // closeStopping closes the connections of the clients that wait for the end.
-func (s *Server) tellEnd() error {
+func (s *Server) closeStopping() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.ended = true
@@ -228,7 +230,7 @@ func (c *Client) Stop(ctx context.Context) (Info, error) {
 		return info, err
 	}
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil && ctx.Err() != nil {
-		return info, fmt.Errorf("process %d was told to end, and has not yet: %w", info.PID,
+		return info, fmt.Errorf("process %d is stopping and has not ended yet: %w", info.PID,
 			context.Cause(ctx))
 	}
 	return info, nil // with any error of its end

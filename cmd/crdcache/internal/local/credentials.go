@@ -99,7 +99,7 @@ func accountOfJWT(token string) (string, bool) {
 
 // accountByReview asks the API server for the user of the credentials.
 func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // Log returns the path of a detached server's log.
-func (p Place) Log() string { return filepath.Join(p.Folder, "log") }
+func (p SocketDir) Log() string { return filepath.Join(p.Dir, "log") }
 
 // EndedError is returned for a server that ended before it answered. Its log has the cause.
 type EndedError struct {
@@ -25,7 +25,7 @@ type EndedError struct {
 func (e *EndedError) Error() string { return fmt.Sprintf("the server ended with exit code %d", e.Code) }
 
 // pollInterval is the time between two requests of Detach.
-const pause = 10 * time.Millisecond
+const pollInterval = 10 * time.Millisecond
 
 // Detach starts program as a server in the background and returns when it answers. Its output goes to the log
 // file, and until it answers also to log. If ctx or the program ends before, no process remains.
@@ -35,8 +35,8 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	if err != nil {
 		return Info{}, err
 	}
-	place := PlaceOf(identity)
-	if err := place.make(); err != nil {
+	place := SocketDirFor(identity)
+	if err := place.create(); err != nil {
 		return Info{}, err
 	}
 	if client, err := newClient(config, identity, place); err == nil {
@@ -53,7 +53,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	cmd := exec.Command(program)
 	cmd.Args = args
 	cmd.Stdout, cmd.Stderr = file, file
-	alone(cmd)
+	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return Info{}, err
 	}
@@ -90,7 +90,7 @@ func await(ctx context.Context, connect func() (*Client, error), pid int,
 			return Info{}, errEnded
 		case <-ctx.Done():
 			return Info{}, context.Cause(ctx)
-		case <-time.After(pause):
+		case <-time.After(pollInterval):
 		}
 	}
 }

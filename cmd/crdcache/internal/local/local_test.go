@@ -149,19 +149,19 @@ func TestIdentityOfPrograms(t *testing.T) {
 
 // TestPlacesOfOthersAreNotTrusted rejects files that other users could have created.
 func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, p Place) error{
-		"folder is open": func(_ *testing.T, p Place) error { return os.Chmod(p.Folder, 0o755) },
+	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
+		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
 		"parent is open": func(_ *testing.T,
-			p Place) error {
-			return os.Chmod(filepath.Dir(p.Folder), 0o777)
+			p SocketDir) error {
+			return os.Chmod(filepath.Dir(p.Dir), 0o777)
 		},
-		"socket is open": func(_ *testing.T, p Place) error { return os.Chmod(p.Socket(), 0o666) },
-		"socket is a file": func(_ *testing.T, p Place) error {
+		"socket is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Socket(), 0o666) },
+		"socket is a file": func(_ *testing.T, p SocketDir) error {
 			return errors.Join(os.Remove(p.Socket()), os.WriteFile(p.Socket(), nil, 0o600))
 		},
-		"folder is a link": func(t *testing.T, p Place) error {
+		"folder is a link": func(t *testing.T, p SocketDir) error {
 			other := filepath.Join(t.TempDir(), "other")
-			return errors.Join(os.Rename(p.Folder, other), os.Symlink(other, p.Folder))
+			return errors.Join(os.Rename(p.Dir, other), os.Symlink(other, p.Dir))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := PlaceOf(id)
-			if err := p.make(); err != nil {
+			p := SocketDirFor(id)
+			if err := p.create(); err != nil {
 				t.Fatal(err)
 			}
 			listener, err := net.Listen("unix", p.Socket())
@@ -198,11 +198,11 @@ func TestSocketThatWasLeftBehind(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
 	id, _ := Identity(t.Context(), config)
-	p := PlaceOf(id)
+	p := SocketDirFor(id)
 	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNone) {
 		t.Errorf("without a server the error is %v", err)
 	}
-	if err := p.make(); err != nil {
+	if err := p.create(); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket()})
@@ -223,7 +223,7 @@ func TestSocketThatWasLeftBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	listening, done := make(chan struct{}), make(chan error, 1)
 	go func() { // ended by Stop
-		done <- Serve(ctx, Options{Place: p, Info: func() Info { return Info{Identity: id} },
+		done <- Serve(ctx, Options{Dir: p, Info: func() Info { return Info{Identity: id} },
 			Handler: http.NotFoundHandler()}, func() { close(listening) })
 	}()
 	defer cancel()

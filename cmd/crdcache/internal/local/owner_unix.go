@@ -21,4 +21,4 @@ func lock(file *os.File) bool {
 }
 
 // detach starts a program in a session of its own, so that it does not end with the terminal.
-func alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

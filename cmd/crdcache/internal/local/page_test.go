@@ -46,7 +46,8 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	address := "http://" + listener.Addr().String() + "/"
 	options := Options{
-		Place: PlaceOf(id), Info: func() Info { return Info{Identity: id} }, Handler: http.NotFoundHandler(),
+		Dir: SocketDirFor(id), Info: func() Info { return Info{Identity: id} },
+		Handler: http.NotFoundHandler(),
 		Page: &Page{Listener: listener, Handler: http.NotFoundHandler(),
 			Link: func() string { return address }},
 	}

@@ -23,8 +23,8 @@ type Info struct {
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
 	// Config is a digest of its index configs.
-	Config string `json:"config"`
-	Types  []Kept `json:"types"`
+	Config string       `json:"config"`
+	Types  []CachedType `json:"types"`
 	// Absent are the requested names that cannot be cached now.
 	Absent []Absent `json:"absent,omitempty"`
 	// Page is set if it has a web page.
@@ -32,13 +32,13 @@ type Info struct {
 }
 
 // CachedType is a type that the server caches.
-type Kept struct {
+type CachedType struct {
 	Resource discovery.Resource `json:"resource"`
 	// Namespace is the only cached namespace. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
 	State     string `json:"state"`
 	// Live is set if the cache is synced and its watch is live.
-	Fresh   bool `json:"fresh"`
+	Live    bool `json:"fresh"`
 	Objects int  `json:"objects"`
 	// Indexes are the names of the config's indexes.
 	Indexes []string `json:"indexes,omitempty"`
@@ -59,13 +59,13 @@ type Answer struct {
 // Options configure a Server.
 type Options struct {
 	// Dir is the socket directory.
-	Place Place
+	Dir SocketDir
 	// Info returns the current description of the server.
 	Info func() Info
 	// Resolve resolves a type name.
 	Resolve func(name string) ([]discovery.Resource, error)
 	// CanAnswer returns why the cache cannot answer a request, or nil if it can.
-	Keeps func(readapi.Request) error
+	CanAnswer func(readapi.Request) error
 	// Handler serves all other requests.
 	Handler http.Handler
 	// Idle stops the server after this time without a request. 0 means never.
@@ -95,19 +95,20 @@ type Server struct {
 // Reasons why a server stops.
 var (
 	ErrStopped = errors.New("stopped by 'serve stop'")
-	ErrIdle    = errors.New("nobody has asked for a while")
+	ErrIdle    = errors.New("idle: no requests within --idle")
 )
 
 // ErrServed is returned if another server holds the lock.
-var ErrServed = errors.New("another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
+var ErrServed = errors.New(
+	"another cache server runs for this cluster and user: see 'serve status', or stop it with 'serve stop'")
 
 // Serve serves until ctx ends, a command stops the server, or it is idle. It calls listening when clients can
 // connect. It returns nil after a requested stop.
 func Serve(ctx context.Context, options Options, listening func()) error {
-	if err := options.Place.make(); err != nil {
+	if err := options.Dir.create(); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(options.Place.Folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(filepath.Join(options.Dir.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
@@ -116,14 +117,14 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 		return ErrServed
 	}
 	// A process that left a socket here has ended, because it had the lock.
-	if err := os.Remove(options.Place.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(options.Dir.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	listener, err := net.Listen("unix", options.Place.Socket())
+	listener, err := net.Listen("unix", options.Dir.Socket())
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(options.Place.Socket(), 0o600); err != nil {
+	if err := os.Chmod(options.Dir.Socket(), 0o600); err != nil {
 		listener.Close()
 		return err
 	}
@@ -132,7 +133,7 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	if options.End != nil {
 		options.End()
 	}
-	return errors.Join(err, file.Close(), s.tellEnd())
+	return errors.Join(err, file.Close(), s.closeStopping())
 }
 
 // ServePage serves only a web page, without a socket for commands, until ctx ends or it is idle. It calls
@@ -192,15 +193,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == stopPath && r.Method == http.MethodPost:
 		s.serveStop(w)
 	default:
-		s.pass(w, r)
+		s.serveCache(w, r)
 	}
 }
 
 // serveCache calls the handler, unless the client accepts only cached answers and the cache has none.
-func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(onlyKept) != "" {
+func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(onlyCached) != "" {
 		asked, _ := readapi.ParseRequest(r)
-		if err := s.options.Keeps(asked); err != nil {
+		if err := s.options.CanAnswer(asked); err != nil {
 			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
 			return
 		}
@@ -232,7 +233,7 @@ func (s *Server) end() {
 }
 
 func (i Info) String() string {
-	return fmt.Sprintf("process %d keeps what follows of %s since %s", i.PID, i.Host,
+	return fmt.Sprintf("process %d caches these types of %s since %s", i.PID, i.Host,
 		i.Started.Format(time.RFC3339))
 }
 

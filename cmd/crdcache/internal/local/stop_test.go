@@ -22,7 +22,7 @@ func TestStop(t *testing.T) {
 	var ended atomic.Bool
 	ending, proceed := make(chan struct{}), make(chan struct{})
 	options := Options{
-		Place: PlaceOf(id), Info: func() Info {
+		Dir: SocketDirFor(id), Info: func() Info {
 			return Info{Identity: id,
 				PID: 7}
 		}, Handler: http.NotFoundHandler(),

@@ -21,7 +21,7 @@ import (
 )
 
 // onlyCached is the header of requests that accept only cached answers.
-const onlyKept = "Crdcache-Only-Kept"
+const onlyCached = "Crdcache-Only-Kept"
 
 // Transport sends requests for cached types to the local cache server and all others to the cluster. Both
 // have the same resource versions and continue tokens, so a client can switch in the middle of a list or
@@ -70,7 +70,7 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if path, ok := strings.CutPrefix(r.URL.Path, t.base); ok && r.Method == http.MethodGet {
-		if response := t.ask(r, path); response != nil {
+		if response := t.tryServer(r, path); response != nil {
 			return response, nil
 		}
 	}
@@ -85,7 +85,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // tryServer returns the server's answer, or nil if the cluster must be asked.
-func (t *Transport) ask(r *http.Request, path string) *http.Response {
+func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 	to := &url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: r.URL.RawQuery}
 	inner := r.Clone(r.Context())
 	inner.URL, inner.Host = to, ""
@@ -93,21 +93,21 @@ func (t *Transport) ask(r *http.Request, path string) *http.Response {
 	inner.Header.Set("Cache-Control", "max-stale")
 	asked, ofType := readapi.ParseRequest(inner)
 	if ofType {
-		if t.isElsewhere(asked.GVR) {
+		if t.usesCluster(asked.GVR) {
 			return nil
 		}
 		if why := unanswerable(asked, inner); why != nil {
 			t.leave(asked.GVR, why)
 			return nil
 		}
-		inner.Header.Set(onlyKept, "true")
+		inner.Header.Set(onlyCached, "true")
 	} else if path != "/api" && path != "/apis" || t.hasEnded() {
 		return nil
 	}
 	response, err := t.client.reads.RoundTrip(inner)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if ofType {
-			t.use(asked.GVR)
+			t.noteServed(asked.GVR)
 		}
 		return response
 	}
@@ -116,7 +116,7 @@ func (t *Transport) ask(r *http.Request, path string) *http.Response {
 		response.Body.Close()
 		err = errors.New(strings.TrimSpace(string(text)))
 	} else if r.Context().Err() == nil {
-		err = errors.New("the server does not answer any more")
+		err = errors.New("the cache server does not respond any more")
 		t.end(err)
 	}
 	if ofType && r.Context().Err() == nil {
@@ -128,7 +128,7 @@ func (t *Transport) ask(r *http.Request, path string) *http.Response {
 // unanswerable returns why the server cannot answer a request for a type.
 func unanswerable(asked readapi.Request, r *http.Request) error {
 	if asked.Subresource != "" {
-		return errors.New("the server keeps no subresources")
+		return errors.New("subresources are not cached")
 	}
 	// The server would accept index names as field selectors, which the cluster rejects.
 	selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
@@ -137,7 +137,7 @@ func unanswerable(asked readapi.Request, r *http.Request) error {
 	}
 	for _, field := range selector.Requirements() {
 		if field.Field != "metadata.name" && field.Field != "metadata.namespace" {
-			return fmt.Errorf("the server knows no field selectors, such as %s", field.Field)
+			return fmt.Errorf("the cache server does not support the field selector %s", field.Field)
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (t *Transport) end(why error) {
 }
 
 // useCluster reports whether a type is read from the cluster.
-func (t *Transport) isElsewhere(gvr schema.GroupVersionResource) bool {
+func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
 	why, ended := t.mu.elsewhere[gvr], t.mu.ended
 	t.mu.Unlock()
@@ -178,13 +178,13 @@ func (t *Transport) leave(gvr schema.GroupVersionResource, why error) {
 }
 
 // noteServed records that the server answers for a type.
-func (t *Transport) use(gvr schema.GroupVersionResource) {
+func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
 	t.mu.Lock()
 	first := !t.mu.kept[gvr]
 	t.mu.kept[gvr] = true
 	t.mu.Unlock()
 	if first && gvr != crd.GVR { // read for the columns of tables
-		t.note(fmt.Sprintf("%s is read from the server that keeps it", name(gvr)))
+		t.note(fmt.Sprintf("%s is read from the cache server", name(gvr)))
 	}
 }
 

@@ -24,7 +24,7 @@ var definitions = &kind{
 func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
 		l.reader.Problem(f, e.Place, false, errors.New("CustomResourceDefinition "+u.GetName()+
-			": only apiextensions.k8s.io/v1 is understood"))
+			": only apiextensions.k8s.io/v1 is supported"))
 		return
 	}
 	d, err := crd.FromUnstructured(u.Object)
@@ -40,14 +40,14 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 			func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
 	if old != nil && old.inferred && !fits {
 		// The CRD corrects the inferred scope, name and versions.
-		l.abandon(old)
+		l.forget(old)
 		l.storage.RemoveType(old.typ.GroupResource())
 	}
 	l.put(f, e, definitions, u)
-	if _, ok := l.claims[object{definitionKind, "", u.GetName()}]; !ok {
+	if _, ok := l.origins[object{definitionKind, "", u.GetName()}]; !ok {
 		return
 	}
-	l.reconsider(gk)
+	l.rereadRefused(gk)
 	t, ok := systemType(l.storage, gk)
 	if !ok {
 		delete(l.kinds, gk)
@@ -55,26 +55,26 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	}
 	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
 		old.definition == "") {
-		l.abandon(old) // the storage deleted its objects
+		l.forget(old) // the storage deleted its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
 		l.reader.Problem(f, e.Place, true, errors.New("the versions of "+t.GroupResource().String()+
-			" are converted by a webhook, which is not asked: each object can only be read in the version that it is written in"))
+			" are converted by a webhook, which is not called: each object can be read only in its own version"))
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definition: u.GetName()}
 }
 
 // forget removes a kind and its objects, and marks their files to be read again.
-func (l *loader) abandon(k *kind) {
+func (l *loader) forget(k *kind) {
 	delete(l.kinds, k.GroupKind)
-	l.reconsider(k.GroupKind)
-	for o, c := range l.claims {
+	l.rereadRefused(k.GroupKind)
+	for o, c := range l.origins {
 		if o.GroupKind == k.GroupKind {
-			delete(l.claims, o)
+			delete(l.origins, o)
 			l.reread[c.file.Path] = true
 			if c.file.Path == manifest.Stdin {
 				l.reader.Problem(c.file, c.Place, false,
-					fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
+					fmt.Errorf("%s is lost: its type changed and standard input cannot be read again", o))
 			}
 		}
 	}
@@ -89,8 +89,8 @@ func (l *loader) abandon(k *kind) {
 }
 
 // remove deletes an object that is no longer in its file. If another file has it, that file is read again.
-func (l *loader) drop(o object) {
-	delete(l.claims, o)
+func (l *loader) remove(o object) {
+	delete(l.origins, o)
 	for _, f := range l.shadowed[o] {
 		l.reread[f.Path] = true
 	}
@@ -99,7 +99,7 @@ func (l *loader) drop(o object) {
 		l.storage.Delete(definitions.typ.GroupResource(), "", o.name)
 		for _, k := range l.kinds {
 			if k.definition == o.name {
-				l.abandon(k) // its remaining objects now have no definition
+				l.forget(k) // its remaining objects now have no definition
 			}
 		}
 		return

@@ -18,8 +18,8 @@ import (
 // Editors change several files in several steps. Reading waits for a pause of settleTime, but at most
 // maxSettleTime.
 const (
-	quiet   = 100 * time.Millisecond
-	patient = time.Second
+	settleTime    = 100 * time.Millisecond
+	maxSettleTime = time.Second
 )
 
 // pollInterval is the polling interval for files that the system does not watch.
@@ -35,10 +35,10 @@ func (s *Source) Follow(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	l := lookout{source: s}
+	l := changeWatcher{source: s}
 	watcher, err := newWatcher()
 	if err != nil {
-		l.lose(strings.Join(s.options.Paths, ", "), err)
+		l.reportUnwatched(strings.Join(s.options.Paths, ", "), err)
 	} else {
 		defer watcher.Close()
 		l.watcher = watcher
@@ -48,31 +48,31 @@ func (s *Source) Follow(ctx context.Context) {
 }
 
 // changeWatcher waits for changes of files.
-type lookout struct {
+type changeWatcher struct {
 	source  *Source
 	watcher *fsnotify.Watcher // nil if the system provides none
 	// polling is set if some directories are not watched. reported has those that were reported.
-	blind bool
-	told  map[string]bool
+	polling  bool
+	reported map[string]bool
 }
 
 // reportUnwatched reports once that a path is polled.
-func (l *lookout) lose(what string, err error) {
-	l.blind = true
-	if l.told[what] || l.source.options.Report == nil {
+func (l *changeWatcher) reportUnwatched(what string, err error) {
+	l.polling = true
+	if l.reported[what] || l.source.options.Report == nil {
 		return
 	}
-	if l.told == nil {
-		l.told = map[string]bool{}
+	if l.reported == nil {
+		l.reported = map[string]bool{}
 	}
-	l.told[what] = true
+	l.reported[what] = true
 	l.source.options.Report(&manifest.Problem{File: what, Warning: true,
-		Err: fmt.Errorf("changes are looked for every %v, for the system does not tell of them: %w",
+		Err: fmt.Errorf("polling for changes every %v, because the system cannot watch the files: %w",
 			pollInterval, err)})
 }
 
 // catchUp reads changed files and adds watches until no directory is new. It returns false when ctx ends.
-func (l *lookout) catchUp(ctx context.Context) bool {
+func (l *changeWatcher) catchUp(ctx context.Context) bool {
 	for {
 		if l.source.Refresh(ctx) != nil {
 			return false
@@ -84,14 +84,14 @@ func (l *lookout) catchUp(ctx context.Context) bool {
 }
 
 // watch updates the watched directories and reports whether there were new ones.
-func (l *lookout) watch(dirs []string) (news bool) {
+func (l *changeWatcher) watch(dirs []string) (news bool) {
 	watched := l.watcher.WatchList()
 	for _, dir := range watched {
 		if !slices.Contains(dirs, dir) {
 			_ = l.watcher.Remove(dir) // it can be gone
 		}
 	}
-	l.blind = false
+	l.polling = false
 	for _, dir := range dirs {
 		if slices.Contains(watched, dir) {
 			continue
@@ -100,9 +100,9 @@ func (l *lookout) watch(dirs []string) (news bool) {
 		case err == nil:
 			news = true
 		case isGone(dir):
-			l.blind = true // it can be created again
+			l.polling = true // it can be created again
 		default:
-			l.lose(dir, err)
+			l.reportUnwatched(dir, err)
 		}
 	}
 	return news
@@ -114,14 +114,14 @@ func isGone(path string) bool {
 }
 
 // await returns true after a change and a pause, or false when ctx ends.
-func (l *lookout) await(ctx context.Context) bool {
+func (l *changeWatcher) await(ctx context.Context) bool {
 	var calm, enough, poll <-chan time.Time
 	var events chan fsnotify.Event
 	var failures chan error
 	if l.watcher != nil {
 		events, failures = l.watcher.Events, l.watcher.Errors
 	}
-	if l.blind {
+	if l.polling {
 		poll = time.After(pollInterval)
 	}
 	for {
@@ -141,9 +141,9 @@ func (l *lookout) await(ctx context.Context) bool {
 		case <-enough:
 			return true
 		}
-		calm = time.After(quiet)
+		calm = time.After(settleTime)
 		if enough == nil {
-			enough = time.After(patient)
+			enough = time.After(maxSettleTime)
 		}
 	}
 }

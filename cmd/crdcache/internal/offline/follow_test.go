@@ -226,7 +226,7 @@ func TestFollowUnwatched(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if diff := cmp.Diff([]string{s.dir +
-		": changes are looked for every 2s, for the system does not tell of them: too many open files"}, s.mu.reported); diff != "" {
+		": polling for changes every 2s, because the system cannot watch the files: too many open files"}, s.mu.reported); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}
 }

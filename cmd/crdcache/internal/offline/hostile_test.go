@@ -83,12 +83,12 @@ func TestNoIdentity(t *testing.T) {
 	for text, want := range map[string]string{
 		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,
 		"{apiVersion: /, kind: Foo, metadata: {name: a}}":     `Foo has the apiVersion "/", which is neither VERSION nor GROUP/VERSION`,
-		"{apiVersion: v1, kind: Foo, metadata: {name: 007}}":  "Foo has a metadata.name that is no string: 7; put it in quotes",
+		"{apiVersion: v1, kind: Foo, metadata: {name: 007}}":  "Foo has a metadata.name that is not a string: 7; put it in quotes",
 		"{apiVersion: v1, kind: Foo, metadata: {name: null}}": "Foo has no metadata.name",
 		"{apiVersion: v1, kind: Foo, metadata: {name: ''}}":   "Foo has no metadata.name",
 		"{apiVersion: v1, kind: Foo, metadata: null}":         "Foo has no metadata.name",
 		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
-		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is no map",
+		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is not a map",
 	} {
 		s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
 		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {

@@ -25,7 +25,7 @@ type loader struct {
 
 	kinds map[schema.GroupKind]*kind
 	// origins has all objects of the storage.
-	claims map[object]claim
+	origins map[object]origin
 	// shadowed has the files with another copy of an object.
 	shadowed map[object][]*manifest.File
 	// refused has the files with objects that do not match the type of their kind. The type can change.
@@ -65,7 +65,7 @@ func (o object) String() string {
 }
 
 // origin is the file and position of an object.
-type claim struct {
+type origin struct {
 	file *manifest.File
 	manifest.Place
 	read int // value of file.Times when it was read
@@ -88,7 +88,7 @@ type guess struct {
 func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
-		claims:   map[object]claim{},
+		origins:  map[object]origin{},
 		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{},
 		used:    map[schema.GroupResource]bool{},
 		refused: map[schema.GroupKind]map[string]bool{},
@@ -124,12 +124,12 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	case err != nil:
 		l.refuse(f, e.Place, gvk.GroupKind(), err)
 	case k == nil:
-		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, u.GetNamespace() != ""})
+		l.pending = append(l.pending, pendingObject{f, cloneEntry(e), gvk, u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
 		// The inferred scope was wrong.
-		l.abandon(k)
+		l.forget(k)
 		l.storage.RemoveType(k.typ.GroupResource())
-		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, true})
+		l.pending = append(l.pending, pendingObject{f, cloneEntry(e), gvk, true})
 	default:
 		l.put(f, e, k, u)
 	}
@@ -157,19 +157,19 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 		return false
 	}
 	o := object{k.GroupKind, e.Namespace, e.Name}
-	if l.outdone(f, e, o) {
+	if l.resolveDuplicate(f, e, o) {
 		return true
 	}
 	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
 		l.refuse(f, e.Place, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return true
 	}
-	l.claims[o] = claim{f, e.Place, f.Times}
+	l.origins[o] = origin{f, e.Place, f.Times}
 	return true
 }
 
 // cloneEntry copies the data of an entry, which is valid only while it is read.
-func kept(e manifest.Entry) manifest.Entry {
+func cloneEntry(e manifest.Entry) manifest.Entry {
 	e.Data = bytes.Clone(e.Data)
 	return e
 }
@@ -185,11 +185,11 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	gvk := gv.WithKind(u.GetKind())
 	switch name, there, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
 	case err != nil:
-		return gvk, fmt.Errorf("%s has metadata that is no map", gvk.GroupKind())
+		return gvk, fmt.Errorf("%s has metadata that is not a map", gvk.GroupKind())
 	case !there || name == nil || name == "":
 		return gvk, fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
 	case u.GetName() == "":
-		return gvk, fmt.Errorf("%s has a metadata.name that is no string: %v; put it in quotes",
+		return gvk, fmt.Errorf("%s has a metadata.name that is not a string: %v; put it in quotes",
 			gvk.GroupKind(), name)
 	}
 	return gvk, nil
@@ -261,7 +261,7 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 	if k.typ.Namespaced && o.namespace == "" {
 		o.namespace = "default"
 	}
-	if l.outdone(f, e, o) {
+	if l.resolveDuplicate(f, e, o) {
 		return
 	}
 	write := l.storage.Restore
@@ -272,7 +272,7 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 		l.refuse(f, e.Place, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return
 	}
-	l.claims[o] = claim{f, e.Place, f.Times}
+	l.origins[o] = origin{f, e.Place, f.Times}
 }
 
 // refuse reports an object that does not match the type of its kind.
@@ -285,22 +285,22 @@ func (l *loader) refuse(f *manifest.File, p manifest.Place, gk schema.GroupKind,
 }
 
 // rereadRefused marks the files of refused objects to be read again, because the type changed.
-func (l *loader) reconsider(gk schema.GroupKind) {
+func (l *loader) rereadRefused(gk schema.GroupKind) {
 	maps.Copy(l.reread, l.refused[gk])
 	delete(l.refused, gk)
 }
 
 // resolveDuplicate warns about an object that occurs twice. It reports whether the other copy wins: the last
 // in the order of files.
-func (l *loader) outdone(f *manifest.File, e manifest.Entry, o object) bool {
-	other, ok := l.claims[o]
+func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) bool {
+	other, ok := l.origins[o]
 	if !ok || other.file == f && other.read != f.Times {
 		return false
 	}
 	later := other.file.Compare(f) > 0
-	counts := "this one counts"
+	counts := "this one is used"
 	if later {
-		counts = "that one counts"
+		counts = "that one is used"
 	}
 	l.reader.Problem(f, e.Place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(),
 		other.Line, counts))
@@ -371,8 +371,9 @@ func (l *loader) reportGuesses() {
 		if g.typ.Namespaced {
 			scope = "namespaced"
 		}
-		l.reader.Problem(g.file, g.Place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
-			"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
+		l.reader.Problem(g.file, g.Place, true, fmt.Errorf(
+			"no CustomResourceDefinition defines %s: assuming it is %s and named %s, without short names and columns; "+
+				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
 			scope, gr, gr))
 		return true
 	})

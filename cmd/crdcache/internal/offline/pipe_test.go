@@ -55,8 +55,8 @@ func TestPipe(t *testing.T) {
 		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
 	}()
 	s := open(t, Options{Paths: []string{fifo}})
-	types, _ := s.Storage().ServedTypes()
-	if n := s.Storage().Len(types[len(types)-1].GroupResource()); s.
+	types, _ := s.storage.ServedTypes()
+	if n := s.storage.Len(types[len(types)-1].GroupResource()); s.
 		Err() != nil || n != 1 {
 		t.Errorf("%v, %d objects", s.Err(), n)
 	}

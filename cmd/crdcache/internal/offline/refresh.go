@@ -13,12 +13,12 @@ import (
 // that cannot be read or are empty keep their objects and are reported as Problems. It returns only the error
 // of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
-	s.turn.Lock()
+	s.reading.Lock()
 	err := s.refresh(ctx)
-	s.turn.loader.reader.Summarize()
-	retyped := s.turn.loader.retyped
-	s.turn.loader.retyped = false
-	s.turn.Unlock()
+	s.reading.loader.reader.Summarize()
+	retyped := s.reading.loader.retyped
+	s.reading.loader.retyped = false
+	s.reading.Unlock()
 	if retyped && s.options.TypesChanged != nil {
 		s.options.TypesChanged()
 	}
@@ -32,12 +32,12 @@ func (s *Source) refresh(ctx context.Context) error {
 	}
 	if err != nil {
 		// It is unknown which files are gone.
-		s.unlisted(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
+		s.setListing(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
 		return nil
 	}
-	s.unlisted(nil)
+	s.setListing(nil)
 	before := map[string]*manifest.File{}
-	for _, f := range s.turn.files {
+	for _, f := range s.reading.files {
 		before[f.Path] = f
 	}
 	var changed []*manifest.File
@@ -54,7 +54,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		}
 		found.Files[i] = old
 	}
-	s.turn.files, s.turn.dirs = found.Files, found.Dirs
+	s.reading.files, s.reading.dirs = found.Files, found.Dirs
 	gone, anew := map[*manifest.File]bool{}, map[string]bool{}
 	for _, f := range before {
 		gone[f], anew[f.Name()] = true, true
@@ -63,22 +63,22 @@ func (s *Source) refresh(ctx context.Context) error {
 		anew[f.Name()] = true
 	}
 	s.forget(anew)
-	if err := s.take(ctx, changed, gone); err != nil {
+	if err := s.apply(ctx, changed, gone); err != nil {
 		return err
 	}
-	return s.again(ctx)
+	return s.rereadPending(ctx)
 }
 
 // rereadPending reads marked files until none is left. Each definition is applied at most once per round, so
 // it ends.
-func (s *Source) again(ctx context.Context) error {
-	l := s.turn.loader
+func (s *Source) rereadPending(ctx context.Context) error {
+	l := s.reading.loader
 	for round := 0; len(l.reread) > 0 && round < maxRounds; round++ {
 		wanted := l.reread
 		l.reread = map[string]bool{}
 		var files []*manifest.File
 		anew := map[string]bool{}
-		for _, f := range s.turn.files {
+		for _, f := range s.reading.files {
 			if wanted[f.Path] && f.Path != manifest.Stdin {
 				files = append(files, f)
 				anew[f.Name()] = true
@@ -87,7 +87,7 @@ func (s *Source) again(ctx context.Context) error {
 		if l.live {
 			s.forget(anew)
 		}
-		if err := s.take(ctx, files, nil); err != nil {
+		if err := s.apply(ctx, files, nil); err != nil {
 			return err
 		}
 	}
@@ -97,11 +97,12 @@ func (s *Source) again(ctx context.Context) error {
 // maxRounds bounds the rounds of changes to types.
 const maxRounds = 8
 
-var errEmpty = errors.New("it is empty: what it had is kept until there is something in it, or until it is gone")
+var errEmpty = errors.New(
+	"the file is empty: its previous objects are kept until it has content or is deleted")
 
 // apply reads files into the storage, definitions first, and deletes objects that are gone.
-func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
-	l := s.turn.loader
+func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
+	l := s.reading.loader
 	type found struct {
 		file *manifest.File
 		manifest.Entry
@@ -115,9 +116,9 @@ func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*man
 		}
 		err := l.reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			if isDefinition(e) {
-				first = append(first, found{f, kept(e)})
+				first = append(first, found{f, cloneEntry(e)})
 			} else {
-				rest = append(rest, found{f, kept(e)})
+				rest = append(rest, found{f, cloneEntry(e)})
 			}
 		})
 		if ctx.Err() != nil {
@@ -132,7 +133,7 @@ func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*man
 	}
 	l.settle()
 	var dropped []object
-	for o, c := range l.claims {
+	for o, c := range l.origins {
 		if gone[c.file] || c.read != c.file.Times && !c.file.Broken {
 			dropped = append(dropped, o)
 		}
@@ -148,7 +149,7 @@ func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*man
 		return -1
 	})
 	for _, o := range dropped {
-		l.drop(o)
+		l.remove(o)
 	}
 	return nil
 }

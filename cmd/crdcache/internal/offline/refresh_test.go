@@ -54,24 +54,24 @@ func TestRefresh(t *testing.T) {
 		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
 			"web/d green"},
 			[]string{
-				"warning: b.yaml: it is empty: what it had is kept until there is something in it, or until it is gone"}, false},
+				"warning: b.yaml: the file is empty: its previous objects are kept until it has content or is deleted"}, false},
 		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
 			false},
 		{"twice, in a later file", write("x.yaml", widget("b", "gold")),
 			[]string{"web/b gold",
 				"web/d green"},
-			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one counts"},
+			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one is used"},
 			false},
 		{"the earlier one changes", write("b.yaml", widget("b", "sky")),
 			[]string{"web/b gold",
 				"web/d green"},
-			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one counts"},
+			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one is used"},
 			false},
 		{"the later one goes", remove("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
 		{"a directory goes", remove("new"), []string{"web/b sky"}, nil, false},
 		{"the definition goes", remove("a.yaml"), []string{"web/b sky"},
 			[]string{
-				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
 			1)), []string{"web/b sky"}, []string{
 			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
@@ -85,7 +85,7 @@ func TestRefresh(t *testing.T) {
 				`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
 		{"and no definition", remove("a.yaml"), []string{"web/b sky"},
 			[]string{
-				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"a definition without the version",
 			write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
 				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},

@@ -39,7 +39,7 @@ type Source struct {
 	recorded *snapshot.File
 
 	// reading is locked while files are read.
-	turn struct {
+	reading struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
@@ -73,16 +73,16 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s := &Source{options: options,
 		storage: apiserver.NewStorage(apiserver.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	s.turn.loader = newLoader(s.storage, s.note)
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.reading.loader = newLoader(s.storage, s.note)
 	found, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	found.ReportEmpty(s.note)
-	s.turn.files, s.turn.dirs = found.Files, found.Dirs
-	l := s.turn.loader
+	s.reading.files, s.reading.dirs = found.Files, found.Dirs
+	l := s.reading.loader
 	for _, f := range found.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	l.settle()
 	// A definition can follow objects of a built-in kind. Nothing else changes the objects.
-	if err := s.again(ctx); err != nil {
+	if err := s.rereadPending(ctx); err != nil {
 		return nil, err
 	}
 	l.reader.Summarize()
@@ -128,7 +128,7 @@ func (s *Source) Problems() []*manifest.Problem {
 }
 
 // setListing records the error of the latest search for files. Nil means success.
-func (s *Source) unlisted(p *manifest.Problem) {
+func (s *Source) setListing(p *manifest.Problem) {
 	s.mu.Lock()
 	s.mu.listing = p
 	s.mu.Unlock()
@@ -150,9 +150,9 @@ func (s *Source) Err() error {
 
 // Use records that types are read, and warns about the inferred ones among them.
 func (s *Source) Use(types ...schema.GroupResource) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	l := s.turn.loader
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	l := s.reading.loader
 	if l == nil {
 		return // a snapshot has all its types
 	}
@@ -166,29 +166,12 @@ func (s *Source) Use(types ...schema.GroupResource) {
 // Config returns the config for clients of the source. It needs no network.
 func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
 
-// Handler returns the API, to be served over a network.
-func (s *Source) Handler() http.Handler { return s.handler }
-
 // Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.recorded }
 
-// Storage returns the storage of types and objects, or nil for a snapshot.
-func (s *Source) Storage() *apiserver.Storage { return s.storage }
-
 // dirs returns the directories of the files.
 func (s *Source) dirs() []string {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	return s.turn.dirs
-}
-
-// Files returns the sorted paths of the files.
-func (s *Source) Files() []string {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	paths := make([]string, 0, len(s.turn.files))
-	for _, f := range s.turn.files {
-		paths = append(paths, f.Path)
-	}
-	return paths
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.reading.dirs
 }

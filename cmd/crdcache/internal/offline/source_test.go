@@ -29,13 +29,14 @@ func TestOpen(t *testing.T) {
 			[]string{"web/a red"}, nil},
 		"no CRD": {map[string]string{"a.yaml": widget("a", "red") + "---\n" + widget("b", "red")},
 			[]string{"web/a red", "web/b red"}, []string{
-				"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+				"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"no CRD, no namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
 			", namespace: web", "", 1)}, []string{"/a red"}, []string{
-			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be cluster-scoped and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is cluster-scoped and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"no CRD, some namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
-			", namespace: web", "", 1), "b.yaml": widget("b", "red")}, []string{"default/a red", "web/b red"}, []string{
-			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+			", namespace: web", "", 1), "b.yaml": widget(
+			"b", "red")}, []string{"default/a red", "web/b red"}, []string{
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"default namespace": {map[string]string{"a.yaml": widgetCRD + "---\n" +
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
@@ -48,8 +49,8 @@ func TestOpen(t *testing.T) {
 		}},
 		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
 			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{
-			"warning: a.yaml:16: document 3: Widget web/a is also at a.yaml:11; this one counts",
-			"warning: b.yaml:1: document 1: Widget web/a is also at a.yaml:16; this one counts",
+			"warning: a.yaml:16: document 3: Widget web/a is also at a.yaml:11; this one is used",
+			"warning: b.yaml:1: document 1: Widget web/a is also at a.yaml:16; this one is used",
 		}},
 		"broken": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
 			[]string{"web/a red"}, []string{
@@ -62,11 +63,11 @@ func TestOpen(t *testing.T) {
 				`a.yaml:1: document 1: CustomResourceDefinition "widgets.example.com": spec.scope is "Galaxy", want Namespaced or Cluster`}},
 		"old CRD": {map[string]string{"a.yaml": strings.Replace(widgetCRD, "k8s.io/v1", "k8s.io/v1beta1", 1)},
 			nil, []string{
-				"a.yaml:1: document 1: CustomResourceDefinition widgets.example.com: only apiextensions.k8s.io/v1 is understood"}},
+				"a.yaml:1: document 1: CustomResourceDefinition widgets.example.com: only apiextensions.k8s.io/v1 is supported"}},
 		"webhook": {map[string]string{"a.yaml": strings.NewReplacer("spec:\n",
 			"spec:\n  conversion: {strategy: Webhook}\n",
 			"  versions:\n", "  versions:\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n").Replace(widgetCRD)}, []string{}, []string{
-			"warning: a.yaml:1: document 1: the versions of widgets.example.com are converted by a webhook, which is not asked: each object can only be read in the version that it is written in"}},
+			"warning: a.yaml:1: document 1: the versions of widgets.example.com are converted by a webhook, which is not called: each object can be read only in its own version"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +113,11 @@ func TestPaths(t *testing.T) {
 	if diff := cmp.Diff([]string{"web/a red", "web/b green"}, colors(t, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"-", dir + "/crd.yaml", dir + "/sub/a.json"}, s.Files()); diff != "" ||
+	var paths []string
+	for _, f := range s.reading.files {
+		paths = append(paths, f.Path)
+	}
+	if diff := cmp.Diff([]string{"-", dir + "/crd.yaml", dir + "/sub/a.json"}, paths); diff != "" ||
 		reported != 0 {
 		t.Errorf("%d problems (-want +got):\n%s", reported, diff)
 	}
@@ -166,7 +171,7 @@ func TestKnownKinds(t *testing.T) {
 		t.Errorf("pods of the node: %v", pods.Object)
 	}
 	var types []string
-	served, _ := s.Storage().ServedTypes()
+	served, _ := s.storage.ServedTypes()
 	for _, known := range served {
 		types = append(types, fmt.Sprint(known.GroupResource(), " ", known.Namespaced, " ",
 			len(known.Versions)))
@@ -203,9 +208,9 @@ func TestTestdata(t *testing.T) {
 		t.Errorf("problems: %q", got)
 	}
 	got := map[string]int{}
-	served, _ := s.Storage().ServedTypes()
+	served, _ := s.storage.ServedTypes()
 	for _, known := range served {
-		got[known.GroupResource().String()] = s.Storage().Len(known.GroupResource())
+		got[known.GroupResource().String()] = s.storage.Len(known.GroupResource())
 	}
 	want := map[string]int{
 		"apiservices.apiregistration.k8s.io": 0, "customresourcedefinitions.apiextensions.k8s.io": 4,

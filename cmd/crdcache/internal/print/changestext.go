@@ -17,10 +17,10 @@ type Color string
 
 // Colors of added, modified and removed values.
 const (
-	Green     Color = "\x1b[32m"
-	Yellow    Color = "\x1b[33m"
-	Red       Color = "\x1b[31m"
-	plainEdge       = "\x1b[0m"
+	Green      Color = "\x1b[32m"
+	Yellow     Color = "\x1b[33m"
+	Red        Color = "\x1b[31m"
+	resetColor       = "\x1b[0m"
 )
 
 // Paint colors text. It returns text unchanged if color is empty.
@@ -28,7 +28,7 @@ func Paint(text string, color Color) string {
 	if color == "" {
 		return text
 	}
-	return string(color) + text + plainEdge
+	return string(color) + text + resetColor
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 // control characters of objects.
 func ChangesText(changes []Change, color bool) string {
 	if len(changes) == 0 {
-		return "  nothing but what changes with every write\n"
+		return "  only fields that change with every write\n"
 	}
 	var p painter
 	p.color = color
@@ -71,16 +71,16 @@ func (p *painter) line(color Color, text string) {
 func (p *painter) change(c Change) {
 	switch {
 	case c.HasOld && c.HasNew:
-		p.replaced(c)
+		p.modified(c)
 	case c.HasNew:
-		p.whole(Green, "+", c.Path, c.New)
+		p.addedOrRemoved(Green, "+", c.Path, c.New)
 	default:
-		p.whole(Red, "-", c.Path, c.Old)
+		p.addedOrRemoved(Red, "-", c.Path, c.Old)
 	}
 }
 
 // addedOrRemoved prints a value, on several lines if it is long.
-func (p *painter) whole(color Color, sign, path string, value any) {
+func (p *painter) addedOrRemoved(color Color, sign, path string, value any) {
 	if text := encodeValue(value); len([]rune(text)) <= maxBrief {
 		p.line(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
@@ -89,7 +89,7 @@ func (p *painter) whole(color Color, sign, path string, value any) {
 	switch v := value.(type) {
 	case map[string]any, []any:
 		var d differ
-		d.leaves("", v)
+		d.addLeaves("", v)
 		for _, c := range d.changes {
 			lines = append(lines, strings.TrimPrefix(c.Path, ".")+": "+briefValue(c.New))
 		}
@@ -105,18 +105,18 @@ func (p *painter) whole(color Color, sign, path string, value any) {
 }
 
 // addLeaves appends the leaf values below a value as added values.
-func (d *differ) leaves(path string, value any) {
+func (d *differ) addLeaves(path string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range union(v, nil) {
-			d.leaves(path+pathStep(key), v[key])
+			d.addLeaves(path+pathStep(key), v[key])
 		}
 		if len(v) > 0 {
 			return
 		}
 	case []any:
 		for i, element := range v {
-			d.leaves(fmt.Sprintf("%s[%d]", path, i), element)
+			d.addLeaves(fmt.Sprintf("%s[%d]", path, i), element)
 		}
 		if len(v) > 0 {
 			return
@@ -137,32 +137,32 @@ func (p *painter) lines(color Color, indent string, lines []string) {
 }
 
 // modified prints a changed value.
-func (p *painter) replaced(c Change) {
+func (p *painter) modified(c Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if !wasText || !isText {
-		p.instead(c.Path, c.Old, c.New)
+		p.oldNew(c.Path, c.Old, c.New)
 		return
 	}
 	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") ||
 		strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
-		p.replacedLines(c.Path, splitLines(before), splitLines(after))
+		p.modifiedLines(c.Path, splitLines(before), splitLines(after))
 		return
 	}
 	if len([]rune(encodeValue(before))) > maxBrief || len([]rune(encodeValue(after))) > maxBrief {
 		before, after = differingWindow(before, after)
 	}
-	p.instead(c.Path, before, after)
+	p.oldNew(c.Path, before, after)
 }
 
 // oldNew prints the old and the new value.
-func (p *painter) instead(path string, before, after any) {
+func (p *painter) oldNew(path string, before, after any) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
 }
 
 // modifiedLines prints the differing lines of a text.
-func (p *painter) replacedLines(path string, before, after []string) {
+func (p *painter) modifiedLines(path string, before, after []string) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s:", path))
 	for _, gap := range gaps(before, after) {
 		p.line("", fmt.Sprintf("      @ line %d", gap.after+1))
@@ -204,7 +204,7 @@ type ColorFlag struct{ when string }
 
 func (f *ColorFlag) Add(set *pflag.FlagSet) {
 	set.StringVar(&f.when, "color", "auto",
-		"Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
+		"Color the output: auto, always or never. auto colors terminals unless NO_COLOR is set.")
 }
 
 // Always reports whether colors are requested for every kind of output.

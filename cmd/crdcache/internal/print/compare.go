@@ -33,7 +33,7 @@ func Compare(of schema.GroupResource, before, after map[string]any) []Change {
 
 // ignoredFields change with every write or over time, or repeat other fields.
 var ignoredFields = []string{
-	pathStep(PrintedField), ".metadata.resourceVersion", ".metadata.generation",
+	pathStep(RowField), ".metadata.resourceVersion", ".metadata.generation",
 	".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
 }
 

@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 	if same := Compare(schema.GroupResource{}, before, before); len(same) > 0 {
 		t.Errorf("an object differs from itself: %v", same)
 	}
-	if text := ChangesText(nil, false); text != "  nothing but what changes with every write\n" {
+	if text := ChangesText(nil, false); text != "  only fields that change with every write\n" {
 		t.Errorf("no changes are told as %q", text)
 	}
 }

@@ -34,7 +34,7 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 	for part := range strings.SplitSeq(spec, ",") {
 		header, path, ok := strings.Cut(part, ":")
 		if !ok {
-			return nil, fmt.Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
+			return nil, fmt.Errorf("%q is not a custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
 		}
 		headers, paths = append(headers, header), append(paths, path)
 	}
@@ -45,7 +45,7 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the custom columns: %w", err)
+		return nil, fmt.Errorf("read the custom columns: %w", err)
 	}
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
@@ -53,12 +53,12 @@ func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColu
 	for i := range lines {
 		if !scanner.Scan() {
 			err := errors.Join(scanner.Err(), errors.New("it needs a line of headers and a line of paths"))
-			return nil, fmt.Errorf("reading the custom columns of %s: %w", name, err)
+			return nil, fmt.Errorf("read the custom columns of %s: %w", name, err)
 		}
 		lines[i] = strings.Fields(scanner.Text())
 	}
 	if len(lines[0]) != len(lines[1]) {
-		return nil, fmt.Errorf("reading the custom columns of %s: there are %d headers and %d paths", name,
+		return nil, fmt.Errorf("read the custom columns of %s: there are %d headers and %d paths", name,
 			len(lines[0]), len(lines[1]))
 	}
 	return newCustomColumnsPrinter(lines[0], lines[1], w, noHeaders)
@@ -106,7 +106,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	for i, c := range p.columns {
 		results, err := c.path.FindResults(obj.Object)
 		if err != nil {
-			return fmt.Errorf("printing %s: column %s: %w", describe(obj), c.header, err)
+			return fmt.Errorf("print %s: column %s: %w", describe(obj), c.header, err)
 		}
 		var values []string
 		for _, result := range results {

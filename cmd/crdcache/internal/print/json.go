@@ -14,7 +14,7 @@ import (
 // jsonPrinter prints a v1 List, or single objects, byte for byte as kubectl get -o json does.
 type jsonPrinter struct {
 	w       io.Writer
-	alone   bool
+	single  bool
 	printed bool
 	buffer  []byte
 }
@@ -28,7 +28,7 @@ const (
 
 func (p *jsonPrinter) Print(o Object) error {
 	prefix := jsonInset
-	if p.alone {
+	if p.single {
 		prefix = ""
 	}
 	text, ok := jsontext.AppendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonStep)
@@ -39,11 +39,11 @@ func (p *jsonPrinter) Print(o Object) error {
 		}
 		indented, err := json.MarshalIndent(object.Object, prefix, jsonStep)
 		if err != nil {
-			return fmt.Errorf("printing %s: %w", describe(object), err)
+			return fmt.Errorf("print %s: %w", describe(object), err)
 		}
 		text = append(text, indented...)
 	}
-	if p.alone {
+	if p.single {
 		text = append(text, '\n')
 	}
 	p.buffer, p.printed = text, true
@@ -54,7 +54,7 @@ func (p *jsonPrinter) Print(o Object) error {
 // separator returns the text before the next object.
 func (p *jsonPrinter) separator() string {
 	switch {
-	case p.alone:
+	case p.single:
 		return ""
 	case p.printed:
 		return ",\n" + jsonInset
@@ -65,7 +65,7 @@ func (p *jsonPrinter) separator() string {
 func (p *jsonPrinter) Close() error {
 	end := "\n" + jsonStep + jsonTail
 	switch {
-	case p.alone:
+	case p.single:
 		return nil
 	case !p.printed:
 		end = jsonHead + jsonTail
@@ -103,7 +103,7 @@ func (p *jsonLinesPrinter) Print(o Object) error {
 		return err
 	}
 	if err := p.encoder.Encode(object.Object); err != nil {
-		return fmt.Errorf("printing %s: %w", describe(object), err)
+		return fmt.Errorf("print %s: %w", describe(object), err)
 	}
 	return nil
 }

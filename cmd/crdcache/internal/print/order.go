@@ -43,7 +43,9 @@ func (o *Order) key(object map[string]any) (any, error) {
 	value := results[0][0].Interface()
 	switch value.(type) {
 	case map[string]any, []any:
-		return nil, fmt.Errorf("--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
+		return nil, fmt.Errorf(
+			"--sort-by %s: the value is an object or a list, which cannot be sorted: select a field in it",
+			o.text)
 	}
 	return value, nil
 }

@@ -71,9 +71,9 @@ const (
 func New(format Format, w io.Writer, form Form, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
-		return &jsonPrinter{w: w, alone: form != List}, nil
+		return &jsonPrinter{w: w, single: form != List}, nil
 	case YAML:
-		return &yamlPrinter{w: w, alone: form != List, quotes: quotes{}}, nil
+		return &yamlPrinter{w: w, single: form != List, quotes: quotes{}}, nil
 	case Name:
 		return namePrinter{w}, nil
 	case JSONLines:
@@ -94,7 +94,7 @@ func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 type Writer struct {
 	*sectionPrinter
 	of      discovery.Resource
-	rows    Rows // nil for a list
+	rows    RowFormatter // nil for a list
 	printer Printer
 }
 
@@ -140,7 +140,7 @@ type flusher interface{ Flush() error }
 func (w *Writer) Flush() error {
 	if printer, ok := w.printer.(flusher); ok {
 		if err := printer.Flush(); err != nil {
-			return fmt.Errorf("writing the output: %w", err)
+			return fmt.Errorf("write the output: %w", err)
 		}
 	}
 	return w.flush()

@@ -39,8 +39,8 @@ func TestParseFormat(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"xml":            `there is no output format "xml"; use one of table, wide,`,
-		"":               `there is no output format ""`,
+		"xml":            `unknown output format "xml": use one of table, wide,`,
+		"":               `unknown output format ""`,
 		"json=x":         "the output format json takes no argument",
 		"jsonpath":       "the output format jsonpath needs an argument, as in jsonpath=",
 		"custom-columns": "as in custom-columns=NAME:.metadata.name",

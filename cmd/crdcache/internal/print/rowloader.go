@@ -29,7 +29,7 @@ import (
 type Definitions func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error)
 
 // definitionRows returns the columns of a type's CRD, or nil if the type has no CRD.
-func (l *RowLoader) definitionRows(ctx context.Context, r discovery.Resource) (Rows, error) {
+func (l *RowLoader) definitionRows(ctx context.Context, r discovery.Resource) (RowFormatter, error) {
 	if !strings.Contains(r.GVR.Group, ".") {
 		return nil, nil // CRD groups contain a dot
 	}
@@ -75,7 +75,7 @@ func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Defi
 	selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
 	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return &RowLoader{definitions: definitions, rest: plain, namespace: namespace, selectors: selectors,
 		errOut: errOut}, nil
@@ -88,10 +88,10 @@ func NewDefinitionLoader(definitions Definitions, errOut io.Writer) *RowLoader {
 
 // Load returns the row formatter of each type. If the columns of a type cannot be read, it warns and returns
 // name and age.
-func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows {
+func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []RowFormatter {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, errs := make([]Rows, len(types)), make([]error, len(types))
+	rows, errs := make([]RowFormatter, len(types)), make([]error, len(types))
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
 	for i, r := range types {
@@ -106,7 +106,7 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	for i, err := range errs {
 		if err != nil {
 			fmt.Fprintf(l.errOut,
-				"warning: %s is shown with name and age alone, for its columns cannot be read: %s\n",
+				"warning: %s is shown with name and age only, because its columns cannot be read: %s\n",
 				types[i], strings.Join(strings.Fields(err.Error()), " "))
 		}
 		if rows[i] == nil {
@@ -142,7 +142,7 @@ func (l *RowLoader) selections(r discovery.Resource) []selection {
 
 // Defined returns the columns of a type's CRD. It returns nil if the type has no CRD or the user cannot read
 // it.
-func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, error) {
+func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (RowFormatter, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	rows, err := l.definitionRows(ctx, r)
@@ -152,7 +152,7 @@ func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, er
 	return rows, err
 }
 
-func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
+func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (RowFormatter, error) {
 	rows, err := l.definitionRows(ctx, r)
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
 		return rows, err
@@ -174,7 +174,7 @@ const (
 
 // printedRowsOf requests the rows of the selected objects, or returns nil if the server prints no tables.
 func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
-	selections []selection) (Rows, error) {
+	selections []selection) (RowFormatter, error) {
 	var printed []ServerRow
 	var definitions []metav1.TableColumnDefinition
 	for _, selected := range selections {
@@ -239,7 +239,7 @@ func readTable(body []byte) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	// Unlike encoding/json, this package keeps integers in cells.
 	if err := utiljson.Unmarshal(body, table); err != nil {
-		return nil, fmt.Errorf("the server's table is no JSON: %w", err)
+		return nil, fmt.Errorf("decode the server's table: %w", err)
 	}
 	if table.Kind != "Table" {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // RowFormatter defines the columns of a type and returns the cells of objects.
-type Rows interface {
+type RowFormatter interface {
 	// Definitions returns the columns, starting with the name.
 	Definitions() []metav1.TableColumnDefinition
 	// Cells returns the cells of an object. Trailing cells can be missing. A nil cell is empty.
@@ -33,7 +33,7 @@ var nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Form
 type crdRows struct{ columns []column }
 
 // NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
-func NewRows(columns []crd.Column) Rows { return crdRows{newColumns(columns)} }
+func NewRows(columns []crd.Column) RowFormatter { return crdRows{newColumns(columns)} }
 
 func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 	definitions := []metav1.TableColumnDefinition{nameColumn}
@@ -79,7 +79,7 @@ type serverRows struct {
 
 // NewServerRows returns the formatter for rows that the API server printed, in the server's order. Newer
 // objects without a row come last and show only their name.
-func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) Rows {
+func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) RowFormatter {
 	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
 	for i, row := range printed {
 		for n, cell := range row.Cells {
@@ -124,7 +124,7 @@ type printedRows struct {
 
 // NewPrintedRows returns the formatter for rows that come with the objects.
 func NewPrintedRows(definitions []metav1.TableColumnDefinition,
-	cells func(*unstructured.Unstructured) []any) Rows {
+	cells func(*unstructured.Unstructured) []any) RowFormatter {
 	return printedRows{definitions, cells}
 }
 
@@ -145,13 +145,13 @@ func (r printedRows) Sort(keys []string) { SortKeys(keys) }
 
 // labelled adds columns for labels.
 type labelled struct {
-	Rows
+	RowFormatter
 	columns []string
 	all     bool // a column with all labels
 }
 
 // Rows adds the label columns to rows.
-func (s Style) Rows(rows Rows) Rows {
+func (s Style) Rows(rows RowFormatter) RowFormatter {
 	if len(s.LabelColumns) == 0 && !s.ShowLabels {
 		return rows
 	}
@@ -161,7 +161,7 @@ func (s Style) Rows(rows Rows) Rows {
 // Definitions implements RowFormatter. As in kubectl, the header is the part of the label's name after the
 // slash.
 func (l labelled) Definitions() []metav1.TableColumnDefinition {
-	definitions := append([]metav1.TableColumnDefinition(nil), l.Rows.Definitions()...)
+	definitions := append([]metav1.TableColumnDefinition(nil), l.RowFormatter.Definitions()...)
 	for _, name := range l.columns {
 		definitions = append(definitions,
 			metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]),
@@ -173,13 +173,17 @@ func (l labelled) Definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-func (l labelled) Cells(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Cells(obj), obj) }
+func (l labelled) Cells(obj *unstructured.Unstructured) []any {
+	return l.add(l.RowFormatter.Cells(obj), obj)
+}
 
-func (l labelled) Values(obj *unstructured.Unstructured) []any { return l.add(l.Rows.Values(obj), obj) }
+func (l labelled) Values(obj *unstructured.Unstructured) []any {
+	return l.add(l.RowFormatter.Values(obj), obj)
+}
 
 func (l labelled) add(cells []any, obj *unstructured.Unstructured) []any {
 	cells = append([]any(nil), cells...)
-	for len(cells) < len(l.Rows.Definitions()) {
+	for len(cells) < len(l.RowFormatter.Definitions()) {
 		cells = append(cells, nil)
 	}
 	of := obj.GetLabels()

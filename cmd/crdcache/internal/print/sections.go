@@ -20,7 +20,7 @@ type Section struct {
 	// Empty is set if it is known that there are no objects.
 	Empty bool
 	// Rows formats the rows of a table. Nil means the loader's.
-	Rows Rows
+	Rows RowFormatter
 	// Each passes the objects to the writer. Without an order of its own it uses Writer.Sort.
 	Each func(w *Writer) error
 }
@@ -34,9 +34,9 @@ type SectionOptions struct {
 	// Loader loads the columns of tables.
 	Loader *RowLoader
 	// SingleObject is set for a single named object.
-	One bool
+	SingleObject bool
 	// OmitEmptyMessage suppresses "No resources found".
-	Silent bool
+	OmitEmptyMessage bool
 }
 
 // Sections writes all sections to stdout. For tables without objects it writes a message to stderr.
@@ -65,7 +65,7 @@ type sectionPrinter struct {
 
 func (p *sectionPrinter) flush() error {
 	if err := p.out.Flush(); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
+		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (p *sectionPrinter) flush() error {
 // list writes the objects of all types as one list.
 func (p *sectionPrinter) list(sections []Section) error {
 	form := List
-	if p.One {
+	if p.SingleObject {
 		form = One
 	}
 	printer, err := New(p.Format, p.out, form, p.NoHeaders)
@@ -88,7 +88,7 @@ func (p *sectionPrinter) list(sections []Section) error {
 	return printer.Close()
 }
 
-func (p *sectionPrinter) section(s Section, rows Rows, printer Printer) error {
+func (p *sectionPrinter) section(s Section, rows RowFormatter, printer Printer) error {
 	return s.Each(&Writer{sectionPrinter: p, of: s.Resource, rows: rows, printer: printer})
 }
 
@@ -112,21 +112,21 @@ func (p *sectionPrinter) tables(sections []Section) error {
 			return err
 		}
 	}
-	if p.printed == 0 && len(sections) > 0 && !p.Silent {
-		p.sayEmpty(sections)
+	if p.printed == 0 && len(sections) > 0 && !p.OmitEmptyMessage {
+		p.printEmpty(sections)
 	}
 	return nil
 }
 
 // load returns the row formatters of the sections.
-func (p *sectionPrinter) load(sections []Section) []Rows {
+func (p *sectionPrinter) load(sections []Section) []RowFormatter {
 	var missing []discovery.Resource
 	for _, s := range sections {
 		if s.Rows == nil {
 			missing = append(missing, s.Resource)
 		}
 	}
-	loaded, all := p.Loader.Load(p.ctx, missing), make([]Rows, len(sections))
+	loaded, all := p.Loader.Load(p.ctx, missing), make([]RowFormatter, len(sections))
 	for i, s := range sections {
 		if all[i] = s.Rows; s.Rows == nil {
 			all[i], loaded = loaded[0], loaded[1:]
@@ -135,12 +135,13 @@ func (p *sectionPrinter) load(sections []Section) []Rows {
 	return all
 }
 
-func (p *sectionPrinter) newTable(r discovery.Resource, rows Rows, withKind bool) Printer {
+func (p *sectionPrinter) newTable(r discovery.Resource, rows RowFormatter, withKind bool) Printer {
 	return NewTypeTable(p.out, rows, p.Table(r, p.Namespace, withKind))
 }
 
 // newCSV returns a constructor of printers that share one header.
-func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) func(discovery.Resource, Rows,
+func (p *sectionPrinter) newCSV(sections []Section, rows []RowFormatter,
+	withKind bool) func(discovery.Resource, RowFormatter,
 	bool) Printer {
 	types := make([]csvType, len(sections))
 	withNamespace := false
@@ -149,13 +150,13 @@ func (p *sectionPrinter) newCSV(sections []Section, rows []Rows, withKind bool) 
 		withNamespace = withNamespace || p.Table(s.Resource, p.Namespace, withKind).WithNamespace
 	}
 	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
-	return func(r discovery.Resource, rows Rows, _ bool) Printer {
+	return func(r discovery.Resource, rows RowFormatter, _ bool) Printer {
 		return table.of(csvType{Rows: rows, Kind: r.GVK.GroupKind().String()})
 	}
 }
 
 // printEmpty writes kubectl's message for no objects to stderr.
-func (p *sectionPrinter) sayEmpty(sections []Section) {
+func (p *sectionPrinter) printEmpty(sections []Section) {
 	for _, s := range sections {
 		if p.Namespace != "" && s.Resource.Scope == discovery.Namespaced {
 			fmt.Fprintf(p.ErrOut, "No resources found in %s namespace.\n", p.Namespace)

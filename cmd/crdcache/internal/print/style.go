@@ -33,16 +33,33 @@ type StyleFlags struct {
 }
 
 func (f *StyleFlags) Add(set *pflag.FlagSet) {
-	set.StringVarP(&f.output, "output", "o", Table, "Output format: "+FormatList()+".")
+	set.StringVarP(&f.output, "output", "o", Table, "Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
+		"With their arguments: "+FormatList()+".")
 	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.style.ShowKind, "show-kind", false,
-		"Print the kind before each name in tables; of several types it is always printed.")
-	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column of tables.")
+		"Print the kind before each name. Always set for several types.")
+	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column.")
 	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil,
-		"Labels to print as columns of tables. May be repeated.")
+		"Labels to print as columns. May be repeated.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
-		"Keep metadata.managedFields in json and yaml output.")
+		"Print metadata.managedFields in json and yaml.")
+	Share(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
 }
+
+// Share marks flags that many commands have. --help does not list them.
+func Share(set *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = set.SetAnnotation(name, sharedFlag, nil) // it fails only for unknown flags
+	}
+}
+
+// IsShared reports whether a flag was marked by Share.
+func IsShared(f *pflag.Flag) bool {
+	_, shared := f.Annotations[sharedFlag]
+	return shared
+}
+
+const sharedFlag = "crdcache/shared"
 
 // Output returns the value of --output.
 func (f *StyleFlags) Output() string { return f.output }
@@ -73,7 +90,7 @@ func (f *StyleFlags) Style() (Style, error) {
 	default:
 		return style, nil
 	}
-	return style, exit.Usagef("--%s goes with tables: leave out --output, or give wide", name)
+	return style, exit.Usagef("--%s needs a table: omit --output, or use wide", name)
 }
 
 // Cached returns the informer options that the output needs.
@@ -153,7 +170,7 @@ func ParseFormat(text string) (Format, error) {
 	case slices.Contains(plainFormats, name):
 		return Format{}, fmt.Errorf("the output format %s takes no argument", name)
 	}
-	return Format{}, fmt.Errorf("there is no output format %q; use one of %s", text, FormatList())
+	return Format{}, fmt.Errorf("unknown output format %q: use one of %s", text, FormatList())
 }
 
 // Formats returns all formats. The formats with an argument end in "=...".
@@ -185,6 +202,6 @@ func exampleOf(name string) string {
 func (f Format) IsTable() bool { return f.Name == Table || f.Name == Wide || f.Name == CSV }
 
 // Streams reports whether objects can be printed before all are read. The other formats are one document.
-func (f Format) Flows() bool {
+func (f Format) Streams() bool {
 	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
 }

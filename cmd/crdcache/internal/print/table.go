@@ -24,11 +24,11 @@ type tabWriter interface {
 type TypeTable struct {
 	columns tabWriter
 	options printers.PrintOptions
-	rows    Rows
+	rows    RowFormatter
 	table   metav1.Table
 }
 
-func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTable {
+func NewTypeTable(w io.Writer, rows RowFormatter, options printers.PrintOptions) *TypeTable {
 	t := &TypeTable{columns: printers.GetNewTabWriter(w), options: options, rows: rows}
 	t.table.ColumnDefinitions = rows.Definitions()
 	return t
@@ -72,7 +72,7 @@ func (t *TypeTable) Close() error { return t.Flush() }
 
 // csvType is a type that is printed as CSV.
 type csvType struct {
-	Rows Rows
+	Rows RowFormatter
 	// Kind is the value of the kind column.
 	Kind string
 }
@@ -92,7 +92,7 @@ type csvTable struct {
 func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders bool) *csvTable {
 	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind, headed: noHeaders}
 	for _, one := range types {
-		t.places(one.Rows)
+		t.columnIndexes(one.Rows)
 	}
 	if withKind {
 		t.header = append(t.header, "KIND")
@@ -106,12 +106,12 @@ func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders boo
 
 // of returns the printer of the objects of one type.
 func (t *csvTable) of(one csvType) Printer {
-	return &csvRows{csvTable: t, csvType: one, places: t.places(one.Rows)}
+	return &csvRows{csvTable: t, csvType: one, columnIndexes: t.columnIndexes(one.Rows)}
 }
 
 // columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
 // with one name.
-func (t *csvTable) places(rows Rows) []int {
+func (t *csvTable) columnIndexes(rows RowFormatter) []int {
 	var places []int
 	for _, definition := range rows.Definitions() {
 		name := strings.ToUpper(definition.Name)
@@ -131,7 +131,7 @@ func (t *csvTable) places(rows Rows) []int {
 type csvRows struct {
 	*csvTable
 	csvType
-	places []int // in the table's columns
+	columnIndexes []int // in the table's columns
 }
 
 func (p *csvRows) Print(o Object) error {
@@ -154,8 +154,8 @@ func (p *csvRows) Print(o Object) error {
 	}
 	cells := make([]string, len(p.names))
 	for i, value := range p.Rows.Values(obj) {
-		if value != nil && i < len(p.places) {
-			cells[p.places[i]] = fmt.Sprint(value)
+		if value != nil && i < len(p.columnIndexes) {
+			cells[p.columnIndexes[i]] = fmt.Sprint(value)
 		}
 	}
 	return p.w.Write(append(row, cells...))

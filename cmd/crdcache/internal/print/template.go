@@ -73,7 +73,7 @@ func readTemplate(name string) (string, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
 	if err == nil && len(data) > maxTemplate {
-		err = fmt.Errorf("%s is larger than 1 MiB, which no template is", name)
+		err = fmt.Errorf("%s is larger than 1 MiB, the limit for templates", name)
 	}
 	return string(data), err
 }
@@ -89,7 +89,7 @@ func (p *templatePrinter) Print(o Object) error {
 		return nil
 	}
 	if err := p.evaluate(obj); err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
+		return fmt.Errorf("print %s: %w", describe(obj), err)
 	}
 	if p.open {
 		return nil
@@ -104,7 +104,7 @@ func (p *templatePrinter) Close() error {
 		return nil
 	}
 	if err := p.evaluate(&p.list); err != nil {
-		return fmt.Errorf("printing the list: %w", err)
+		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func Printable(text string) string { return strings.Map(Visible, text) }
 
 // Visible replaces a character that controls a terminal.
 func Visible(r rune) rune {
-	if steers(r) {
+	if isControl(r) {
 		return replacement()
 	}
 	return r
@@ -24,7 +24,7 @@ func Visible(r rune) rune {
 
 // isControl reports whether r is a control character, a Unicode line separator, or a bidirectional control.
 // With the last a name can look like another name, and columns can change places.
-func steers(r rune) bool {
+func isControl(r rune) bool {
 	switch {
 	case unicode.IsControl(r):
 		return true
@@ -96,7 +96,7 @@ func OneOf(what, given string, words []string) error {
 			return nil
 		}
 	}
-	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
+	return exit.Usagef("unknown %s %q: use one of %s", what, given, strings.Join(words, ", "))
 }
 
 // CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.

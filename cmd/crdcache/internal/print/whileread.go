@@ -8,12 +8,12 @@ import (
 )
 
 // ErrHungUp is the cause of a context that ends because the reader closed the output.
-var ErrHungUp = errors.New("the reader of the output is gone")
+var ErrHungUp = errors.New("the reader closed the output")
 
 // WriteHungUp writes to the closed pipe, so that the process ends silently by SIGPIPE where that exists.
 func WriteHungUp(w io.Writer) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
+		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // yamlPrinter prints a v1 List, or a document for each object, byte for byte as kubectl get -o yaml does.
 type yamlPrinter struct {
 	w       io.Writer
-	alone   bool
+	single  bool
 	printed bool
 	buffer  []byte
 	quotes  quotes
@@ -33,7 +33,7 @@ const (
 
 func (p *yamlPrinter) Print(o Object) error {
 	text, ok := append(p.buffer[:0], p.separator()...), false
-	if !p.alone {
+	if !p.single {
 		text, ok = appendYAMLItem(text, o.JSON, p.quotes)
 	}
 	if !ok {
@@ -43,7 +43,7 @@ func (p *yamlPrinter) Print(o Object) error {
 		}
 		marshalled, err := p.marshal(object.Object)
 		if err != nil {
-			return fmt.Errorf("printing %s: %w", describe(object), err)
+			return fmt.Errorf("print %s: %w", describe(object), err)
 		}
 		text = append(text, marshalled...)
 	}
@@ -55,7 +55,7 @@ func (p *yamlPrinter) Print(o Object) error {
 // marshal returns an object as a document or as a list item. A sequence of one item has the line breaks of a
 // list.
 func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
-	if p.alone {
+	if p.single {
 		return MarshalYAML(object)
 	}
 	return MarshalYAML([]any{object})
@@ -64,9 +64,9 @@ func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
 // separator returns the text before the next object.
 func (p *yamlPrinter) separator() string {
 	switch {
-	case p.alone && p.printed:
+	case p.single && p.printed:
 		return yamlNext
-	case p.alone || p.printed:
+	case p.single || p.printed:
 		return ""
 	}
 	return yamlHead
@@ -75,7 +75,7 @@ func (p *yamlPrinter) separator() string {
 func (p *yamlPrinter) Close() error {
 	end := yamlTail
 	switch {
-	case p.alone:
+	case p.single:
 		return nil
 	case !p.printed:
 		end = yamlEmpty + yamlTail

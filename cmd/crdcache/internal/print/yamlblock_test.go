@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
@@ -122,4 +123,36 @@ func BenchmarkYAMLItem(b *testing.B) {
 			}
 		}
 	})
+}
+
+// oddDocuments are valid, but not as API servers write them.
+var oddDocuments = []string{
+	`{}`, ` { "a" : [ ] , "b" : { } } `,
+	"{\"a\":[1,2.0,-0,1e3,1E+2,0.1e-7,12345678901234567890,-9223372036854775808,9223372036854775807,1e400]}",
+	`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a\u0062":1,"ab":2}`, `{"a":"\u003c\/\ud83d\ude00\ud83d"}`,
+	`{"\u0000":null,"\u0001":true}`,
+	"{\"a\":\"\xff\u2028\x7f\"}", `{"a":{"":{"":[[],[{}],[[[]]]]}}}`, `{"A":1,"a":2}`, `{"é":1,"z":2}`,
+	`{"z":1,"é":"è"}`, `{"\\":1,"]":2,"\"":3}`,
+}
+
+// certificate is an object of typical size.
+func certificate() *unstructured.Unstructured {
+	u := thing("web-frontend-0042", map[string]any{
+		"secretName": "web-frontend-tls", "dnsNames": []any{"a.example.com", "b.example.com",
+			"c.example.com"},
+		"issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer",
+			"group": "cert-manager.io"}, "duration": "2160h0m0s",
+		"usages": []any{"server auth", "client auth"}, "revisionHistoryLimit": int64(3),
+	})
+	u.SetLabels(map[string]string{"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "edge",
+		"example.io/team": "payments"})
+	u.Object["status"] = map[string]any{
+		"notAfter": "2026-03-01T10:00:00Z", "notBefore": "2025-12-01T10:00:00Z",
+		"renewalTime": "2026-02-01T10:00:00Z", "revision": int64(7),
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "Ready",
+			"observedGeneration": int64(2),
+			"lastTransitionTime": "2025-12-01T10:00:05Z",
+			"message":            "Certificate is up to date and has not expired"}},
+	}
+	return u
 }

@@ -67,7 +67,7 @@ func (c *collection) Since(uint64) readapi.Changes {
 // Refused implements readapi.Refuser.
 func (c *collection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("reading %s from the snapshot: %v",
+		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",
 			c.saved.GVR().GroupResource(), *damage))
 	}
 	if c.saved.Missing != nil {
@@ -76,7 +76,7 @@ func (c *collection) Refused(version string) error {
 	if t := c.typ(); !t.Custom && version != c.saved.Version {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("the snapshot has %s in version %s, and not in %s",
+			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s",
 				c.saved.GVR().GroupResource(), c.saved.Version, version),
 		}}
 	}

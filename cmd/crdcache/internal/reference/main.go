@@ -1,4 +1,4 @@
-// Command reference writes what the commands say of themselves: docs/cli.md, and man pages into a directory.
+// Command reference writes the reference of all commands as man pages and as Markdown.
 package main
 
 import (
@@ -15,27 +15,21 @@ import (
 )
 
 func main() {
-	page := flag.String("page", "", "file to write the page of all commands to")
-	man := flag.String("man", "", "directory to write man pages to")
+	man := flag.String("man", "", "directory for man pages")
+	markdown := flag.String("markdown", "", "directory for Markdown pages")
 	flag.Parse()
-	if err := run(*page, *man); err != nil {
+	if err := run(*man, *markdown); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-// escape keeps the text of commands from being read as HTML tags, which man pages lose.
-func escape(cmd *cobra.Command) {
-	cmd.Long = strings.ReplaceAll(cmd.Long, "<", "\\<")
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", "\\<") })
-	for _, sub := range cmd.Commands() {
-		escape(sub)
-	}
-}
-
-func run(page, man string) error {
-	if page != "" {
-		if err := os.WriteFile(page, markdown(cli.Command()), 0o644); err != nil {
+func run(man, markdown string) error {
+	if markdown != "" {
+		if err := os.MkdirAll(markdown, 0o755); err != nil {
+			return err
+		}
+		if err := doc.GenMarkdownTree(command(), markdown); err != nil {
 			return err
 		}
 	}
@@ -45,10 +39,35 @@ func run(page, man string) error {
 	if err := os.MkdirAll(man, 0o755); err != nil {
 		return err
 	}
-	root := cli.Command()
-	root.DisableAutoGenTag = true
-	escape(root)
-	// The date of the pages is that of SOURCE_DATE_EPOCH, if it is set.
+	root := command()
+	escapeFlags(root)
+	// The date of the pages is SOURCE_DATE_EPOCH, if it is set.
 	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache",
 		Manual: "crdcache"}, man)
+}
+
+// command returns the root command with all details in its descriptions, as Markdown.
+func command() *cobra.Command {
+	root := cli.Command()
+	root.DisableAutoGenTag = true
+	var complete func(*cobra.Command)
+	complete = func(cmd *cobra.Command) {
+		if details := cmd.Annotations[cli.Details]; details != "" {
+			cmd.Long += "\n\n" + details
+		}
+		cmd.Long = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(cmd.Long)
+		for _, sub := range cmd.Commands() {
+			complete(sub)
+		}
+	}
+	complete(root)
+	return root
+}
+
+// escapeFlags escapes descriptions of flags, which only man pages parse as Markdown.
+func escapeFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", `\<`) })
+	for _, sub := range cmd.Commands() {
+		escapeFlags(sub)
+	}
 }

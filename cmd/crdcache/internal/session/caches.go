@@ -62,7 +62,7 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 	c := &Caches{}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
-		Listener: c.refusals.Heed(options.Listener),
+		Listener: c.refusals.Listener(options.Listener),
 	})
 	if err != nil {
 		return nil, err

@@ -22,13 +22,13 @@ type ConfigFlags struct {
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	f.set = set
 	set.StringSliceVar(&f.configs, "config", nil,
-		"Index config; the names of its resources may be used as types. May be repeated.")
+		"Index config. Its resource names can be used as types. May be repeated.")
 }
 
 // Load reads the configs and passes warnings to warn. Without --config it returns a Config without resources.
 func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	if len(f.configs) == 0 && f.set.Changed("config") {
-		return nil, exit.Usagef("--config names no file: is it a variable that is not set?")
+		return nil, exit.Usagef("--config is empty: is a shell variable unset?")
 	}
 	if len(f.configs) == 0 {
 		return &Config{}, nil
@@ -98,7 +98,7 @@ func (c *Config) TypeName(name string) (string, error) {
 			typeName += "." + r.Match.Group
 		}
 		if _, err := discovery.ParseName(typeName); err != nil {
-			return "", exit.Usagef("the resource %q of the config cannot be named here: %v", name, err)
+			return "", exit.Usagef("cannot use the resource %q of the config as a type: %v", name, err)
 		}
 		return typeName, nil
 	}

@@ -64,19 +64,19 @@ func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
 	for {
 		page, err := client.Resource(crd.GVR).List(ctx, options)
 		if err != nil {
-			return nil, fmt.Errorf("reading the CustomResourceDefinitions of the cluster: %w", err)
+			return nil, fmt.Errorf("read the CustomResourceDefinitions of the cluster: %w", err)
 		}
 		for _, item := range page.Items {
 			summary, err := crd.Summary(item.Object)
 			if err != nil {
-				return nil, fmt.Errorf("reading the CustomResourceDefinition %s: %w", item.GetName(), err)
+				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
 			}
 			if !wanted(summary.Group) {
 				continue
 			}
 			definition, err := crd.FromUnstructured(item.Object)
 			if err != nil {
-				return nil, fmt.Errorf("reading the CustomResourceDefinition %s: %w", item.GetName(), err)
+				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
 			}
 			all = append(all, definition)
 		}

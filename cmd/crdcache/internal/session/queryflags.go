@@ -24,13 +24,13 @@ type QueryFlags struct {
 func (f *QueryFlags) Add(set *pflag.FlagSet) {
 	// Conditions can contain commas, so these flags do not split their values.
 	set.StringArrayVar(&f.indexes, "index", nil,
-		"Condition on indexes, as in 'issuer=letsencrypt'; 'issuer!=letsencrypt' also holds for objects without an issuer. May be repeated.")
-	set.StringArrayVar(&f.not, "not", nil, "Condition like --index that must not hold. May be repeated.")
+		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
+	set.StringArrayVar(&f.not, "not", nil, "Condition that must not hold, like --index. May be repeated.")
 	set.StringSliceVar(&f.missing, "missing", nil,
-		"Index that objects must have no value in. May be repeated.")
+		"Index in which objects have no value. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
-		"Path that must lead to something, or condition on @, as in '@.spec.replicas > 2'; looks into each object. A comparison, also !=, does not hold for objects without the value. May be repeated.")
-	set.BoolVar(&f.or, "or", false, "One of the conditions is enough.")
+		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
+	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
 }
 
 // Given reports whether there is a condition.

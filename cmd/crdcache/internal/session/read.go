@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxGets is the number of objects up to which objects are read one by one. Above it the type is listed.
-	gotAtMost = 100
+	maxGets = 100
 	// parallelGets bounds the concurrent requests.
 	parallelGets = 10
 )
@@ -27,13 +27,13 @@ func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace strin
 	take func(key string, object *unstructured.Unstructured)) error {
 	ctx, cancel := t.reader.Target.Limit(ctx)
 	defer cancel()
-	if len(keys) <= gotAtMost {
+	if len(keys) <= maxGets {
 		err := t.getAll(ctx, of, keys, take)
 		if !apierrors.IsForbidden(err) {
 			return t.explained(ctx, err)
 		}
 	}
-	return t.explained(ctx, t.pick(ctx, of, namespace, keys, take))
+	return t.explained(ctx, t.listMatching(ctx, of, namespace, keys, take))
 }
 
 func (t *Types) explained(ctx context.Context, err error) error {
@@ -78,7 +78,7 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 }
 
 // listMatching lists the type and visits the objects with the keys.
-func (t *Types) pick(ctx context.Context, of discovery.Resource, namespace string, keys []string,
+func (t *Types) listMatching(ctx context.Context, of discovery.Resource, namespace string, keys []string,
 	take func(string, *unstructured.Unstructured)) error {
 	wanted := make(map[string]bool, len(keys))
 	for _, key := range keys {

@@ -31,9 +31,9 @@ type Reader struct {
 	cached dynamicinformer.ResourceOptions
 
 	// server is the local cache server that Target uses, or nil for the reason in noServer.
-	server   *local.Client
-	noServer error
-	verbose  bool
+	localServer   *local.Client
+	noLocalServer error
+	verbose       bool
 }
 
 // TypeNames returns the requested type names in discovery's form.
@@ -42,7 +42,7 @@ func (r *Reader) TypeNames() []string { return r.types }
 // UseTypesOfConfig sets the types to the resources of the config.
 func (r *Reader) UseTypesOfConfig() (err error) {
 	if r.types, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.types) == 0 {
-		err = exit.Usagef("the config declares no types: name those to keep")
+		err = exit.Usagef("the config declares no types: name the types to cache")
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 }
 
 // SectionOptions returns the options to print objects of the types.
-func (t *Types) Show(style print.Style) (print.SectionOptions, error) {
+func (t *Types) SectionOptions(style print.Style) (print.SectionOptions, error) {
 	r := t.reader
 	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client),
 		r.Target.Namespace, Selectors(r.cached), r.ErrOut)
@@ -121,7 +121,7 @@ type Steps struct {
 	// Check, if set, validates the command after the types are resolved and before objects are read.
 	Check func(types *Types, indexes Indexes) error
 	// Shortcut, if set, can complete the command without a sync. It returns done if it did.
-	Instead func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
+	Shortcut func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// Use processes the synced caches, possibly none.
 	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
@@ -141,8 +141,8 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return errors.Join(unresolved, err)
 		}
 	}
-	if steps.Instead != nil {
-		if done, err := steps.Instead(waiting, types, unresolved); done {
+	if steps.Shortcut != nil {
+		if done, err := steps.Shortcut(waiting, types, unresolved); done {
 			return err
 		}
 	}
@@ -240,6 +240,6 @@ func (r *Reader) inNamespace(client dynamic.Interface, of discovery.Resource) dy
 }
 
 // TableClient returns a client whose lists contain the server's table rows.
-func (t *Types) Printed() (*print.Printed, error) {
-	return print.NewPrinted(t.reader.Target.Config, t.httpClient, t.Client)
+func (t *Types) TableClient() (*print.TableClient, error) {
+	return print.NewTableClient(t.reader.Target.Config, t.httpClient, t.Client)
 }

@@ -126,9 +126,10 @@ type CacheFlags struct {
 func (f *CacheFlags) add(set *pflag.FlagSet) {
 	f.set = set
 	set.StringVar(&f.cache, "cache", cacheAuto,
-		"Whether the server that 'serve' runs may take the place of the cluster, for types that it keeps and is in contact about: auto asks it where there is one; none reads the cluster; PATH is the socket of a server that has to be there.")
+		"Cache server: auto, none or a socket PATH. auto uses the server of 'crdcache serve' for types with a live watch, none always reads from the cluster, and PATH is the socket of a server that must exist.")
 	set.BoolVarP(&f.verbose, "verbose", "v", false,
-		"Say on stderr of each type whether a server or the cluster is read, and why.")
+		"Print the source of each type on stderr. The source is a cache server, or the cluster with the reason.")
+	print.Share(set, "cache", "verbose")
 }
 
 func (f *CacheFlags) complete(cmd *cobra.Command) {
@@ -143,7 +144,7 @@ func (f *CacheFlags) validate(offline bool) error {
 	}
 	for _, name := range []string{"cache", "verbose"} {
 		if offline && f.set.Changed(name) {
-			return exit.Usagef("--from and --%s exclude each other: no server keeps what is in files", name)
+			return exit.Usagef("--from and --%s cannot be used together: files are read without a server", name)
 		}
 	}
 	if f.cache != cacheAuto && f.cache != cacheNone && !strings.Contains(f.cache, "/") {
@@ -157,38 +158,39 @@ func (f *CacheFlags) validate(offline bool) error {
 func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 	r.verbose = f.verbose
 	if f.set == nil || r.Target.Offline() {
-		r.noServer = errors.New("files are read")
+		r.noLocalServer = errors.New("files are read")
 		return nil
 	}
 	var err error
 	switch f.cache {
 	case cacheNone:
-		r.noServer = errors.New("--cache says so")
+		r.noLocalServer = errors.New("--cache is none")
 		return nil
 	case cacheAuto:
-		if r.server, r.noServer = local.NewClient(ctx, r.Target.Config); r.noServer == nil {
-			_, r.noServer = r.server.Info(ctx) // avoids waiting repeatedly for a server that does not respond
+		if r.localServer, r.noLocalServer = local.NewClient(ctx, r.Target.Config); r.noLocalServer == nil {
+			// avoids waiting repeatedly for a server that does not respond
+			_, r.noLocalServer = r.localServer.Info(ctx)
 		}
-		if r.noServer != nil {
-			r.server = nil
-			r.Say("the cluster is read: %v", r.noServer)
+		if r.noLocalServer != nil {
+			r.localServer = nil
+			r.Notef("reading from the cluster: %v", r.noLocalServer)
 			return nil
 		}
 	default:
-		if r.server, err = local.NewClientAt(ctx, r.Target.Config, f.cache); err != nil {
+		if r.localServer, err = local.NewClientAt(ctx, r.Target.Config, f.cache); err != nil {
 			return fmt.Errorf("--cache: %w", err)
 		}
 	}
-	r.Target.Config, err = local.NewTransport(r.server, r.Target.Config,
-		func(text string) { r.Say("%s", text) })
+	r.Target.Config, err = local.NewTransport(r.localServer, r.Target.Config,
+		func(text string) { r.Notef("%s", text) })
 	return err
 }
 
 // HasServer reports whether a local cache server is used.
-func (r *Reader) HasServer() bool { return r.server != nil }
+func (r *Reader) HasServer() bool { return r.localServer != nil }
 
 // Notef writes a note to stderr if --verbose is set.
-func (r *Reader) Say(format string, args ...any) {
+func (r *Reader) Notef(format string, args ...any) {
 	if r.verbose {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 	}
@@ -199,9 +201,9 @@ type SelectorFlags struct{ label, field string }
 
 func (f *SelectorFlags) Add(set *pflag.FlagSet) {
 	set.StringVarP(&f.label, "selector", "l", "",
-		"Read only objects whose labels match, as in 'app=web,tier!=cache' or 'env in (prod,stage)'; the server applies it.")
+		"Label selector, as in 'app=web,tier!=cache'. Also as in 'env in (prod,stage)'. The server evaluates it.")
 	set.StringVar(&f.field, "field-selector", "",
-		"Read only objects whose fields match, as in 'metadata.name=web'; the server applies it and knows few fields.")
+		"Field selector, as in 'metadata.name=web'. The server evaluates it and supports few fields.")
 }
 
 // Apply parses the selectors into options.

@@ -13,7 +13,7 @@ import (
 )
 
 // errRefused ends a wait for a request that will fail again.
-var errRefused = errors.New("the server calls the request wrong")
+var errRefused = errors.New("the server rejects the request")
 
 // Refusals ends waits for types whose requests fail with status 400. Informers retry these requests, but here
 // the cause is the user's selector. The zero value is ready to use. Its methods are safe for concurrent use.
@@ -23,7 +23,7 @@ type Refusals struct {
 }
 
 // Listener returns a listener that records refusals and then calls next.
-func (r *Refusals) Heed(next status.Listener) status.Listener {
+func (r *Refusals) Listener(next status.Listener) status.Listener {
 	tell := next.StateChanged
 	next.StateChanged = func(before, after status.Status) {
 		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {

@@ -68,7 +68,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 			errs = append(errs, t.Explain(ctx, err))
 			continue
 		}
-		t.mention(name, resolution)
+		t.warnAmbiguous(name, resolution)
 		for _, r := range resolution.Resources {
 			t.Use(r.GVR.GroupResource())
 			if !seen[r.GVR] {
@@ -88,10 +88,10 @@ func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) er
 	case len(none.Suggestions) > 0:
 		return none
 	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
-		return fmt.Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s",
+		return fmt.Errorf("%w; to select an object of this name, use --field-selector metadata.name=%s",
 			none, none.Name)
 	case t.Offline():
-		return fmt.Errorf("%w; the files have no object of it, nor its CustomResourceDefinition", none)
+		return fmt.Errorf("%w; the files have neither objects of this type nor its CustomResourceDefinition", none)
 	}
 	return none
 }
@@ -107,7 +107,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) && t.throttle.last.Load():
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		late := fmt.Errorf("%w: the API server at %s did not tell within %v which types it has",
+		late := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
 			exit.ErrNotSynced, t.Config.Host, t.Timeout)
 		for _, cause := range exit.Split(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
@@ -127,7 +127,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 		return err // the status states the user and the permission
 	}
 	// One of the two discovery errors is enough.
-	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w",
+	return fmt.Errorf("the API server at %s did not answer like an API server; check the address: %w",
 		t.Config.Host, exit.Split(err)[0])
 }
 
@@ -150,7 +150,7 @@ func (t *Target) hint() string {
 	if t.Config.Host != defaultHost {
 		return ""
 	}
-	return "; is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"
+	return "; no kubeconfig was found: set --kubeconfig or KUBECONFIG"
 }
 
 // defaultHost is kubectl's default server without a kubeconfig.
@@ -160,7 +160,7 @@ const defaultHost = "http://localhost:8080"
 const maxAlternatives = 5
 
 // warnAmbiguous warns about alternatives and types that could not be discovered.
-func (t *Target) mention(name string, r discovery.Resolution) {
+func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
 	for _, failed := range r.Unknown {
 		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
 	}
@@ -196,7 +196,7 @@ func SplitTypes(args []string) ([]string, error) {
 					parts[2], parts[1], parts[0])
 			}
 			if of, object, is := strings.Cut(name, "/"); is {
-				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type and select the object by name, as in '%s --field-selector metadata.name=%s'", name, of, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, exit.Usagef("%v", err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
 // defaultTimeout is the default of --timeout.
@@ -36,17 +37,18 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 	f.config.add(set)
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
-		"Read CRDs and objects from this file or directory instead of a cluster: YAML, JSON or JSON lines, also compressed by gzip or zstd; or a snapshot; - is standard input. May be repeated. Without --namespace all namespaces are read.")
+		"Read CRDs and objects from this file or directory instead of a cluster. YAML, JSON or JSON lines, also compressed with gzip or zstd, or a snapshot; - is standard input. The default is all namespaces. May be repeated.")
 	set.BoolVar(&f.quiet, "quiet", false,
-		"Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
+		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
-		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
+		"Time limit for finding and syncing the types; 0 means no limit. After it the exit code is 3.")
+	print.Share(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
 }
 
 // AddAllNamespaces adds --all-namespaces, for verbs that read objects.
 func (f *ServerFlags) AddAllNamespaces(set *pflag.FlagSet) {
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
-		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
+		"Read all namespaces. Ignores the namespace of the context.")
 }
 
 // Streams returns the streams of a verb. With --quiet it discards stderr; errors are printed elsewhere.
@@ -71,18 +73,18 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	loader := f.config.loader()
 	var err error
 	if t.Config, err = loader.ClientConfig(); err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	if t.Context, err = f.config.context(loader); err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
 	t.Config.QPS = -1
 	t.Config.Wrap(t.throttle.wrap)
-	t.warnAs(streams.ErrOut)
+	t.setWarningHandler(streams.ErrOut)
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
-			return nil, fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+			return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
 		}
 	}
 	return t, nil
@@ -109,11 +111,11 @@ func (f *ServerFlags) RefuseAll(because string) error {
 func (f *ServerFlags) validate() error {
 	for _, name := range clusterFlags {
 		if len(f.from) > 0 && f.set.Changed(name) {
-			return exit.Usagef("--from and --%s exclude each other: files need no cluster", name)
+			return exit.Usagef("--from and --%s cannot be used together: files need no cluster", name)
 		}
 	}
 	if f.allNamespaces && f.config.namespace != "" {
-		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
+		return exit.Usagef("--namespace and --all-namespaces cannot be used together: use one of them")
 	}
 	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" &&
 		len(problems) > 0 {
@@ -123,7 +125,7 @@ func (f *ServerFlags) validate() error {
 		return err
 	}
 	if f.timeout < 0 {
-		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)
+		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits forever", f.timeout)
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (k *kubeconfigFlags) validate() error {
 		}
 	}
 	if d, err := clientcmd.ParseTimeout(k.overrides.Timeout); err != nil || d < 0 {
-		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end",
+		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits forever",
 			k.overrides.Timeout)
 	}
 	return nil

@@ -81,13 +81,13 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	t.Config = t.source.Config()
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
-		t.warnAs(streams.ErrOut)
+		t.setWarningHandler(streams.ErrOut)
 	}
 	return nil
 }
 
-// warnAs prints the server's warnings, such as those about deprecated versions.
-func (t *Target) warnAs(out io.Writer) {
+// setWarningHandler prints the server's warnings, such as those about deprecated versions.
+func (t *Target) setWarningHandler(out io.Writer) {
 	t.Config.WarningHandler = rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true})
 }
 
@@ -109,14 +109,15 @@ func (t *Target) FilesNotice() string {
 		about := file.Contents()
 		text := "The snapshot " + paths
 		if !about.Created.IsZero() {
-			text += ", which was taken on " + about.Created.Format(time.RFC1123)
+			text += ", taken on " + about.Created.Format(time.RFC1123)
 		}
 		if about.Server.Host != "" {
 			text += " of " + about.Server.Host
 		}
-		return text + ". Nothing changes in it."
+		return text + ". It does not change."
 	}
-	return fmt.Sprintf("Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
+	return fmt.Sprintf("Files, read on %s: %s. Changes are shown when they are saved; standard input is read once.",
+		time.Now().Format(time.RFC1123), paths)
 }
 
 // FilesTitle returns a short name of the files.
@@ -168,7 +169,7 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 	config.Wrap(t.traffic.Wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return client, nil
 }

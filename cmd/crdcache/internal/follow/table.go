@@ -18,35 +18,35 @@ import (
 
 // tablePrinter prints the rows of one type. The table continues if the type is removed and installed again.
 // The tab writer keeps the column widths from row to row.
-type rows struct {
+type tablePrinter struct {
 	screen *screen
 	of     schema.GroupResource
 	// rows returns the row formatter and the columns. They are known after the first object.
-	rows    func() (print.Rows, []metav1.TableColumnDefinition)
-	style   printers.PrintOptions
-	table   printers.ResourcePrinter
-	text    bytes.Buffer
-	columns interface {
+	rows  func() (print.RowFormatter, []metav1.TableColumnDefinition)
+	style printers.PrintOptions
+	table printers.ResourcePrinter
+	text  bytes.Buffer
+	tabs  interface {
 		Write([]byte) (int, error)
 		Flush() error
 	}
 	options Options
 	// columns are the printed columns. They are nil before the first row.
-	heads []metav1.TableColumnDefinition
+	currentColumns []metav1.TableColumnDefinition
 }
 
 // newTable returns the printer of a type. With several the command can print other types as well.
-func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
+func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tablePrinter {
 	style := o.Style.Table(r, o.Target.Namespace, several)
-	p := &rows{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
+	p := &tablePrinter{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
 		table: printers.NewTablePrinter(style)}
-	p.columns = printers.GetNewTabWriter(&p.text)
+	p.tabs = printers.GetNewTabWriter(&p.text)
 	return p
 }
 
 // use sets the columns of future rows. The caller must hold the lock of the screen.
-func (p *rows) use(columns func() print.Rows) {
-	p.rows = sync.OnceValues(func() (print.Rows, []metav1.TableColumnDefinition) {
+func (p *tablePrinter) use(columns func() print.RowFormatter) {
+	p.rows = sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())
 		heads := rows.Definitions()
 		if p.options.Managers {
@@ -56,7 +56,7 @@ func (p *rows) use(columns func() print.Rows) {
 	})
 }
 
-func (p *rows) print(e event) error {
+func (p *tablePrinter) print(e event) error {
 	show, err := p.prepare(e)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *rows) print(e event) error {
 }
 
 // prepare implements printer. It retains only the cells.
-func (p *rows) prepare(e event) (func() error, error) {
+func (p *tablePrinter) prepare(e event) (func() error, error) {
 	identity := &metav1.PartialObjectMetadata{}
 	identity.SetName(e.Object.GetName())
 	identity.SetNamespace(e.Object.GetNamespace())
@@ -73,7 +73,7 @@ func (p *rows) prepare(e event) (func() error, error) {
 	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
 	what, below := verb(e), p.below(e)
 	if p.options.Timestamps {
-		what = e.stamp() + " " + what
+		what = e.timestamp() + " " + what
 	}
 	if p.options.Managers {
 		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(heads)-1-len(row.Cells)))...)
@@ -93,7 +93,7 @@ func (p *rows) prepare(e event) (func() error, error) {
 
 // below returns the changed fields for an object that exists before and after the event, including the reason
 // why it entered or left the query.
-func (p *rows) below(e event) string {
+func (p *tablePrinter) below(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
 	}
@@ -105,31 +105,32 @@ func (p *rows) below(e event) string {
 }
 
 // printRow prints a row, after its event type if events are requested.
-func (p *rows) printRow(event string, heads []metav1.TableColumnDefinition, row metav1.TableRow) error {
-	if !reflect.DeepEqual(p.heads, heads) {
+func (p *tablePrinter) printRow(event string, heads []metav1.TableColumnDefinition,
+	row metav1.TableRow) error {
+	if !reflect.DeepEqual(p.currentColumns, heads) {
 		if err := p.begin(heads); err != nil {
 			return err
 		}
 	}
 	table := &metav1.Table{ColumnDefinitions: heads, Rows: []metav1.TableRow{row}}
 	if !p.options.Events {
-		return p.table.PrintObj(table, p.columns)
+		return p.table.PrintObj(table, p.tabs)
 	}
 	return p.table.PrintObj(&metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: table}},
-		p.columns)
+		p.tabs)
 }
 
 // begin starts a new table, because the columns changed.
-func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
-	if p.heads != nil {
+func (p *tablePrinter) begin(heads []metav1.TableColumnDefinition) error {
+	if p.currentColumns != nil {
 		if err := p.flush(); err != nil {
 			return err
 		}
 	}
-	if (p.screen.began || p.heads != nil) && !p.options.Style.NoHeaders {
+	if (p.screen.began || p.currentColumns != nil) && !p.options.Style.NoHeaders {
 		p.screen.paint("\n") // separates it from the previous table
 	}
-	p.heads, p.columns = heads, printers.GetNewTabWriter(&p.text)
+	p.currentColumns, p.tabs = heads, printers.GetNewTabWriter(&p.text)
 	if !p.options.Events {
 		return nil
 	}
@@ -137,12 +138,12 @@ func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
 }
 
 // reserve sets minimum column widths, because rows are printed one by one and should align with the header.
-func (p *rows) reserve() error {
+func (p *tablePrinter) reserve() error {
 	defer p.text.Reset()
-	if _, err := p.columns.Write([]byte(p.widest() + "\n")); err != nil {
+	if _, err := p.tabs.Write([]byte(p.widest() + "\n")); err != nil {
 		return err
 	}
-	return p.columns.Flush()
+	return p.tabs.Flush()
 }
 
 // Minimum column widths.
@@ -154,16 +155,16 @@ const (
 )
 
 // widest returns a row of spaces with the minimum widths.
-func (p *rows) widest() string {
+func (p *tablePrinter) widest() string {
 	cells := []string{""} // the event type
 	if p.options.Timestamps {
-		cells[0] = strings.Repeat(" ", len(stampLayout+" ADDED"))
+		cells[0] = strings.Repeat(" ", len(timestampLayout+" ADDED"))
 	}
 	cell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
 	if p.style.WithNamespace {
 		cell(namespaceWidth)
 	}
-	for i, head := range p.heads {
+	for i, head := range p.currentColumns {
 		switch {
 		case head.Priority != 0 && !p.style.Wide:
 		case i == 0 && p.style.WithKind:
@@ -181,8 +182,8 @@ func (p *rows) widest() string {
 	return strings.Join(cells, "\t")
 }
 
-func (p *rows) flush() error {
-	if err := p.columns.Flush(); err != nil {
+func (p *tablePrinter) flush() error {
+	if err := p.tabs.Flush(); err != nil {
 		return err
 	}
 	defer p.text.Reset()

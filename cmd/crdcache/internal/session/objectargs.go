@@ -21,43 +21,43 @@ import (
 )
 
 // ObjectArg is a type and names of its objects on the command line.
-type Named struct {
+type ObjectArg struct {
 	Type  string
 	Names []string
 	// AllNamespaces searches all namespaces if no namespace is selected. Several objects can have the name.
-	Anywhere bool
+	AllNamespaces bool
 }
 
 // ParseObjectArgs parses TYPE/NAME... or TYPE NAME... arguments. It returns nil if the arguments are types,
 // or if only a server can decide. After the CustomResourceDefinition type, arguments that could be CRD names
 // are names.
-func SplitNamed(args []string) ([]Named, error) {
-	if !slices.ContainsFunc(args, isNamed) {
-		if len(args) > 1 && isDefinitions(args[0]) && !slices.ContainsFunc(args[1:], isNoDefinition) {
-			return []Named{{Type: args[0], Names: args[1:]}}, nil
+func ParseObjectArgs(args []string) ([]ObjectArg, error) {
+	if !slices.ContainsFunc(args, isObjectArg) {
+		if len(args) > 1 && isCRDType(args[0]) && !slices.ContainsFunc(args[1:], notCRDName) {
+			return []ObjectArg{{Type: args[0], Names: args[1:]}}, nil
 		}
 		for i, arg := range args {
 			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
 				continue
 			}
 			if len(content.IsPathSegmentName(arg)) == 0 { // such as system:node
-				return []Named{{Type: args[0], Names: args[1:]}}, nil
+				return []ObjectArg{{Type: args[0], Names: args[1:]}}, nil
 			}
 		}
 		return nil, nil
 	}
-	var all []Named
+	var all []ObjectArg
 	for _, arg := range args {
 		of, name, _ := strings.Cut(arg, "/")
-		if !isNamed(arg) || strings.Contains(of, ",") {
-			return nil, exit.Usagef("%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
+		if !isObjectArg(arg) || strings.Contains(of, ",") {
+			return nil, exit.Usagef("%q is not TYPE/NAME like another argument: use TYPE/NAME for all objects, or one type and names, as in 'gizmos a b'", arg)
 		}
 		if problems := content.IsPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
-			return nil, exit.Usagef("%q is no TYPE/NAME: there is no such type or name", arg)
+			return nil, exit.Usagef("%q is not a valid TYPE/NAME", arg)
 		}
-		i := slices.IndexFunc(all, func(n Named) bool { return n.Type == of })
+		i := slices.IndexFunc(all, func(n ObjectArg) bool { return n.Type == of })
 		if i < 0 {
-			all, i = append(all, Named{Type: of}), len(all)
+			all, i = append(all, ObjectArg{Type: of}), len(all)
 		}
 		if !slices.Contains(all[i].Names, name) {
 			all[i].Names = append(all[i].Names, name)
@@ -66,32 +66,32 @@ func SplitNamed(args []string) ([]Named, error) {
 	return all, nil
 }
 
-func isNamed(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
+func isObjectArg(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
 
 // isCRDType reports whether an argument names the type CustomResourceDefinition, whose object names look like
 // types.
-func isDefinitions(arg string) bool {
+func isCRDType(arg string) bool {
 	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")
 	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"},
 		resource) &&
 		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
 }
 
-// couldBeCRDName reports whether an argument has the form PLURAL.GROUP.
-func isNoDefinition(arg string) bool {
+// notCRDName reports whether an argument does not have the form PLURAL.GROUP.
+func notCRDName(arg string) bool {
 	return !strings.Contains(arg, ".") || len(validation.IsDNS1123Subdomain(arg)) > 0
 }
 
 // GetResult is the result of getting the objects of one ObjectArg.
-type Got struct {
-	Resource discovery.Resource
-	Names    []string
-	Objects  []*unstructured.Unstructured
-	anywhere bool
+type GetResult struct {
+	Resource      discovery.Resource
+	Names         []string
+	Objects       []*unstructured.Unstructured
+	allNamespaces bool
 }
 
 // Get reads objects by name. It returns the found objects together with the joined errors for the others.
-func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) {
+func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResult, error) {
 	types := make([]discovery.Resource, len(named))
 	for i, n := range named {
 		found, err := r.Target.Resolve(ctx, []string{n.Type})
@@ -99,7 +99,7 @@ func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) 
 			return nil, nil, err
 		}
 		if len(found) != 1 {
-			return nil, nil, exit.Usagef("%q stands for %d types: name one, whose objects have names",
+			return nil, nil, exit.Usagef("%q matches %d types: name one type",
 				n.Type, len(found))
 		}
 		types[i] = found[0]
@@ -108,24 +108,26 @@ func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	var all []Got
+	var all []GetResult
 	var errs []error
 	for i, n := range named {
-		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names, anywhere: n.Anywhere ||
-			r.Target.Offline()})
+		got, err := r.get(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
+			allNamespaces: n.AllNamespaces ||
+				r.Target.Offline()})
 		all, errs = append(all, got), append(errs, err)
 	}
 	return on, all, errors.Join(errs...)
 }
 
-func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
+func (r *Reader) get(ctx context.Context, client dynamic.Interface, got GetResult) (GetResult, error) {
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
-		return got, exit.Usagef("names and selectors exclude each other: give one of them")
-	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.anywhere:
-		return r.find(ctx, client, got)
+		return got, exit.Usagef("names and selectors cannot be used together: use one of them")
+	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.allNamespaces:
+		return r.findInAllNamespaces(ctx, client, got)
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
-		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
+		return got, exit.Usagef(
+			"names need one namespace: use --namespace without --all-namespaces")
 	}
 	from := r.inNamespace(client, got.Resource)
 	var errs []error
@@ -144,7 +146,8 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 }
 
 // findInAllNamespaces looks up names in all namespaces.
-func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
+func (r *Reader) findInAllNamespaces(ctx context.Context, client dynamic.Interface,
+	got GetResult) (GetResult, error) {
 	var errs []error
 	for _, name := range got.Names {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()

@@ -32,7 +32,7 @@ func row(name, cells string) string {
 const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
 
 // printedBy returns a client of a server with these answers to lists and watches, and the received requests.
-func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
+func printedBy(t *testing.T, list, events string) (*TableClient, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := NewPrinted(config, server.Client(), client)
+	printed, err := NewTableClient(config, server.Client(), client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestPrintedList(t *testing.T) {
 		t.Errorf("asked for %s as %s", request.URL, request.Header.Get("Accept"))
 	}
 	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" ||
-		Place(&list.Items[0]) >= Place(&list.Items[1]) {
+		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
 		t.Errorf("the list is %v", list)
 	}
 	rows := printed.Rows(pods)
@@ -107,7 +107,7 @@ func TestPrintedWatch(t *testing.T) {
 	for e := range w.ResultChan() {
 		switch object := e.Object.(type) {
 		case *unstructured.Unstructured:
-			got = append(got, fmt.Sprint(e.Type, " ", object.GetResourceVersion(), " ", printedCells(object)))
+			got = append(got, fmt.Sprint(e.Type, " ", object.GetResourceVersion(), " ", rowCells(object)))
 		case *metav1.Status:
 			got = append(got, fmt.Sprint(e.Type, " ", object.Code))
 		}

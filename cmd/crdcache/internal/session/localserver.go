@@ -21,9 +21,9 @@ import (
 )
 
 // LocalServer is a local cache server that caches the type of a command.
-type Local struct {
+type LocalServer struct {
 	*local.Client
-	local.Kept
+	local.CachedType
 	// Types prints objects of the type with the server's definitions.
 	Types *Types
 
@@ -32,50 +32,50 @@ type Local struct {
 
 // LocalServer returns the local cache server if its answers to queries equal those of the command's own
 // caches: it caches the type with the same indexes and its watch is live. The error states why not.
-func (r *Reader) Local(ctx context.Context) (*Local, error) {
-	l, err := r.Keeping(ctx)
+func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
+	l, err := r.ReadServer(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.Config.Given && (r.Config.digest == "" || r.Config.digest != l.config):
 		return nil, errors.New("it has other index configs")
 	case !r.Config.Given && slices.ContainsFunc(l.Indexes, query.IsBuiltinOrder):
-		return nil, errors.New("it has an index with the name of an order that all types have")
+		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
 	return l, nil
 }
 
 // ReadServer is LocalServer for requests that need no indexes.
-func (r *Reader) Keeping(ctx context.Context) (*Local, error) {
+func (r *Reader) ReadServer(ctx context.Context) (*LocalServer, error) {
 	switch {
-	case r.server == nil:
-		return nil, r.noServer
+	case r.localServer == nil:
+		return nil, r.noLocalServer
 	case r.cached.FieldSelector != nil:
-		return nil, errors.New("it takes no field selectors")
+		return nil, errors.New("it does not support field selectors")
 	case len(r.types) != 1:
-		return nil, errors.New("it answers for one type")
+		return nil, errors.New("it supports one type per request")
 	}
-	answer, err := r.server.Resolve(ctx, r.types[0])
+	answer, err := r.localServer.Resolve(ctx, r.types[0])
 	if err != nil {
 		return nil, err
 	}
 	if len(answer.Resources) != 1 {
-		return nil, fmt.Errorf("%s is more than one type", r.types[0])
+		return nil, fmt.Errorf("%s matches several types", r.types[0])
 	}
 	of := answer.Resources[0]
-	i := slices.IndexFunc(answer.Types, func(k local.Kept) bool { return k.Resource.GVR == of.GVR })
+	i := slices.IndexFunc(answer.Types, func(k local.CachedType) bool { return k.Resource.GVR == of.GVR })
 	if i < 0 {
-		return nil, fmt.Errorf("it does not keep %s", of)
+		return nil, fmt.Errorf("it does not cache %s", of)
 	}
 	kept := answer.Types[i]
 	switch {
-	case !kept.Fresh:
-		return nil, fmt.Errorf("its copy of %s may be behind: %s", of, kept.State)
+	case !kept.Live:
+		return nil, fmt.Errorf("its cache of %s may be out of date: %s", of, kept.State)
 	case kept.Namespace != "" && kept.Namespace != r.Target.Namespace:
-		return nil, fmt.Errorf("it keeps %s of the namespace %s alone", of, kept.Namespace)
+		return nil, fmt.Errorf("it caches %s only in the namespace %s", of, kept.Namespace)
 	}
 	types, err := r.typesOf([]discovery.Resource{of})
-	return &Local{r.server, kept, types, answer.Config}, err
+	return &LocalServer{r.localServer, kept, types, answer.Config}, err
 }
 
 // LocalNamespace returns the namespace to read a type in, or "" for all.
@@ -88,7 +88,7 @@ func (r *Reader) LocalNamespace(of discovery.Resource) string {
 
 // Query sends a query and waits for the start of the answer. An empty namespace means all. The caller must
 // close the answer.
-func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
+func (l *LocalServer) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
 	reading, cancel := context.WithCancel(ctx)
 	waiting, done := l.Types.reader.Target.Limit(ctx)
 	defer done()
@@ -144,7 +144,7 @@ func (a *Answer) each(take func(text []byte) error) error {
 	var failed error
 	err := a.Each(func(text []byte) error { failed = take(text); return failed })
 	if err != nil && failed == nil {
-		return fmt.Errorf("the server that keeps %s ended its answer early: %w", a.of, err)
+		return fmt.Errorf("the cache server ended its answer for %s early: %w", a.of, err)
 	}
 	return err
 }

@@ -22,12 +22,12 @@ import (
 )
 
 // RowField is the field of an object that has its table row. Kubernetes objects have no field of this name.
-const PrintedField = "crdcache.dev/printed"
+const RowField = "crdcache.dev/printed"
 
 // TableClient is a dynamic client whose lists and watches request tables: each object has its printed row in
 // RowField, including deleted objects. It sends one list and one watch per type, as without rows. If a server
 // prints no tables, the objects have no rows. It is safe for concurrent use.
-type Printed struct {
+type TableClient struct {
 	dynamic.Interface
 	rest rest.Interface
 
@@ -37,35 +37,36 @@ type Printed struct {
 
 // NewTableClient returns a client that sends table requests to the server of config and all others through
 // client.
-func NewPrinted(config *rest.Config, httpClient *http.Client, client dynamic.Interface) (*Printed, error) {
+func NewTableClient(config *rest.Config, httpClient *http.Client,
+	client dynamic.Interface) (*TableClient, error) {
 	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	return &Printed{Interface: client, rest: plain,
+	return &TableClient{Interface: client, rest: plain,
 		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
-func (p *Printed) IsWatchListSemanticsUnSupported() bool { return true }
+func (p *TableClient) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Resource implements dynamic.Interface.
-func (p *Printed) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := p.Interface.Resource(gvr)
-	return printedType{&printedRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
+	return tableResource{&tableRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
 }
 
 // Rows returns the row formatter of a listed type. Without printed rows it has name and age.
-func (p *Printed) Rows(gvr schema.GroupVersionResource) Rows {
+func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if columns := p.columns[gvr]; columns != nil {
-		return NewPrintedRows(columns, printedCells)
+		return NewPrintedRows(columns, rowCells)
 	}
 	return NewRows(nil)
 }
 
-func (p *Printed) learn(gvr schema.GroupVersionResource, columns []metav1.TableColumnDefinition) {
+func (p *TableClient) setColumns(gvr schema.GroupVersionResource, columns []metav1.TableColumnDefinition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(columns) > 0 {
@@ -74,34 +75,34 @@ func (p *Printed) learn(gvr schema.GroupVersionResource, columns []metav1.TableC
 }
 
 // tableResource is a type in all namespaces.
-type printedType struct {
-	*printedRequests
+type tableResource struct {
+	*tableRequests
 	all dynamic.NamespaceableResourceInterface
 }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
-func (t printedType) Namespace(name string) dynamic.ResourceInterface {
-	return &printedRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr,
+func (t tableResource) Namespace(name string) dynamic.ResourceInterface {
+	return &tableRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr,
 		namespace: name}
 }
 
 // tableRequests lists and watches a type as tables, or as objects if the server prints no tables.
-type printedRequests struct {
+type tableRequests struct {
 	dynamic.ResourceInterface
-	client    *Printed
+	client    *TableClient
 	gvr       schema.GroupVersionResource
 	namespace string
 	plain     atomic.Bool // the server prints no tables
 }
 
-func (r *printedRequests) request(options *metav1.ListOptions) *rest.Request {
+func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 	return tableRequest(r.client.rest, r.gvr, r.namespace).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Param("includeObject", string(metav1.IncludeObject))
 }
 
 // List implements dynamic.ResourceInterface.
-func (r *printedRequests) List(ctx context.Context,
+func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	body, err := bodyOf(r.request(&options).Do(ctx))
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *printedRequests) List(ctx context.Context,
 		return r.ResourceInterface.List(ctx, options)
 	}
 	r.plain.Store(false)
-	r.client.learn(r.gvr, page.ColumnDefinitions)
+	r.client.setColumns(r.gvr, page.ColumnDefinitions)
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
 		"kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
@@ -128,7 +129,7 @@ func (r *printedRequests) List(ctx context.Context,
 		if whole {
 			place = i + 1 // the server prints some types in a special order
 		}
-		object, err := printedObject(row, place)
+		object, err := objectWithRow(row, place)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +139,7 @@ func (r *printedRequests) List(ctx context.Context,
 }
 
 // objectWithRow returns the object of a row, with the row in RowField.
-func printedObject(row metav1.TableRow, place int) (*unstructured.Unstructured, error) {
+func objectWithRow(row metav1.TableRow, place int) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(row.Object.Raw, &object.Object); err != nil {
 		return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
@@ -148,12 +149,12 @@ func printedObject(row metav1.TableRow, place int) (*unstructured.Unstructured, 
 	}
 	cells := make([]any, len(row.Cells))
 	copy(cells, row.Cells)
-	object.Object[PrintedField] = map[string]any{"cells": cells, "place": int64(place)}
+	object.Object[RowField] = map[string]any{"cells": cells, "place": int64(place)}
 	return object, nil
 }
 
 // Watch implements dynamic.ResourceInterface.
-func (r *printedRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (r *tableRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if r.plain.Load() {
 		return r.ResourceInterface.Watch(ctx, options)
 	}
@@ -197,13 +198,13 @@ func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
 	case len(table.Rows) != 1:
 		return "", nil, fmt.Errorf("the server's table for one object has %d rows", len(table.Rows))
 	}
-	object, err := printedObject(table.Rows[0], 0)
+	object, err := objectWithRow(table.Rows[0], 0)
 	return event.Type, object, err
 }
 
 // rowCells returns the cells of an object's row, or its name if it has no row.
-func printedCells(object *unstructured.Unstructured) []any {
-	cells, _, _ := unstructured.NestedFieldNoCopy(object.Object, PrintedField, "cells")
+func rowCells(object *unstructured.Unstructured) []any {
+	cells, _, _ := unstructured.NestedFieldNoCopy(object.Object, RowField, "cells")
 	if cells, ok := cells.([]any); ok && len(cells) > 0 {
 		return cells
 	}
@@ -211,7 +212,7 @@ func printedCells(object *unstructured.Unstructured) []any {
 }
 
 // RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.
-func Place(object *unstructured.Unstructured) int {
-	place, _, _ := unstructured.NestedInt64(object.Object, PrintedField, "place")
+func RowIndex(object *unstructured.Unstructured) int {
+	place, _, _ := unstructured.NestedInt64(object.Object, RowField, "place")
 	return int(place)
 }

@@ -42,43 +42,43 @@ type treeNode struct {
 	Found references.State `json:"found"`
 	*treeState
 	// Repeated is set if the object occurs earlier in the tree, with its relations.
-	Above bool `json:"above,omitempty"`
+	Repeated bool `json:"above,omitempty"`
 	// More is the number of omitted objects below it, because of --limit, or of --depth if byDepth is set.
 	More    int         `json:"more,omitempty"`
 	Related []*treeNode `json:"related,omitempty"`
 
-	deep bool
+	byDepth bool
 }
 
 // directions are the directions in which relations are followed. Owners are followed only up and dependents
 // only down; otherwise everything would be related.
-type ways int
+type directions int
 
 const (
-	up ways = 1 << iota
+	up directions = 1 << iota
 	down
 )
 
 // treeBuilder builds a tree.
-type grower struct {
+type treeBuilder struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
 	use          func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
-	grown        map[grown]bool
+	visited      map[visit]bool
 	// metadataOnly has the nodes of objects that were read without their content.
-	bodiless map[references.Object][]*treeNode
+	metadataOnly map[references.Object][]*treeNode
 }
 
 // visit is an object whose relations were followed in one direction.
-type grown struct {
+type visit struct {
 	references.Object // without its UID
-	ways
+	directions
 }
 
 // trees returns the tree of each named object, and the nodes of objects without content by object without
 // UID.
-func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
+func (w *treeData) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
@@ -86,8 +86,8 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 	typ := referenceType(w.roots.Resource)
 	bodiless = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
-		g := grower{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit,
-			grown: map[grown]bool{}, bodiless: bodiless}
+		g := treeBuilder{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit,
+			visited: map[visit]bool{}, metadataOnly: bodiless}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
 			Name: object.GetName(), UID: string(object.GetUID()),
@@ -103,7 +103,7 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 }
 
 // node returns the node of an object of a reference.
-func (g *grower) node(as relation, r references.Reference, o references.Object) *treeNode {
+func (g *treeBuilder) node(as relation, r references.Reference, o references.Object) *treeNode {
 	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 		UID: o.UID, Found: r.State}
 	if o.Kind == "" {
@@ -119,7 +119,7 @@ func (g *grower) node(as relation, r references.Reference, o references.Object) 
 		n.treeState, n.UID = stateOf(object), string(object.GetUID())
 		if object.GetKind() == metadataKind {
 			o.UID = ""
-			g.bodiless[o] = append(g.bodiless[o], n)
+			g.metadataOnly[o] = append(g.metadataOnly[o], n)
 		}
 	}
 	return n
@@ -129,7 +129,7 @@ func (g *grower) node(as relation, r references.Reference, o references.Object) 
 const metadataKind = "PartialObjectMetadata"
 
 // read returns a cached object, or nil if it was deleted in the meantime.
-func (g *grower) read(o references.Object) *unstructured.Unstructured {
+func (g *treeBuilder) read(o references.Object) *unstructured.Unstructured {
 	of := schema.GroupResource{Group: o.Group, Resource: o.Resource}
 	g.use(of)
 	snapshot := g.objects[of]
@@ -149,39 +149,39 @@ func (g *grower) read(o references.Object) *unstructured.Unstructured {
 
 // grow adds the related objects of a node. It terminates because each object is followed once in each
 // direction.
-func (g *grower) grow(n *treeNode, o references.Object, follow ways, depth int) {
+func (g *treeBuilder) grow(n *treeNode, o references.Object, follow directions, depth int) {
 	if n.Found != references.Resolved {
 		return
 	}
 	at := o
 	at.UID = ""
-	for _, way := range []ways{up, down} {
-		if follow&way != 0 && g.grown[grown{at, way}] {
+	for _, way := range []directions{up, down} {
+		if follow&way != 0 && g.visited[visit{at, way}] {
 			follow &^= way
-			n.Above = true
+			n.Repeated = true
 		}
 	}
-	if n.Above {
+	if n.Repeated {
 		return
 	}
 	related := g.related(o, follow)
 	switch {
 	case len(related) > 0 && depth == g.depth:
-		n.More, n.deep = len(related), true
+		n.More, n.byDepth = len(related), true
 		return // it can occur again nearer to the root
 	case g.limit > 0 && len(related) > g.limit:
 		n.More, related = len(related)-g.limit, related[:g.limit]
 	}
-	for _, way := range []ways{up, down} {
+	for _, way := range []directions{up, down} {
 		if follow&way != 0 && len(related) > 0 {
-			g.grown[grown{at, way}] = true
+			g.visited[visit{at, way}] = true
 		}
 	}
 	for _, r := range related {
 		child := g.node(r.as, r.Reference, r.object)
 		n.Related = append(n.Related, child)
-		if r.ways != 0 {
-			g.grow(child, r.object, r.ways, depth+1)
+		if r.directions != 0 {
+			g.grow(child, r.object, r.directions, depth+1)
 		}
 	}
 }
@@ -189,21 +189,21 @@ func (g *grower) grow(n *treeNode, o references.Object, follow ways, depth int) 
 // related is an object that is related to another one.
 type related struct {
 	references.Reference
-	as     relation
-	object references.Object
-	ways   // to follow; 0 for a dangling reference that is only shown
+	as         relation
+	object     references.Object
+	directions // to follow; 0 for a dangling reference that is only shown
 }
 
 // related returns the related objects in some directions: owners, references, dependents and referrers. It
 // always includes dangling references.
-func (g *grower) related(o references.Object, follow ways) (all []related) {
+func (g *treeBuilder) related(o references.Object, follow directions) (all []related) {
 	for _, r := range g.graph.From(o) {
 		one := related{r, isTarget, r.To, up}
 		if r.Name == references.Owners {
 			one.as = isOwner
 		}
 		if follow&up == 0 {
-			if one.ways = 0; r.State != references.Dangling {
+			if one.directions = 0; r.State != references.Dangling {
 				continue
 			}
 		}
@@ -241,7 +241,7 @@ type treeCondition struct {
 }
 
 // conditionPriority lists significant conditions, the most significant first.
-var tellingConditions = []string{"Ready", "Available", "Established", "Complete", "Succeeded",
+var conditionPriority = []string{"Ready", "Available", "Established", "Complete", "Succeeded",
 	"Programmed", "Accepted"}
 
 func stateOf(object *unstructured.Unstructured) *treeState {
@@ -252,15 +252,15 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 	s.Phase, _, _ = unstructured.NestedString(object.Object, "status", "phase")
 	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
 	list, _ := found.([]any)
-	best := len(tellingConditions) + 1
+	best := len(conditionPriority) + 1
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
 		text := func(name string) string {
 			value, _ := fields[name].(string)
 			return value
 		}
-		rank := len(tellingConditions)
-		for i, name := range tellingConditions {
+		rank := len(conditionPriority)
+		for i, name := range conditionPriority {
 			if text("type") == name {
 				rank = i
 			}
@@ -275,7 +275,7 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 
 // readStates reads the objects behind metadata-only nodes for their states. Deleted objects lose their state.
 // The error names the types whose states are missing.
-func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
+func (w *treeData) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
 	nodes := map[schema.GroupResource]map[string][]*treeNode{}
 	for o, of := range bodiless {
 		if len(of) == 0 {
@@ -299,7 +299,7 @@ func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]
 				states[key] = stateOf(object)
 			})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: states are lacking: %w",
+			errs = append(errs, fmt.Errorf("%s: states are missing: %w",
 				cached.Resource.GVR.GroupResource(), err))
 		}
 		for key, all := range of {

@@ -17,11 +17,11 @@ import (
 )
 
 // statusDelay is the time before a pending state is reported.
-const patience = 2 * time.Second
+const statusDelay = 2 * time.Second
 
 // statusReporter writes unusual states of types to stderr: long pending, failed, recovered, removed and
 // installed. It is safe for concurrent use.
-type teller struct {
+type statusReporter struct {
 	w io.Writer
 
 	mu struct {
@@ -41,8 +41,8 @@ type teller struct {
 	}
 }
 
-func newTeller(w io.Writer) *teller {
-	t := &teller{w: w}
+func newStatusReporter(w io.Writer) *statusReporter {
+	t := &statusReporter{w: w}
 	t.mu.news = map[schema.GroupVersionResource]bool{}
 	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
 	t.mu.failing = map[status.ConditionType]int{}
@@ -52,17 +52,17 @@ func newTeller(w io.Writer) *teller {
 }
 
 // begin marks the end of the initial sync.
-func (t *teller) begin() {
+func (t *statusReporter) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.begun = true
-	for of := range connection {
+	for of := range connectionTexts {
 		t.connectionLocked(of)
 	}
 }
 
 // end stops all messages.
-func (t *teller) end() {
+func (t *statusReporter) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.ended = true
@@ -72,26 +72,26 @@ func (t *teller) end() {
 }
 
 // say writes a line.
-func (t *teller) say(format string, args ...any) {
+func (t *statusReporter) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sayLocked(format, args...)
 }
 
-func (t *teller) sayLocked(format string, args ...any) {
+func (t *statusReporter) sayLocked(format string, args ...any) {
 	if !t.mu.ended {
 		fmt.Fprintf(t.w, format+"\n", args...)
 	}
 }
 
 // unlessSoon writes a line after statusDelay unless the returned function is called before.
-func (t *teller) unlessSoon(format string, args ...any) (soon func()) {
-	timer := time.AfterFunc(patience, func() { t.say(format, args...) })
+func (t *statusReporter) unlessSoon(format string, args ...any) (soon func()) {
+	timer := time.AfterFunc(statusDelay, func() { t.say(format, args...) })
 	return func() { timer.Stop() }
 }
 
 // changed handles a status change of a type.
-func (t *teller) changed(before, after status.Status) {
+func (t *statusReporter) changed(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	gvr := after.GVR
@@ -109,7 +109,7 @@ func (t *teller) changed(before, after status.Status) {
 	case status.Pending:
 		// The removal was reported, and missing types are not awaited here.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
-			t.mu.waits[gvr] = time.AfterFunc(patience, func() { t.say("%s", describe(after)) })
+			t.mu.waits[gvr] = time.AfterFunc(statusDelay, func() { t.say("%s", describe(after)) })
 		}
 	case status.Degraded, status.Gone:
 		t.mu.news[gvr] = true
@@ -124,17 +124,17 @@ func (t *teller) changed(before, after status.Status) {
 
 // connectionTexts are the messages for conditions of all types. These conditions do not change the states of
 // the types.
-var connection = map[status.ConditionType]struct{ lost, back string }{
-	status.ConditionReachable: {"the API server does not answer, so that no change is shown",
-		"the API server answers again"},
+var connectionTexts = map[status.ConditionType]struct{ lost, back string }{
+	status.ConditionReachable: {"the API server does not respond, changes are not shown",
+		"the API server responds again"},
 	status.ConditionAuthenticated: {
-		"the API server does not accept the credentials any more, so that no change is shown",
+		"the API server rejects the credentials, changes are not shown",
 		"the API server accepts the credentials again"},
 }
 
 // conditionChanged handles a condition of a factory. Before begin, errors report the condition.
-func (t *teller) conditionChanged(before, after status.Condition) {
-	_, told := connection[after.Type]
+func (t *statusReporter) conditionChanged(before, after status.Condition) {
+	_, told := connectionTexts[after.Type]
 	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
 	if !told || failed == fails {
 		return
@@ -151,16 +151,16 @@ func (t *teller) conditionChanged(before, after status.Condition) {
 }
 
 // connectionLocked reports a condition that changed since the last report.
-func (t *teller) connectionLocked(of status.ConditionType) {
+func (t *statusReporter) connectionLocked(of status.ConditionType) {
 	fails := t.mu.failing[of] > 0
 	if !t.mu.begun || fails == t.mu.missed[of] {
 		return
 	}
 	t.mu.missed[of] = fails
 	if fails {
-		t.sayLocked("warning: %s: %s", connection[of].lost, t.mu.reasons[of])
+		t.sayLocked("warning: %s: %s", connectionTexts[of].lost, t.mu.reasons[of])
 	} else {
-		t.sayLocked("%s", connection[of].back)
+		t.sayLocked("%s", connectionTexts[of].back)
 	}
 }
 
@@ -174,7 +174,7 @@ func describe(s status.Status) string {
 
 // unwatchableTypes detects types that the server lists and refuses to watch. Their informers retry, but a
 // command that shows changes would show none. It is safe for concurrent use.
-type watchable struct {
+type unwatchableTypes struct {
 	// found receives a token when a type is detected.
 	found chan struct{}
 
@@ -186,15 +186,15 @@ type watchable struct {
 	}
 }
 
-func newWatchable() *watchable {
-	w := &watchable{found: make(chan struct{}, 1)}
+func newUnwatchableTypes() *unwatchableTypes {
+	w := &unwatchableTypes{found: make(chan struct{}, 1)}
 	w.mu.listed, w.mu.watched = map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{}
 	w.mu.refused = map[schema.GroupVersionResource]error{}
 	return w
 }
 
 // wrap records the successful requests of a transport.
-func (w *watchable) wrap(client *http.Client) *http.Client {
+func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
 	noting := *client
 	next := client.Transport
 	if next == nil {
@@ -203,7 +203,7 @@ func (w *watchable) wrap(client *http.Client) *http.Client {
 	noting.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {
-			w.note(r)
+			w.record(r)
 		}
 		return response, err
 	})
@@ -214,7 +214,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (w *watchable) note(r *http.Request) {
+func (w *unwatchableTypes) record(r *http.Request) {
 	gvr, ok := collection(r.URL.Path)
 	if !ok {
 		return
@@ -247,7 +247,7 @@ func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
 }
 
 // changed handles a status change and reports whether it means that the type cannot be watched.
-func (w *watchable) changed(after status.Status) bool {
+func (w *unwatchableTypes) changed(after status.Status) bool {
 	if after.State != status.Degraded ||
 		after.Reason != status.ReasonForbidden && after.Reason != status.ReasonVerbUnsupported {
 		return false
@@ -262,7 +262,7 @@ func (w *watchable) changed(after status.Status) bool {
 		cause = errors.New(after.Message)
 	}
 	w.mu.refused[after.GVR] = fmt.Errorf(
-		"%s may be listed but not watched, so that no change would be shown (dump prints the objects): %w",
+		"%s can be listed but not watched, so changes cannot be shown; use dump to print the objects: %w",
 		after.GVR.GroupResource(), cause)
 	select {
 	case w.found <- struct{}{}:
@@ -272,7 +272,7 @@ func (w *watchable) changed(after status.Status) bool {
 }
 
 // err joins the errors if every given type is unwatchable.
-func (w *watchable) err(types []schema.GroupVersionResource) error {
+func (w *unwatchableTypes) err(types []schema.GroupVersionResource) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error

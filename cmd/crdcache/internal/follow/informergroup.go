@@ -15,7 +15,7 @@ import (
 )
 
 // informerGroup is the types that share a factory and informer options. Every type belongs to one group.
-type part struct {
+type informerGroup struct {
 	factory  *dynamicinformer.Factory
 	options  dynamicinformer.ResourceOptions
 	selector *selector
@@ -24,23 +24,23 @@ type part struct {
 	// namespaced and cluster select the scopes.
 	namespaced, cluster bool
 	// custom and builtin select types with and without a CRD.
-	defined, others bool
+	custom, builtin bool
 	// tables lists the rows of types without a CRD. It is nil if no tables are printed.
-	printed *print.Printed
+	tables *print.TableClient
 }
 
 // groups returns all informer groups.
-func (r *run) parts() ([]*part, error) {
+func (r *run) groups() ([]*informerGroup, error) {
 	httpClient, err := r.Target.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	httpClient = r.watchable.wrap(httpClient)
+	httpClient = r.unwatchable.wrap(httpClient)
 	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
 	if err != nil {
 		return nil, err
 	}
-	kinds := []part{{defined: true, others: true}}
+	kinds := []informerGroup{{custom: true, builtin: true}}
 	clients := []dynamic.Interface{client}
 	if r.tables() {
 		fetch := func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
@@ -48,14 +48,14 @@ func (r *run) parts() ([]*part, error) {
 		}
 		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
 		r.columns.first = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
-		printed, err := print.NewPrinted(r.Target.Config, httpClient, client)
+		printed, err := print.NewTableClient(r.Target.Config, httpClient, client)
 		if err != nil {
 			return nil, err
 		}
-		kinds = []part{{defined: true}, {others: true, printed: printed}}
+		kinds = []informerGroup{{custom: true}, {builtin: true, tables: printed}}
 		clients = append(clients, printed)
 	}
-	var parts []*part
+	var parts []*informerGroup
 	for i, kind := range kinds {
 		kind.selector = r.selector
 		if kind.factory, err = r.factory(clients[i]); err != nil {
@@ -72,47 +72,47 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Heed(status.Listener{StateChanged: r.stateChanged,
-			ConditionChanged: r.teller.conditionChanged}),
+		Listener: r.refusals.Listener(status.Listener{StateChanged: r.stateChanged,
+			ConditionChanged: r.status.conditionChanged}),
 	})
 }
 
 // scopes splits the group if a namespace limits its namespaced types.
-func (p part) scopes(namespace string) []*part {
+func (p informerGroup) scopes(namespace string) []*informerGroup {
 	inside, outside := p, p
 	inside.namespaced, outside.cluster = true, true
 	if namespace == "" {
 		inside.cluster = true
-		return []*part{&inside}
+		return []*informerGroup{&inside}
 	}
 	inside.options.Namespaces = dynamicinformer.InNamespaces(namespace)
-	return []*part{&inside, &outside}
+	return []*informerGroup{&inside, &outside}
 }
 
 // selection returns the subscription of the group.
-func (p *part) selection() dynamicinformer.Selection {
+func (p *informerGroup) selection() dynamicinformer.Selection {
 	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.has}
 }
 
 // has reports whether a type belongs to the group.
-func (p *part) has(t typesource.Type) bool {
-	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined ||
-		t.UID == "" && !p.others {
+func (p *informerGroup) has(t typesource.Type) bool {
+	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.custom ||
+		t.UID == "" && !p.builtin {
 		return false
 	}
 	return p.selector.has(discovery.Claim{GroupResource: t.GroupResource, Version: p.version})
 }
 
 // pendingInformer is the handle of an informer that is held until it is settled.
-type held struct {
+type pendingInformer struct {
 	*dynamicinformer.Handle
-	part *part
-	gvr  schema.GroupVersionResource
+	group *informerGroup
+	gvr   schema.GroupVersionResource
 }
 
 // acquire starts the informers of the initial types. The subscriptions share them.
-func (r *run) acquire(parts []*part) ([]held, error) {
-	var all []held
+func (r *run) acquire(parts []*informerGroup) ([]pendingInformer, error) {
+	var all []pendingInformer
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := typeOf(snapshot, resource).UID
@@ -127,7 +127,7 @@ func (r *run) acquire(parts []*part) ([]held, error) {
 				return nil, err
 			}
 			r.ready[resource.GVR] = newSignal()
-			all = append(all, held{handle, p, resource.GVR})
+			all = append(all, pendingInformer{handle, p, resource.GVR})
 			break
 		}
 	}
@@ -144,7 +144,7 @@ type columns struct {
 	// loader fetches CRDs each time; first reuses the CRDs that the command has fetched.
 	loader, first *print.RowLoader
 	// loaded has the columns of the initial types.
-	loaded map[schema.GroupVersionResource]print.Rows
+	loaded map[schema.GroupVersionResource]print.RowFormatter
 }
 
 // load loads the columns of the types with a CRD concurrently.
@@ -155,7 +155,7 @@ func (c *columns) load(ctx context.Context, snapshot *discovery.Snapshot, resour
 			defined = append(defined, r)
 		}
 	}
-	c.loaded = map[schema.GroupVersionResource]print.Rows{}
+	c.loaded = map[schema.GroupVersionResource]print.RowFormatter{}
 	for i, rows := range c.first.Load(ctx, defined) {
 		c.loaded[defined[i].GVR] = rows
 	}

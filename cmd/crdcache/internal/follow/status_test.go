@@ -36,10 +36,10 @@ func TestTeller(t *testing.T) {
 		want   string
 	}{
 		"nothing special": {states: []status.Status{none, pending, syncing, synced},
-			pause: patience / 4},
-		"a long wait": {states: []status.Status{none, pending, syncing, synced}, pause: patience + 1,
+			pause: statusDelay / 4},
+		"a long wait": {states: []status.Status{none, pending, syncing, synced}, pause: statusDelay + 1,
 			want: name + "Pending: " + waits + "\n"},
-		"no such type": {states: []status.Status{none, absent}, pause: 2 * patience},
+		"no such type": {states: []status.Status{none, absent}, pause: 2 * statusDelay},
 		"trouble and recovery": {states: []status.Status{none, syncing, degraded, synced},
 			want: name + "Degraded: no� right\n" + name + "Synced\n"},
 		"said once": {states: []status.Status{none, syncing, degraded, degraded},
@@ -54,7 +54,7 @@ func TestTeller(t *testing.T) {
 			t.Setenv("LC_ALL", "C.UTF-8")
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				teller := newTeller(&out)
+				teller := newStatusReporter(&out)
 				if tt.begun {
 					teller.begin()
 				}
@@ -65,7 +65,7 @@ func TestTeller(t *testing.T) {
 				}
 				teller.end()
 				teller.changed(synced, degraded)
-				time.Sleep(2 * patience)
+				time.Sleep(2 * statusDelay)
 				synctest.Wait()
 				if out.String() != tt.want {
 					t.Errorf("said\n%swant\n%s", out.String(), tt.want)
@@ -81,7 +81,7 @@ func TestTellerOfConditions(t *testing.T) {
 		return status.Condition{Type: of, Status: is, Message: "401"}
 	}
 	var out bytes.Buffer
-	teller := newTeller(&out)
+	teller := newStatusReporter(&out)
 	change := func(of status.ConditionType, before, after metav1.ConditionStatus) {
 		teller.conditionChanged(condition(of, before), condition(of, after))
 	}
@@ -96,9 +96,9 @@ func TestTellerOfConditions(t *testing.T) {
 	change(status.ConditionAuthenticated, no, yes)
 	change(status.ConditionAuthenticated, no, yes)
 	change(status.ConditionReachable, yes, no)
-	want := "warning: the API server does not accept the credentials any more, so that no change is shown: 401\n" +
+	want := "warning: the API server rejects the credentials, changes are not shown: 401\n" +
 		"the API server accepts the credentials again\n" +
-		"warning: the API server does not answer, so that no change is shown: 401\n"
+		"warning: the API server does not respond, changes are not shown: 401\n"
 	if out.String() != want {
 		t.Errorf("said\n%swant\n%s", out.String(), want)
 	}
@@ -106,13 +106,13 @@ func TestTellerOfConditions(t *testing.T) {
 
 // TestUnlessSoon writes the line after the delay unless it is cancelled.
 func TestUnlessSoon(t *testing.T) {
-	for want, pause := range map[string]time.Duration{"": patience - 1, "slow\n": patience + 1} {
+	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			soon := newTeller(&out).unlessSoon("slow")
+			soon := newStatusReporter(&out).unlessSoon("slow")
 			time.Sleep(pause) // in fake time
 			soon()
-			time.Sleep(2 * patience)
+			time.Sleep(2 * statusDelay)
 			synctest.Wait()
 			if out.String() != want {
 				t.Errorf("after %v said %q, want %q", pause, out.String(), want)

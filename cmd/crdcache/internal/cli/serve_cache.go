@@ -24,7 +24,7 @@ import (
 )
 
 // cacheServer caches types and serves them.
-type serving struct {
+type cacheServer struct {
 	*serveOptions
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
@@ -42,7 +42,7 @@ type serving struct {
 }
 
 // prepare creates the caches and their server. After an error nothing needs to be released.
-func (s *serving) prepare() (err error) {
+func (s *cacheServer) prepare() (err error) {
 	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(),
 		Listener: status.Listener{StateChanged: s.stateChanged},
@@ -73,14 +73,14 @@ func (s *serving) prepare() (err error) {
 		return err
 	}
 	s.keeper, err = live.NewKeeper(live.KeeperOptions{
-		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.view, Kept: s.kept,
-		Dropped: s.dropped, Refused: s.refused,
+		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.informerOptions, Kept: s.onCached,
+		Dropped: s.onDropped, Refused: s.onRejected,
 	})
 	return err
 }
 
 // informerOptions returns the options and indexes of a type.
-func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOptions,
+func (s *cacheServer) informerOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions,
 	indexes []*indexers.Index) {
 	if s.namespace != "" && r.Scope == discovery.Namespaced {
 		options.Namespaces = dynamicinformer.InNamespaces(s.namespace)
@@ -88,30 +88,30 @@ func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOp
 	return options, s.Config.Indexes(r)
 }
 
-func (s *serving) kept(r discovery.Resource) {
+func (s *cacheServer) onCached(r discovery.Resource) {
 	if !s.known[r.GVR] {
-		s.tell("%s is kept from now on", r)
+		s.notef("%s is cached now", r)
 	}
 }
 
-func (s *serving) dropped(r discovery.Resource) {
+func (s *cacheServer) onDropped(r discovery.Resource) {
 	delete(s.known, r.GVR)
-	s.tell("%s is kept no longer: it has gone, or is another type by now", r)
+	s.notef("%s is no longer cached: it was deleted or replaced", r)
 }
 
-func (s *serving) refused(name string, why error) {
+func (s *cacheServer) onRejected(name string, why error) {
 	if !s.absent[name] { // resolveTypes has reported it
-		s.tell("%s is not kept: %v", name, why)
+		s.notef("%s is not cached: %v", name, why)
 	}
 	delete(s.absent, name)
 }
 
-func (s *serving) tell(format string, args ...any) {
+func (s *cacheServer) notef(format string, args ...any) {
 	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 }
 
 // shutdown stops the informers and the server. It can be called again.
-func (s *serving) shutdown() {
+func (s *cacheServer) shutdown() {
 	s.ended.Do(func() {
 		if s.server != nil {
 			s.server.Close()
@@ -121,7 +121,7 @@ func (s *serving) shutdown() {
 }
 
 // cachedType returns a cached type, or false.
-func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.KeptType, bool) {
 	if kept, ok := s.keeper.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
 		return kept, true
 	}
@@ -130,57 +130,57 @@ func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool)
 
 // stateChanged closes the watches of a type whose own watch is no longer live, so that clients continue at
 // the cluster. It reports types that cannot be read, such as forbidden ones.
-func (s *serving) stateChanged(before, after status.Status) {
-	if inContact(before) && !inContact(after) {
+func (s *cacheServer) stateChanged(before, after status.Status) {
+	if isWatching(before) && !isWatching(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
 	}
 	if after.State == status.Degraded && before.State != after.State {
-		s.tell("%s is read from the cluster until it can be kept: %s",
+		s.notef("%s is read from the cluster until it can be cached: %s",
 			after.GVR.GroupResource(), after.Message)
 	}
 }
 
 // canAnswer returns why a request cannot be answered from the cache, or nil if it can.
-func (s *serving) keeps(asked readapi.Request) error {
-	k, ok := s.keeping(asked.GVR)
+func (s *cacheServer) canAnswer(asked readapi.Request) error {
+	k, ok := s.cachedType(asked.GVR)
 	if !ok {
-		return errors.New("the server does not keep it")
+		return errors.New("it is not cached")
 	}
 	switch h := k.Informer.History(); {
-	case !s.fresh(k):
-		return fmt.Errorf("the server's copy may be behind: %s", s.state(k))
+	case !s.isLive(k):
+		return fmt.Errorf("the cache may be out of date: %s", s.stateText(k))
 	case h.Namespace != "" && h.Namespace != asked.Namespace:
-		return fmt.Errorf("the server keeps the namespace %s alone", h.Namespace)
+		return fmt.Errorf("only the namespace %s is cached", h.Namespace)
 	}
 	return nil
 }
 
 // isLive reports whether a type is synced, watched and served.
-func (s *serving) fresh(k live.KeptType) bool {
-	return inContact(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
+func (s *cacheServer) isLive(k live.KeptType) bool {
+	return isWatching(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
 }
 
 // resolve resolves a type name.
-func (s *serving) resolve(name string) ([]discovery.Resource, error) {
+func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	found, err := s.tracker.Snapshot().Catalog().Resolve(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.Alternatives)+len(found.Unknown) > 0 {
-		return nil, errors.New("the name has several meanings, of which the cluster has to be asked")
+		return nil, errors.New("the name is ambiguous, so the cluster resolves it")
 	}
 	return found.Resources, nil
 }
 
 // info describes the server.
-func (s *serving) info() local.Info {
+func (s *cacheServer) info() local.Info {
 	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started,
 		Config: s.Config.Digest(), Page: s.web != nil}
 	for _, k := range s.keeper.Types() {
 		h := k.Informer.History()
-		one := local.Kept{
-			Resource: k.Resource, Namespace: h.Namespace, State: s.state(k), Objects: h.Snapshot.Len(),
-			Fresh: s.fresh(k),
+		one := local.CachedType{
+			Resource: k.Resource, Namespace: h.Namespace, State: s.stateText(k), Objects: h.Snapshot.Len(),
+			Live: s.isLive(k),
 		}
 		for _, index := range k.Indexes {
 			one.Indexes = append(one.Indexes, index.Name)
@@ -196,20 +196,20 @@ func (s *serving) info() local.Info {
 
 // isWatching reports whether a cache follows its type. Reason and Stale change before the state does: the
 // cache can lack recent writes as soon as the watch has ended.
-func inContact(s status.Status) bool {
+func isWatching(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }
 
 // stateText returns the state of a type with the reason why the cache is not used.
-func (s *serving) state(k live.KeptType) string {
+func (s *cacheServer) stateText(k live.KeptType) string {
 	status := k.Informer.Status()
 	switch {
 	case status.Reason != "":
 		return fmt.Sprintf("%s (%s)", status.State, status.Reason)
 	case status.Stale:
 		return fmt.Sprintf("%s (no contact since %s)", status.State, status.LastContact.Format(time.TimeOnly))
-	case inContact(status) && !s.fresh(k):
-		return fmt.Sprintf("%s (not served: its definition is not known)", status.State)
+	case isWatching(status) && !s.isLive(k):
+		return fmt.Sprintf("%s (not served: its definition is unknown)", status.State)
 	}
 	return string(status.State)
 }

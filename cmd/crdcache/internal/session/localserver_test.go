@@ -62,7 +62,7 @@ func TestAnswerEndsEarly(t *testing.T) {
 	} {
 		text, err := printAnswer(t, t.Context(), tt.body)
 		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(),
-			"the server that keeps gizmos.v1.example.com ended its answer early") {
+			"the cache server ended its answer for gizmos.v1.example.com early") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(text, `"name": "a"`) || strings.Contains(text, `"kind": "List"`) {

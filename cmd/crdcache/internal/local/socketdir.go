@@ -16,44 +16,44 @@ import (
 )
 
 // SocketDir is the directory and the socket of the server of an identity.
-type Place struct {
+type SocketDir struct {
 	// Dir is accessible only to the user and contains only the server's files.
-	Folder string
-	name   string // of the socket
+	Dir  string
+	name string // of the socket
 }
 
 // SocketDirFor returns the directory of an identity without creating it.
-func PlaceOf(identity string) Place {
+func SocketDirFor(identity string) SocketDir {
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	if filepath.IsAbs(base) { // the XDG specification ignores relative paths
 		base = filepath.Join(base, "crdcache")
 	} else {
 		base = filepath.Join(os.TempDir(), "crdcache-"+strconv.Itoa(os.Getuid()))
 	}
-	return Place{Folder: filepath.Join(base, identity), name: "socket"}
+	return SocketDir{Dir: filepath.Join(base, identity), name: "socket"}
 }
 
-func placeAt(socket string) Place {
-	return Place{Folder: filepath.Dir(socket), name: filepath.Base(socket)}
+func socketDirAt(socket string) SocketDir {
+	return SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)}
 }
 
 // Socket returns the path of the socket.
-func (p Place) Socket() string { return filepath.Join(p.Folder, p.name) }
+func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 
 // maxPath is the portable limit for the path of a socket.
 const maxPath = 103
 
 // create creates the directory and its parent with access for the user only.
-func (p Place) make() error {
+func (p SocketDir) create() error {
 	if len(p.Socket()) > maxPath {
-		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter one",
+		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter path",
 			p.Socket())
 	}
-	for _, folder := range []string{filepath.Dir(p.Folder), p.Folder} {
+	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := private(folder, fs.ModeDir); err != nil {
+		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
 			return err
 		}
 	}
@@ -61,28 +61,28 @@ func (p Place) make() error {
 }
 
 // check returns an error if another user could have created the socket.
-func (p Place) check() error {
-	for _, folder := range []string{filepath.Dir(p.Folder), p.Folder} {
-		if err := private(folder, fs.ModeDir); err != nil {
+func (p SocketDir) check() error {
+	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
+		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
 			return err
 		}
 	}
-	return private(p.Socket(), fs.ModeSocket)
+	return checkOwnerOnly(p.Socket(), fs.ModeSocket)
 }
 
 // checkOwnerOnly returns an error unless a file has the type and only the user can access it.
-func private(path string, kind fs.FileMode) error {
+func checkOwnerOnly(path string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	switch {
 	case info.Mode().Type() != kind:
-		return fmt.Errorf("%s is not what a server leaves there: remove it", path)
+		return fmt.Errorf("%s has an unexpected file type: remove it", path)
 	case !owned(info):
-		return fmt.Errorf("%s belongs to somebody else, and is not used", path)
+		return fmt.Errorf("%s belongs to another user: remove it or set XDG_RUNTIME_DIR", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s is open to others (%v), and is not used: it should be %v", path,
+		return fmt.Errorf("%s is accessible to other users (%v): change its mode to %v", path,
 			info.Mode().Perm(), info.Mode().Perm()&0o700)
 	}
 	return nil

@@ -22,7 +22,7 @@ func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error)
 			continue // the manifest reader reports the error
 		}
 		if len(options.Paths) > 1 {
-			return nil, fmt.Errorf("%s is a snapshot, which stands alone: leave out the other files", path)
+			return nil, fmt.Errorf("%s is a snapshot, which cannot be combined with other files: omit the others", path)
 		}
 		return open()
 	}
@@ -84,6 +84,6 @@ func (s *Source) serve(file *snapshot.File) {
 	s.recorded, s.handler = file, recorded.NewHandler(file)
 	if only := file.Contents().Namespace; only != "" {
 		s.note(&manifest.Problem{File: s.options.Paths[0], Warning: true,
-			Err: fmt.Errorf("the snapshot has the objects of the namespace %s alone", only)})
+			Err: fmt.Errorf("the snapshot contains only the namespace %s", only)})
 	}
 }

@@ -31,7 +31,7 @@ type Columns struct {
 
 // WarnOfMismatches warns about conditions and paths that do not match the schema of the type, because a
 // misspelled field matches nothing and causes no error. It ignores types without a readable CRD.
-func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource,
+func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface, r discovery.Resource,
 	q query.Query, columns ...Columns) {
 	paths := 0
 	for _, c := range columns {
@@ -92,7 +92,7 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 	if failed != nil {
 		return nil, err
 	}
-	version, failed := published(ctx, plain, r)
+	version, failed := publishedVersion(ctx, plain, r)
 	if failed != nil {
 		return nil, fmt.Errorf("%w; nor can it be read from /openapi/v3: %w", err, failed)
 	}
@@ -108,7 +108,7 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 }
 
 // publishedVersion reads the version of a type from the OpenAPI document of its group.
-func published(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
+func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
 	version := crd.Version{Name: r.GVR.Version, Served: true}
 	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept",
 		"application/json").Do(ctx).Raw()
@@ -121,7 +121,7 @@ func published(ctx context.Context, client rest.Interface, r discovery.Resource)
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(body, &document); err != nil {
-		return version, fmt.Errorf("the OpenAPI document of %s is not understood: %w",
+		return version, fmt.Errorf("decode the OpenAPI document of %s: %w",
 			r.GVR.GroupVersion(), err)
 	}
 	for _, text := range document.Components.Schemas {
@@ -136,7 +136,7 @@ func published(ctx context.Context, client rest.Interface, r discovery.Resource)
 		}
 		version.Schema = &crd.Schema{}
 		if err := json.Unmarshal(text, version.Schema); err != nil {
-			return version, fmt.Errorf("the OpenAPI schema of %s is not understood: %w", r.GVK, err)
+			return version, fmt.Errorf("decode the OpenAPI schema of %s: %w", r.GVK, err)
 		}
 		// It references the schema of ObjectMeta, which a CRD leaves open.
 		if version.Schema.Properties != nil {

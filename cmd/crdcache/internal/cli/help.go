@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+)
+
+// helpWidth is the width of help texts.
+const helpWidth = 80
+
+// Details is the annotation of a command with text that the reference has and --help omits.
+const Details = "crdcache/details"
+
+func details(text string) map[string]string { return map[string]string{Details: text} }
+
+// usage prints the part of --help after the description. To fit one screen it omits the shared flags, and
+// all but the first sentence of the description of a flag.
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	line := cmd.UseLine()
+	if !cmd.HasParent() {
+		line = cmd.CommandPath() + " COMMAND [flags]"
+	}
+	fmt.Fprintf(&b, "Usage:\n  %s\n", line)
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(&b, "\nAlias: %s\n", strings.Join(cmd.Aliases, ", "))
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+		}
+	}
+	own, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if print.IsShared(f) {
+			shared = true
+		} else if f.Name != "help" {
+			brief := *f
+			brief.Usage, _, _ = strings.Cut(strings.TrimSuffix(f.Usage, "."), ". ")
+			own.AddFlag(&brief)
+		}
+	})
+	if own.HasFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsagesWrapped(helpWidth))
+	}
+	if name := cmd.Root().CommandPath(); shared || !cmd.HasParent() {
+		fmt.Fprintf(&b, "\nUse '%s options' for shared flags, such as --from and --namespace.\n", name)
+	}
+	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
+	return err
+}
+
+// newOptions returns the command that lists the shared flags.
+func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that all commands share",
+		Long:  "List the flags of all commands that read a cluster or print objects.",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all, shared := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.FlagSet{}
+			reader := session.NewReadFlags()
+			reader.Add(all)
+			reader.AddCache(all)
+			(&print.StyleFlags{}).Add(all)
+			all.VisitAll(func(f *pflag.Flag) {
+				if print.IsShared(f) {
+					shared.AddFlag(f)
+				}
+			})
+			_, err := fmt.Fprintf(streams.Out, "Flags of all commands that read a cluster or print objects:\n\n%s",
+				shared.FlagUsagesWrapped(helpWidth))
+			return err
+		},
+	}
+}
+
+// noArgs rejects all arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())
+	}
+	return nil
+}

@@ -33,13 +33,13 @@ import (
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
 // sum of each handler's notifications (TestHistories). The cache may lag behind the server. A handler or
 // reader may find it newer than the event at hand, never older (TestCacheBeforeHandlers). Each read sees one
-// moment, so a relist is atomic (TestRelistsAreAtomic), and so is a new index
-// (TestAddIndexersWhileWriting). If each namespace has its own watch, a relist covers one namespace and
-// appears object by object (TestRelistOfOnePart). Two reads may see different moments, and two informers have
-// no common order. An informer that cannot sync does not delay others (TestWaitForSyncSettles). A cache that
-// is known to lag is marked Stale and stays readable (TestLossOfContact). Objects are shared: handlers,
-// readers and index functions must not change them (TestObjectsAreShared). The old and the new object of an
-// update may share unchanged parts (TestUpdatesShareWhatIsTheSame).
+// moment, so a relist is atomic (TestRelistsAreAtomic), and so is a new index (TestAddIndexersWhileWriting).
+// If each namespace has its own watch, a relist covers one namespace and appears object by object
+// (TestRelistOfOnePartition). Two reads may see different moments, and two informers have no common order. An
+// informer that cannot sync does not delay others (TestWaitForSyncSettles). A cache that is known to lag is
+// marked Stale and stays readable (TestLossOfContact). Objects are shared: handlers, readers and index
+// functions must not change them (TestObjectsAreShared). The old and the new object of an update may share
+// unchanged parts (TestUpdatesShareWhatIsTheSame).
 //
 // Handlers. One goroutine calls each handler, in the order in which the cache changed
 // (TestHandlersSeeEveryChangeInOrder). There is no order between handlers. A slow handler delays neither the

@@ -1,9 +1,9 @@
-// Package shard divides work among the replicas of a program: N shards, of which each replica holds its fair
-// share, and none is held by two.
+// Package shard divides N shards of work among the replicas of a program. Each replica holds a fair share,
+// and no two replicas hold one shard.
 //
 // # Usage
 //
-// A Member shares by Leases:
+// A Member uses Leases:
 //
 //	member, err := shard.New(shard.Options{Config: config, Namespace: "operators", Name: "delivery"})
 //	err = member.Run(ctx, shard.Handler{
@@ -13,54 +13,54 @@
 //		Drain: func(ctx context.Context, tenure *shard.Tenure) { ... },
 //	})
 //
-// [Static] is for the replicas of a StatefulSet whose number is fixed, without any Lease. What a shard is, is
-// for the program to say; package controllerruntime makes each a part of the hash space of objects, and
-// docs/sharding.md tells the whole.
+// [Static] needs no Leases. It is for StatefulSets with a fixed number of replicas. The program defines the
+// meaning of a shard. Package controllerruntime makes each shard a range of the hash space of objects. See
+// docs/sharding.md.
 //
 // # How it works
 //
-// Each shard is one Lease, held through client-go's tools/leaderelection. Each replica also has a Lease of
-// its own, by which the others know that it is there. All replicas watch these Leases and decide by the same
-// rule: who has fewer than a fair share takes what is free, and who has more gives up one shard at a time
-// while no other is free, so that at most one of each replica's shards is nobody's while shards are moved.
-// Before a shard is given up the handler drains it. A replica that ends drains all.
+// Each shard has a Lease, which is held through client-go's tools/leaderelection. Each replica also renews a
+// member Lease as its heartbeat. All replicas watch these Leases and decide by the same rule. A replica with
+// less than a fair share takes free shards. A replica with more gives up one shard at a time while no other
+// shard is free, so that each replica has at most one shard without a holder while shards move. The handler
+// drains a shard before it is given up. A replica that ends drains all its shards.
 //
 // # Safety
 //
-// No two replicas hold a shard at the same time, to the extent that a Lease can promise it:
+// No two replicas hold a shard at the same time, as far as a Lease can guarantee it:
 //
-//   - A replica takes a shard only if the Lease says that nobody holds it, or has not changed for as long as
-//     it says since the replica first saw it as it is, by the replica's own clock. The write fails if the
-//     Lease is not as it was read.
-//   - A Tenure ends, and its context with it, when RenewDeadline has passed since the last successful renewal
-//     was sent. What is between that and LeaseDuration, 10 s by default, is for work to end, and for clocks
-//     that run at different speeds. What clocks show does not count.
-//   - A shard is released only when Drain has returned, and not taken again by the same replica before that.
+//   - A replica takes a shard only if its Lease has no holder, or has expired. A Lease has expired if it
+//     has not changed for its duration since the replica first observed its current state, by the
+//     replica's own clock. The write fails if the Lease has changed since it was read.
+//   - A Tenure and its context end when RenewDeadline has passed since the last successful renewal was
+//     sent. The rest of LeaseDuration, 10 s by default, is for work to end and for clocks with different
+//     speeds. The times that clocks show do not matter.
+//   - A shard is released only after Drain has returned, and not acquired again by the same replica
+//     before.
 //
-// What is left is a process that does not run: one that is paused for long enough goes on, when it continues,
-// with what it was doing until it looks. [Tenure.Valid] looks at the clock. For writes, [Tenure.Token]
-// fences: it is greater for each tenure of a shard than for the one before. It is greater than any resource
-// version of the Lease before the acquisition, and an annotation of the Lease keeps it. So tokens grow when
-// somebody resets or deletes the Lease, also for replicas that start afterwards. When etcd is restored to an
-// older revision, tokens grow only for replicas that have seen the earlier ones, and for those that acquire a
-// shard after them.
+// A process that is paused for longer continues its work until it checks the time. [Tenure.Valid] checks the
+// time. [Tenure.Token] fences writes: each tenure of a shard has a greater token than the one before. The
+// token is greater than any resource version of the Lease before the acquisition, and an annotation of the
+// Lease stores it. So tokens also grow if the Lease is reset or deleted, and for replicas that start later.
+// If etcd is restored to an older revision, tokens grow only for replicas that have observed the earlier
+// ones, and for replicas that acquire a shard after them.
 //
-// Who deletes the Leases of a group while replicas run gives up that a shard has one holder: a replica that
-// has just started does not know that there was a Lease. Those that have seen it wait until it would have
-// expired, and its holder makes it again.
+// Do not delete the Leases of a group while replicas run. A replica that has just started does not know that
+// a Lease existed, and acquires the shard. Replicas that have observed the Lease wait until it would have
+// expired, and its holder creates it again.
 //
 // # Liveness
 //
-// While the API server can be reached, the shards of a replica that was killed are taken within LeaseDuration
-// and one RetryPeriod, 50 s by default, and those of one that ends in order as soon as they are drained. A
+// If the API server is reachable, the shards of a killed replica are taken within LeaseDuration and one
+// RetryPeriod, 50 s by default. The shards of a replica that ends are taken as soon as they are drained. A
 // replica that cannot reach the API server gives up its shards after RenewDeadline.
 //
 // # Cost
 //
-// All replicas together write each Lease once in a RetryPeriod, or up to a fifth more often: with 64 shards
-// and 4 replicas, 7 to 8.5 small updates a second, however many objects there are; so many nodes send as many
-// heartbeats. Each replica has one watch, which brings it each of these. Shorter periods cost more: with 15,
-// 10 and 2 seconds, which client-go's leader election has by default, it would be 34 to 43 updates a second.
+// All replicas together write each Lease once in a RetryPeriod, or up to a fifth more often. With 64 shards
+// and 4 replicas these are 7 to 8.5 small updates a second, as many as the heartbeats of that many nodes. The
+// number of objects does not matter. Each replica has one watch, which receives all updates. Shorter periods
+// cost more: client-go's defaults for leader election, 15, 10 and 2 s, would be 34 to 43 updates a second.
 //
 // # Concurrency
 //

@@ -45,7 +45,7 @@ func ExampleMember() {
 	// ended: <nil>
 }
 
-// Without a manager, the informers of a factory follow what the replica holds.
+// Without a manager, the informers of a factory follow the shards of the replica.
 func ExampleHandler() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

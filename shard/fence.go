@@ -10,21 +10,21 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// annotationToken holds the token of the last tenure on the Lease of a shard.
+// annotationToken stores the token of the last tenure on the Lease of a shard.
 const annotationToken = "shard.crdcache.dev/token"
 
-// maxToken is the greatest token that a Lease can pass on. Greater ones leave no room for later tenures.
+// maxToken is the greatest token that is read from a Lease. It leaves room for later tenures.
 const maxToken = math.MaxInt64 / 2
 
-// fences gives a token to each tenure whose Lease a lock writes.
+// fences assigns a token to each tenure.
 //
 // The token is greater than the resource version of the Lease that the holder replaces. All resource versions
-// of a cluster come from one counter. So no earlier tenure has the token, also if the Lease was reset or
-// deleted, and no replica remembers it. A Lease that does not exist has no resource version: it is created
-// without a holder first.
+// of a cluster come from one counter. So no earlier tenure has the token, even if the Lease was reset or
+// deleted and no replica remembers it. A Lease that does not exist has no resource version: it is first
+// created without a holder.
 //
-// A restore of etcd sets the counter back. Then tokens grow as long as a replica that has seen the last one
-// acquires the shard first: the annotation passes the token on.
+// A restore of etcd resets the counter. Tokens then grow if a replica that has observed the last one acquires
+// the shard first, because the annotation stores it.
 type fences struct {
 	coordinationclient.LeasesGetter
 	lock *lock
@@ -74,9 +74,9 @@ func (l *lock) sign(lease *coordinationv1.Lease) {
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotationToken, strconv.FormatInt(l.token, 10))
 }
 
-// greatestToken returns the greatest token that a tenure of a Lease can have had.
+// greatestToken returns the greatest possible token of all tenures of a Lease so far.
 func greatestToken(lease *coordinationv1.Lease) int64 {
-	// A text that is not a number counts as 0: fake clients have no resource versions.
+	// Fake clients have no resource versions, which count as 0.
 	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
 	token, err := strconv.ParseInt(lease.Annotations[annotationToken], 10, 64)
 	if err != nil || token > maxToken {

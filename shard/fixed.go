@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Fixed hands out shards by the position of a replica, without Leases: for a StatefulSet whose number of
-// replicas is known. Make it with Static.
+// Fixed assigns shards by the ordinal of a replica, without Leases. It is for StatefulSets with a fixed
+// number of replicas. Make it with Static.
 type Fixed struct {
 	shards   int
 	from, to int
@@ -17,16 +17,16 @@ type Fixed struct {
 
 var _ Assigner = (*Fixed)(nil)
 
-// Static returns the shards of one of so many replicas, ordinal counting from 0: of neighbours about as many
-// each. Nothing keeps two replicas apart that are given different numbers of replicas, or that are the same:
-// a StatefulSet never runs two pods with one ordinal, but while its number of replicas changes, stop all of
-// them before the first of the new ones starts.
+// Static returns an Assigner of the shards of one replica. ordinal counts from 0. The replicas get adjacent
+// shards, about as many each. All replicas must have different ordinals and the same number of replicas;
+// nothing checks that. To change the number of replicas of a StatefulSet, stop all pods before the first new
+// one starts.
 func Static(ordinal, replicas, shards int) (*Fixed, error) {
 	if shards < 1 || shards > maxShards {
-		return nil, fmt.Errorf("shard: %d shards; there have to be from 1 to %d", shards, maxShards)
+		return nil, fmt.Errorf("shard: %d shards: must be from 1 to %d", shards, maxShards)
 	}
 	if replicas < 1 || ordinal < 0 || ordinal >= replicas {
-		return nil, fmt.Errorf("shard: ordinal %d of %d replicas; it has to be from 0 to one less than the number of replicas", ordinal, replicas)
+		return nil, fmt.Errorf("shard: ordinal %d of %d replicas: must be from 0 to replicas-1", ordinal, replicas)
 	}
 	return &Fixed{shards: shards, from: ordinal * shards / replicas,
 		to: (ordinal + 1) * shards / replicas}, nil
@@ -37,15 +37,16 @@ func Ordinal(pod string) (int, error) {
 	at := strings.LastIndexByte(pod, '-')
 	ordinal, err := strconv.ParseUint(pod[at+1:], 10, 31)
 	if at < 1 || err != nil {
-		return 0, fmt.Errorf("shard: %q is not the name of a pod of a StatefulSet, which ends in a hyphen and a number", pod)
+		return 0, fmt.Errorf(
+			"shard: %q is not the name of a StatefulSet's pod: it must end in a hyphen and a number", pod)
 	}
 	return int(ordinal), nil
 }
 
-// Shards returns how many shards there are.
+// Shards returns the number of shards.
 func (f *Fixed) Shards() int { return f.shards }
 
-// Run hands out the shards at once, and drains all of them when ctx ends.
+// Run calls Acquired with all shards, and drains them when ctx ends.
 func (f *Fixed) Run(ctx context.Context, handler Handler) error {
 	var tenures []*Tenure
 	for shard := f.from; shard < f.to; shard++ {

@@ -10,32 +10,31 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// errHeld ends an election that somebody else has won.
-var errHeld = errors.New("somebody else holds the Lease")
+// errHeld ends an election that another replica has won.
+var errHeld = errors.New("another replica holds the Lease")
 
-// lock is the Lease of a shard as an elector sees it. It adds to resourcelock.LeaseLock what electing one
-// leader among a few does without:
+// lock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
 //
-//   - A Lease that all have seen unchanged for as long as it says is free at once. An elector by itself
-//     begins to wait only when it is made, and to have one for each shard in each replica ask all the time
-//     would be hundreds of requests a second.
-//   - The elector tries once to win. Who lost is better off with another shard.
-//   - Holding ends by the time at which the last successful renewal was sent. An elector counts from when it
-//     was answered, and waits a retry period before it counts.
-//   - Holding ends as soon as somebody else is seen to hold the Lease.
+//   - A Lease that the replica has observed unchanged for its duration is free at once. An elector would
+//     first wait
+//     for that duration. An elector for each shard in each replica would send hundreds of requests a second.
+//   - The elector tries once. If it fails, the replica takes another shard.
+//   - A tenure ends by the time at which the last successful renewal was sent. An elector counts from the
+//     response,
+//     and adds a retry period.
+//   - A tenure ends when another replica is observed to hold the Lease.
 //   - Each tenure has a token.
 type lock struct {
 	resourcelock.LeaseLock
 	tenure *Tenure
-	// expired reports whether a record has been seen unchanged for longer than its holder had.
+	// expired reports whether a record was observed unchanged for its duration.
 	expired func(*resourcelock.LeaderElectionRecord) bool
-	// known is the last record of the Lease, if any: one that was deleted may still be held. Only the elector
-	// uses it.
+	// known is the last record of the Lease, or nil. A deleted Lease may still be held. Only the elector uses
+	// it.
 	known *resourcelock.LeaderElectionRecord
-	// greatest is the greatest token that the replica has seen, and token that of the tenure. Only the
-	// elector uses them.
+	// greatest is the greatest observed token, and token that of the tenure. Only the elector uses them.
 	greatest, token int64
-	// deadline is how long a renewal is good for.
+	// deadline is the duration of a tenure after a renewal.
 	deadline time.Duration
 	// end ends the tenure, and the elector with it.
 	end func(cause error)
@@ -48,7 +47,7 @@ type lock struct {
 	}
 }
 
-// holding says whether the replica holds the Lease, and the number of transitions in its record.
+// holding is the state of the Lease: whether the replica holds it, and its number of transitions.
 type holding struct {
 	held        bool
 	transitions int
@@ -56,18 +55,18 @@ type holding struct {
 
 var _ resourcelock.Interface = (*lock)(nil)
 
-// Get returns the record for an elector to judge.
+// Get returns the record for an elector.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	now := l.state()
 	if err == nil && !now.held {
-		l.known = record // what the replica has seen may be older
+		l.known = record // which may be newer
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		if !now.held && l.known != nil && l.known.HolderIdentity != "" &&
 			l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
-			l.end(errHeld) // its holder will make it again, or has gone without a word
+			l.end(errHeld) // its holder will create it again, or was killed
 			return nil, nil, errHeld
 		}
 		return record, raw, err
@@ -81,22 +80,22 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 			l.end(errHeld)
 			break
 		}
-		record.HolderIdentity = "" // free for the elector to take, if the Lease is still as it was
+		record.HolderIdentity = "" // the elector can take it, if the Lease has not changed
 	}
 	return record, raw, err
 }
 
-// Create creates the Lease.
+// Create implements resourcelock.Interface.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Create)
 }
 
-// Update writes the Lease, if it is as it was read.
+// Update implements resourcelock.Interface. It fails if the Lease has changed since it was read.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Update)
 }
 
-// write writes a record that says that the replica holds the Lease.
+// write writes a record with the replica as the holder.
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	before := l.state()
@@ -124,15 +123,15 @@ func (l *lock) state() holding {
 	return l.mu.holding
 }
 
-// giveUpUnlessHeld ends an election that has failed; renewals are tried again.
+// giveUpUnlessHeld ends a failed election. Renewals are repeated.
 func (l *lock) giveUpUnlessHeld(err error) {
 	if !l.state().held {
 		l.end(err)
 	}
 }
 
-// release says in the Lease that nobody holds it, as an elector does with ReleaseOnCancel. That releases
-// before work is told to end where renewing has failed, so it is not set. The elector has ended.
+// release removes the holder from the Lease after the elector has ended. An elector with ReleaseOnCancel
+// would do that before the work has ended if renewing has failed.
 func (l *lock) release(ctx context.Context) error {
 	now := l.state()
 	if !now.held {

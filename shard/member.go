@@ -20,59 +20,59 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Handler is told which shards to work in. Both funcs may be nil.
+// Handler starts and ends the work of shards. Both functions are optional.
 type Handler struct {
-	// Acquired is told of shards that the replica holds from now on: at first mostly of all at once. It must
-	// not block: nothing is acquired or given up meanwhile.
+	// Acquired is called with shards that the replica has acquired, usually with several at first. It must
+	// not block, because no shards are acquired or given up meanwhile.
 	Acquired func([]*Tenure)
-	// Drain ends the work in a shard that the replica is about to give up, or has lost. It returns when no
-	// work on the shard is under way; only then does the replica release its Lease, or take the shard again.
-	// Nothing new may be begun. What is under way may go on until ctx ends: after Options.DrainTimeout, with
-	// the tenure, or with the context of Run. Then it has to be told to end, and waited for. Several shards
-	// may be drained at the same time.
+	// Drain ends the work in a shard that the replica gives up, or has lost. It must not start new work, and
+	// returns when no work is running. Only then the replica releases the Lease, or can acquire the shard
+	// again. Running work can continue until ctx ends: after Options.DrainTimeout, with the tenure, or with
+	// the context of Run. Then Drain has to cancel it and wait for its end. Several shards can be drained
+	// concurrently.
 	Drain func(ctx context.Context, tenure *Tenure)
 }
 
-// Assigner hands out shards: a Member by Leases, Fixed by position.
+// Assigner assigns shards to this replica: a Member by Leases, Fixed by ordinal.
 type Assigner interface {
-	// Shards returns how many shards there are.
+	// Shards returns the number of shards.
 	Shards() int
-	// Run hands out shards until ctx ends, and returns when all have been drained.
+	// Run assigns shards until ctx ends, and returns when all have been drained.
 	Run(ctx context.Context, handler Handler) error
 }
 
-// Member is a replica among those that share shards by Leases. Make it with New. It is safe for concurrent
+// Member is a replica that shares shards with others by Leases. Make it with New. It is safe for concurrent
 // use.
 type Member struct {
 	options  Options
 	identity string
 	id       string // the suffix of identity, and of the name of the member's Lease
-	// client has a time limit for each request, so that one into a dead connection is not the last; watching
+	// client has a timeout for each request, because a request on a dead connection would never end. watching
 	// has none.
 	client, watching coordinationv1client.LeasesGetter
 	handler          Handler
-	// now is the clock by which Leases of others expire; a test has clocks that do not run alike.
+	// now is the clock for the Leases of others. Tests have clocks with different speeds.
 	now func() time.Time
-	// changed has room for one, and has one whenever there may be something to do.
+	// changed has capacity 1. signal sends to it to wake the loop.
 	changed chan struct{}
 
 	mu struct {
 		sync.Mutex
-		running   bool
-		sightings sightings
-		// listed says that the sightings are complete, and kept so.
+		running  bool
+		observed observedLeases
+		// listed is true while the observed Leases are complete and watched.
 		listed bool
-		seats  map[int]*seat
-		// pauses says until when a shard is left alone, because electing has failed.
+		shards map[int]*shardLease
+		// pauses has the times before which a shard is not tried again after a failed election.
 		pauses map[int]time.Time
-		// reported is when the log was last told why a shard was not acquired.
+		// reported is the time of the last log entry about a shard that was not acquired.
 		reported time.Time
 	}
 }
 
 var _ Assigner = (*Member)(nil)
 
-// New returns a Member, or what is wrong with the options.
+// New returns a Member, or all errors of the options.
 func New(options Options) (*Member, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -87,12 +87,11 @@ func New(options Options) (*Member, error) {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	m.identity = options.Identity + "_" + m.id
-	m.mu.sightings = sightings{options: options, leases: map[string]*sighting{}}
-	m.mu.seats, m.mu.pauses = map[int]*seat{}, map[int]time.Time{}
+	m.mu.observed = observedLeases{options: options, leases: map[string]*observedLease{}}
+	m.mu.shards, m.mu.pauses = map[int]*shardLease{}, map[int]time.Time{}
 	return m, nil
 }
 
-// connect makes the clients.
 func (m *Member) connect(config *rest.Config, client *http.Client) (err error) {
 	if client == nil {
 		if client, err = rest.HTTPClientFor(config); err != nil {
@@ -108,48 +107,49 @@ func (m *Member) connect(config *rest.Config, client *http.Client) (err error) {
 	return err
 }
 
-// Identity returns what the Leases of the replica say.
+// Identity returns the holder identity of the replica in Leases.
 func (m *Member) Identity() string { return m.identity }
 
-// Shards returns how many shards there are.
+// Shards returns the number of shards.
 func (m *Member) Shards() int { return m.options.Shards }
 
-// Tenures returns the shards that the replica holds, in order.
+// Tenures returns the tenures of the shards that the replica holds, in the order of shards.
 func (m *Member) Tenures() []*Tenure {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var held []*Tenure
-	for _, shard := range slices.Sorted(maps.Keys(m.mu.seats)) {
-		if s := m.mu.seats[shard]; s.announced && s.tenure.Valid() {
+	for _, shard := range slices.Sorted(maps.Keys(m.mu.shards)) {
+		if s := m.mu.shards[shard]; s.announced && s.tenure.Valid() {
 			held = append(held, s.tenure)
 		}
 	}
 	return held
 }
 
-// Status is what a replica sees of all.
+// Status has the members and holders that a replica observes.
 type Status struct {
-	// Members are the identities of the replicas that are there, sorted, with the own.
+	// Members are the sorted identities of all running replicas, including this one.
 	Members []string
-	// Holders has, for each shard, the identity of its holder; "": nobody's.
+	// Holders has the identity of the holder of each shard; "" if it has none.
 	Holders []string
-	// Waiting says that the replica takes no shards, because there are replicas with another number of shards
-	// or another layout.
+	// Waiting is true if the replica takes no shards because other replicas have another number of shards or
+	// another layout.
 	Waiting bool
 }
 
-// Status returns what the replica saw last; nothing before it has seen all Leases.
+// Status returns the last observed state. It is empty before the replica has listed the Leases.
 func (m *Member) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.mu.listed {
 		return Status{}
 	}
-	v := m.mu.sightings.situation(m.identity, m.now())
+	v := m.mu.observed.situation(m.identity, m.now())
 	return Status{Members: v.members, Holders: v.holders, Waiting: v.foreign}
 }
 
-// Run is a member until ctx ends. Then it drains and releases all shards, and returns. It can be called once.
+// Run acquires and gives up shards until ctx ends. Then it drains and releases all shards, and returns. It
+// can be called once.
 func (m *Member) Run(ctx context.Context, handler Handler) error {
 	m.mu.Lock()
 	again := m.mu.running
@@ -160,16 +160,16 @@ func (m *Member) Run(ctx context.Context, handler Handler) error {
 	}
 	m.handler = handler
 	var group sync.WaitGroup
-	present := make(chan struct{})
-	group.Go(func() { m.bePresent(ctx, present) }) // ended by ctx
-	group.Go(func() { m.observe(ctx, present) })   // ended by ctx
+	started := make(chan struct{})
+	group.Go(func() { m.heartbeat(ctx, started) }) // ended by ctx
+	group.Go(func() { m.observe(ctx, started) })   // ended by ctx
 	group.Go(func() { m.sweep(ctx) })              // ended by ctx
 	m.loop(ctx)
 	group.Wait()
 	return nil
 }
 
-// signal has the loop look again.
+// signal wakes the loop.
 func (m *Member) signal() {
 	select {
 	case m.changed <- struct{}{}:
@@ -177,7 +177,7 @@ func (m *Member) signal() {
 	}
 }
 
-// loop brings about what is planned, until ctx has ended and nothing is held.
+// loop carries out the plan until ctx has ended and no shard is held.
 func (m *Member) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -200,7 +200,7 @@ func (m *Member) loop(ctx context.Context) {
 	}
 }
 
-// shardOf returns the number of the shard of a Lease; -1: it is none of this group.
+// shardOf returns the shard of a Lease, or -1 if it is not a shard of this group.
 func (o Options) shardOf(lease string) int {
 	prefix := o.Name + "-"
 	if len(lease) <= len(prefix) || lease[:len(prefix)] != prefix {

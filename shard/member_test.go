@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What it takes a group to come to fair shares: each shard that changes hands is drained for up to 10 s.
+// The time until shares are fair. Each shard that moves is drained for up to 10 s.
 const settled = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
 
-// TestModel plays random histories of replicas that come, go, are killed, cut off from the API server, and
-// slow, with clocks that are wrong and run at different rates. The model checks each shard that changes
-// hands; after the last trouble all is fair again.
+// TestModel plays random histories. Replicas start, end, are killed, slow or cut off from the API server, and
+// have wrong clocks with different speeds. The model checks each acquisition. In the end all shares are fair.
 func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -39,9 +38,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestHandOver: a replica that comes gets its share one shard at a time, each drained before; when one leaves
-// with a word, its shards are somebody else's within moments; when it is killed, within the lease duration
-// and a retry period.
+// TestHandOver: a new replica gets its share one drained shard at a time. The shards of a replica that ends
+// are taken within moments, and of one that is killed within the lease duration and a retry period.
 func TestHandOver(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -58,8 +56,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestDeadline: a tenure ends by the renew deadline, counted from when the last renewal was sent, however
-// long the answer took.
+// TestDeadline: a tenure ends by the renew deadline after the last renewal was sent, however long the
+// response took.
 func TestDeadline(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -83,7 +81,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestDeletedLease: a Lease that somebody deletes is made again by its holder, and nobody else takes it.
+// TestDeletedLease: the holder of a deleted Lease creates it again, and no other replica takes it.
 func TestDeletedLease(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -103,8 +101,8 @@ func TestDeletedLease(t *testing.T) {
 	})
 }
 
-// TestTransitionsAreReset: somebody sets the transitions of a Lease back. The holder loses the shard, and the
-// next token is greater than the one before.
+// TestTransitionsAreReset: when the transitions of a Lease are reset, the holder loses the shard, and the
+// next token is still greater.
 func TestTransitionsAreReset(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -133,8 +131,8 @@ func TestTransitionsAreReset(t *testing.T) {
 	})
 }
 
-// TestTokensOutliveReplicas: tokens grow although every replica is new, whatever happened to the Leases
-// before. The model compares each token with the one before.
+// TestTokensOutliveReplicas: tokens grow although every replica is new and Leases were changed or deleted.
+// The model compares the tokens.
 func TestTokensOutliveReplicas(t *testing.T) {
 	const afterRestore int64 = 1 << 40
 	run(t, 1, func(m *model) {
@@ -170,8 +168,7 @@ func TestTokensOutliveReplicas(t *testing.T) {
 	})
 }
 
-// TestSuspension: a machine that was suspended for a while has used up its time, although its monotonic clock
-// stood still.
+// TestSuspension: the time of a suspended machine counts, although its monotonic clock has stopped.
 func TestSuspension(t *testing.T) {
 	now := time.Now()
 	deadline := now.Add(time.Minute)
@@ -187,7 +184,7 @@ func TestSuspension(t *testing.T) {
 	}
 }
 
-// TestLayouts: replicas that mean something else by a shard wait until the others are gone.
+// TestLayouts: replicas with another layout wait until the others have ended.
 func TestLayouts(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -212,8 +209,8 @@ func TestLayouts(t *testing.T) {
 	})
 }
 
-// TestCost: what all replicas write does not depend on how many they are, but for their own Leases; following
-// costs one watch.
+// TestCost: the number of writes does not depend on the number of replicas, except for member Leases. Each
+// replica has one watch.
 func TestCost(t *testing.T) {
 	run(t, 1, func(m *model) {
 		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}
@@ -241,7 +238,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// TestAbandonedLeases: the Leases of members that were killed are removed in the end.
+// TestAbandonedLeases: the member Leases of killed replicas are removed in the end.
 func TestAbandonedLeases(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -258,7 +255,7 @@ func TestAbandonedLeases(t *testing.T) {
 	})
 }
 
-// trouble does something at random.
+// trouble causes a random fault.
 func (m *model) trouble() {
 	alive := m.alive()
 	if len(alive) == 0 || len(alive) < 5 && m.random.IntN(4) == 0 {

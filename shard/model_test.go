@@ -18,7 +18,7 @@ import (
 
 const modelShards = 8
 
-// model is a group of replicas in one test, and what may never happen among them.
+// model is a group of replicas, and checks their invariants.
 type model struct {
 	*testing.T
 	config *rest.Config
@@ -30,7 +30,7 @@ type model struct {
 	mu struct {
 		sync.Mutex
 		replicas []*replica
-		// tokens has the greatest of each shard so far, and stored the greatest that came with a write.
+		// tokens has the greatest token of each shard so far, and stored the greatest token of a write.
 		tokens, stored [modelShards]int64
 		refused        int
 		changes        int
@@ -49,7 +49,7 @@ type replica struct {
 	held          map[int]*work
 }
 
-// work is what a replica does in a shard.
+// work is the work of a replica in a shard.
 type work struct {
 	tenure *Tenure
 	done   chan struct{}
@@ -77,7 +77,7 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 	})
 }
 
-// source is one that several goroutines may use.
+// source is a rand.Source for several goroutines.
 type source struct {
 	mu    sync.Mutex
 	inner rand.Source
@@ -94,7 +94,7 @@ func (m *model) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(m.random.Int64N(int64(most-least)))
 }
 
-// start starts a replica whose clock runs at a rate, and is ahead by skew.
+// start starts a replica with the rate and skew of its clock.
 func (m *model) start(rate float64, skew time.Duration) *replica {
 	m.Helper()
 	n := &network{skew: skew}
@@ -138,7 +138,7 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	return r
 }
 
-// acquired checks that nobody else works on the shard, or may do so, and begins to.
+// acquired checks that no other replica works on the shard, and starts the work.
 func (m *model) acquired(r *replica, tenures []*Tenure) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,8 +167,8 @@ func (m *model) acquired(r *replica, tenures []*Tenure) {
 	}
 }
 
-// work writes for as long as the tenure lasts; who does not obey goes on for a while, and finds the token
-// refused if somebody else has written.
+// work writes until the tenure ends. Disobedient work continues for a while, and its token is refused if
+// another replica has written.
 func (m *model) work(w *work, obedient bool, pace time.Duration) {
 	defer close(w.done)
 	for w.tenure.Valid() {
@@ -184,7 +184,7 @@ func (m *model) work(w *work, obedient bool, pace time.Duration) {
 	}
 }
 
-// write writes to what fences by the token.
+// write writes to a storage that is fenced by the token.
 func (m *model) write(w *work) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *model) write(w *work) {
 	}
 }
 
-// drain lets go of the work in a shard, some time before or at the end of ctx.
+// drain ends the work in a shard before or at the end of ctx.
 func (m *model) drain(ctx context.Context, r *replica, t *Tenure) {
 	m.mu.Lock()
 	w, pace := r.held[t.shard], m.between(0, 15*time.Second)
@@ -219,7 +219,7 @@ func (m *model) drain(ctx context.Context, r *replica, t *Tenure) {
 	delete(r.held, t.shard)
 }
 
-// alive returns the replicas that are, and are to be.
+// alive returns the replicas that run and are not ending.
 func (m *model) alive() []*replica {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,7 +227,6 @@ func (m *model) alive() []*replica {
 		func(r *replica) bool { return r.dead || r.leaving })
 }
 
-// kill ends a replica without a word.
 func (m *model) kill(r *replica) {
 	m.mu.Lock()
 	r.dead = true
@@ -236,7 +235,7 @@ func (m *model) kill(r *replica) {
 	m.group.Go(r.stop) // ended by the network, which nothing passes
 }
 
-// awaitFair reports a failure unless, within a time, all shards are held, by fair shares.
+// awaitFair fails unless all shards are held in fair shares in time.
 func (m *model) awaitFair(within time.Duration, why string) {
 	m.Helper()
 	var counts []int

@@ -15,28 +15,28 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// network is what lies between one replica and the API server.
+// network connects one replica with the API server.
 type network struct {
 	inner http.RoundTripper
-	// skew is how far the replica's wall clock is ahead.
+	// skew is the lead of the replica's wall clock.
 	skew time.Duration
 
 	mu struct {
 		sync.Mutex
-		// cut is open while nothing gets through; closed when it does again.
+		// cut is closed when the network is healed.
 		cut chan struct{}
-		// deaf says that what is sent during a cut arrives, and only the answers are lost.
+		// deaf is true if only responses are lost during a cut.
 		deaf    bool
 		latency func() time.Duration
 		dead    bool
-		// requests are counted by verb.
+		// requests counts requests by verb.
 		requests map[string]int
 	}
 }
 
 var errDead = errors.New("the process was killed")
 
-// connect returns a config that reaches the server through a network.
+// connect returns a config with a network to the server.
 func connect(config *rest.Config, n *network) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
@@ -81,7 +81,7 @@ func (n *network) count(verb string) int {
 	return n.mu.requests[verb]
 }
 
-// pass waits until something gets through.
+// pass waits until the network is not cut.
 func (n *network) pass(ctx context.Context, isRequest bool) error {
 	n.mu.Lock()
 	cut, dead, latency, deaf := n.mu.cut, n.mu.dead, n.mu.latency, n.mu.deaf
@@ -135,7 +135,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// shift makes the times in a Lease those of a clock that is wrong.
+// shift changes the times in a Lease to those of a wrong clock.
 func (n *network) shift(r *http.Request) error {
 	var lease coordinationv1.Lease
 	if err := json.NewDecoder(r.Body).Decode(&lease); err != nil {
@@ -156,7 +156,7 @@ func (n *network) shift(r *http.Request) error {
 	return nil
 }
 
-// stream is a body that comes through the network, too.
+// stream is a body that is also cut.
 type stream struct {
 	io.ReadCloser
 	ctx     context.Context

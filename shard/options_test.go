@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 			"whole seconds"},
 		"a late deadline": {func(o *Options) { o.RenewDeadline = 40 * time.Second },
 			"less than LeaseDuration"},
-		"one try":           {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second try"},
+		"one try":           {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second attempt"},
 		"a negative period": {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
 		"negative patience": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
 	} {

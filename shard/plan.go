@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// plan returns what a replica should take, and which shard it should give up, if any (-1: none).
+// plan returns the shards to take and the shard to give up (-1 for none).
 //
-// All replicas decide by the same rule over about the same situation. They need not agree: a shard that two
-// want goes to the one whose write comes first, and a shard too many is given up later.
+// All replicas decide by the same rule over about the same situation, but need not agree. If two replicas
+// want a shard, the first write wins. A surplus shard is given up later.
 func (v situation) plan() (take []int, give int) {
 	give = -1
 	if v.foreign {
@@ -16,7 +16,7 @@ func (v situation) plan() (take []int, give int) {
 	}
 	counts := map[string]int{}
 	var free, mine []int
-	orphaned := 0 // shards of replicas that are gone, which will be free soon
+	orphaned := 0 // shards of ended replicas, which will be free soon
 	for shard, holder := range v.holders {
 		switch {
 		case holder == "":
@@ -32,7 +32,7 @@ func (v situation) plan() (take []int, give int) {
 	}
 	least := len(v.holders) / len(v.members)
 	most := (len(v.holders) + len(v.members) - 1) / len(v.members)
-	missing := 0 // what all replicas lack together
+	missing := 0 // shards that all replicas need for the least share
 	for _, m := range v.members {
 		missing += max(0, least-counts[m])
 	}
@@ -49,8 +49,8 @@ func (v situation) plan() (take []int, give int) {
 	return take, give
 }
 
-// mayHaveOneMore reports whether the replica is among the first that have the least, where so many shards are
-// to spare.
+// mayHaveOneMore reports whether the replica can take one more than the least share. spare is the number of
+// such shards; the first replicas with the least share get them.
 func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool {
 	for _, m := range v.members {
 		if spare <= 0 {
@@ -66,17 +66,16 @@ func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 	return false
 }
 
-// mustGive reports whether the replica is among those that have the most, where so many shards are missing
-// elsewhere.
+// mustGive reports whether the replica has to give up a shard, because missing shards are needed elsewhere
+// and it has one of the largest shares.
 func (v situation) mustGive(counts map[string]int, least, missing int) bool {
 	givers := slices.DeleteFunc(slices.Clone(v.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return slices.Index(givers, v.self) >= 0 && slices.Index(givers, v.self) < missing
 }
 
-// sortByDistance sorts shards by how far they are from where the replica's own would be if all replicas lay
-// side by side, so that the shards of one are mostly neighbours, and two replicas seldom want the same one
-// first.
+// sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
+// So the shards of a replica are mostly adjacent, and two replicas seldom try the same shard first.
 func (v situation) sortByDistance(shards []int) {
 	rank := slices.Index(v.members, v.self)
 	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)

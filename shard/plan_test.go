@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlan: from any distribution replicas that see the same come to fair shares, with no more hand-overs
-// than it takes and one shard without an owner for each of them at most.
+// TestPlan: from any distribution, replicas that observe the same get fair shares, with the least number of
+// hand-overs and at most one shard without a holder for each of them.
 func TestPlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 300 {
@@ -24,7 +24,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		start, least, most := count(holders), shards/members, (shards+members-1)/members
-		needed := 0 // shards above the most, or missing to the least: all that have to go somewhere
+		needed := 0 // shards that have to move
 		for _, m := range names {
 			needed += max(0, start[m]-least)
 		}
@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 			for _, m := range names {
 				take, give := situation{self: m, members: names, holders: slices.Clone(before)}.plan()
 				for _, k := range take {
-					if holders[k] == "" { // else somebody else was faster
+					if holders[k] == "" { // otherwise another replica was faster
 						holders[k] = m
 					}
 				}
@@ -68,7 +68,7 @@ func count(holders []string) map[string]int {
 	return counts
 }
 
-// TestPlanAlone: what each replica does by itself.
+// TestPlanAlone: the plan of a single replica.
 func TestPlanAlone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		situation

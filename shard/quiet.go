@@ -2,23 +2,21 @@ package shard
 
 import "k8s.io/klog/v2"
 
-// debugLevel is where the log lines of electors go. They are many, and say errors where two replicas want the
-// same shard.
+// debugLevel is the log level of electors. They log errors when two replicas want the same shard.
 const debugLevel = 4
 
-// quiet returns a logger that says all that it is told at the debug level only. What went wrong for good is
-// said by others.
+// quiet returns a logger that logs everything at the debug level. The Member logs the relevant errors.
 func quiet(logger klog.Logger) klog.Logger {
-	if logger.GetSink() == nil { // it says nothing anyway
+	if logger.GetSink() == nil {
 		return logger
 	}
 	return klog.New(quietSink{logger.GetSink()}).V(debugLevel)
 }
 
-// quietSink has no errors.
+// quietSink logs errors at the debug level.
 type quietSink struct{ klog.LogSink }
 
-// Init implements klog.LogSink. The sink inside is in use already, perhaps by others.
+// Init implements klog.LogSink. The embedded sink has been initialized.
 func (quietSink) Init(klog.RuntimeInfo) {}
 
 // Error implements klog.LogSink.

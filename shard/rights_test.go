@@ -17,13 +17,13 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// TestMissingRights: a replica that may not write Leases logs it, not too often, and takes its shards once it
-// may.
+// TestMissingRights: a replica without the right to write Leases logs that, not too often, and takes its
+// shards when the right is granted.
 func TestMissingRights(t *testing.T) {
 	for name, test := range map[string]struct{ forbidden, logged string }{
 		"member": {`"name":"model-member-`,
-			"The replica cannot say that it is there, and shares no shards until it can"},
-		"shards": {`"name":"model-00`, "A shard was not acquired"},
+			"Cannot renew the member Lease; this replica takes no shards until it succeeds"},
+		"shards": {`"name":"model-00`, "Cannot acquire a shard"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, 1, func(m *model) {
@@ -43,7 +43,7 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// missingRights has creations of what has a text in it be refused, until they are granted.
+// missingRights refuses creations of objects that contain a text, until they are granted.
 type missingRights struct {
 	text  string
 	inner http.RoundTripper
@@ -87,7 +87,7 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 	}, nil
 }
 
-// TestEndIsNoFailure: what the end of the context breaks off is not logged as failed.
+// TestEndIsNoFailure: requests that the end of the context cancels are not logged as failures.
 func TestEndIsNoFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := &rest.Config{Host: "http://localhost", Transport: endsTheContext(cancel)}
@@ -105,7 +105,7 @@ func TestEndIsNoFailure(t *testing.T) {
 	}
 }
 
-// endsTheContext fails each request, and ends a context before.
+// endsTheContext ends a context before each request, and fails it.
 type endsTheContext func()
 
 // RoundTrip implements http.RoundTripper.
@@ -120,7 +120,7 @@ type errorLog struct {
 	lines []string
 }
 
-// count returns how many lines begin with a text.
+// count returns the number of lines that begin with a text.
 func (l *errorLog) count(text string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

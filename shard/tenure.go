@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// ErrLost is the cause of the end of a Tenure's context when its Lease could not be renewed in time, or
-// somebody else has taken it.
+// ErrLost is the cause of the end of a Tenure's context if its Lease was not renewed in time, or another
+// replica has taken it.
 var ErrLost = errors.New("the shard was lost")
 
-// errReleased is the cause after a shard has been given up.
+// errReleased is the cause if the shard was given up.
 var errReleased = errors.New("the shard was given up")
 
-// Tenure is a shard in the hands of this replica, until it is given up or lost. It is safe for concurrent
-// use.
+// Tenure is the term in which this replica holds a shard. It is safe for concurrent use.
 type Tenure struct {
 	shard  int
 	ctx    context.Context
@@ -24,8 +23,8 @@ type Tenure struct {
 	mu struct {
 		sync.Mutex
 		token    int64
-		deadline time.Time // zero: never
-		wall     time.Time // deadline by the wall clock alone
+		deadline time.Time // zero means none
+		wall     time.Time // the deadline without monotonic time
 		timer    *time.Timer
 	}
 }
@@ -36,25 +35,26 @@ func newTenure(ctx context.Context, shard int) *Tenure {
 	return t
 }
 
-// Shard returns the number of the shard, from 0 on.
+// Shard returns the number of the shard, which counts from 0.
 func (t *Tenure) Shard() int { return t.shard }
 
-// Token is for fencing: it is greater than that of any earlier tenure of the shard. Who keeps the greatest
-// token that ever came with a write, and refuses writes with a smaller one, is safe from a replica that was
-// paused and does not know that its time is over. It is derived from the resource version of the Lease, so
-// that it also grows if the Lease is reset or deleted; 0 for shards without Leases.
+// Token returns the fencing token. It is greater than the tokens of all earlier tenures of the shard. A
+// storage that remembers the greatest token of all writes, and refuses writes with a smaller one, is safe
+// from a replica that was paused and has lost the shard. The token is derived from the resource version of
+// the Lease, so that it also grows if the Lease is reset or deleted. It is 0 for shards without Leases.
 func (t *Tenure) Token() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.token
 }
 
-// Context ends when the tenure does: at the latest when the renew deadline is over. Its cause is ErrLost, if
-// it is not given up.
+// Context returns a context that ends with the tenure, at the latest at the renew deadline. Its cause is
+// ErrLost if the shard was not given up.
 func (t *Tenure) Context() context.Context { return t.ctx }
 
-// Valid reports whether the replica may work in the shard at this moment. It looks at the clocks, also at the
-// one that goes on while a machine is suspended. The context may still be open after a pause.
+// Valid reports whether the replica holds the shard now. It reads the monotonic clock and the wall clock,
+// which continues while a machine is suspended. After a pause of the process the context may not have ended
+// yet.
 func (t *Tenure) Valid() bool {
 	t.mu.Lock()
 	deadline, wall := t.mu.deadline, t.mu.wall
@@ -63,13 +63,13 @@ func (t *Tenure) Valid() bool {
 	return t.ctx.Err() == nil && (deadline.IsZero() || before(now, now.Round(0), deadline, wall))
 }
 
-// before reports whether a time is before a deadline by both clocks. The monotonic clock stands still while a
-// machine is suspended, and the wall clock may be set back.
+// before reports whether a time is before a deadline by both clocks. The monotonic clock stops while a
+// machine is suspended, and the wall clock can be set back.
 func before(now, wallNow, deadline, wall time.Time) bool {
 	return now.Before(deadline) && wallNow.Before(wall)
 }
 
-// renewed notes until when the Lease is good.
+// renewed sets the deadline after a renewal of the Lease.
 func (t *Tenure) renewed(token int64, deadline time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,10 +88,8 @@ func (t *Tenure) expire() {
 	}
 }
 
-// lose ends the tenure against the replica's will.
 func (t *Tenure) lose() { t.end(ErrLost) }
 
-// end ends the tenure.
 func (t *Tenure) end(cause error) {
 	t.cancel(cause)
 	t.mu.Lock()

@@ -53,7 +53,7 @@ func (e *eachNamespace) notify() {
 }
 
 // next waits for a different set of parts and returns it. It returns false when the parts have to end.
-func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
+func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
 		known, changed := e.all.Known()
 		names := e.selected(known)

@@ -33,7 +33,7 @@ type Follower struct {
 	Health   Health
 	// Past returns the persisted state of a single part, or of several namespaces, for a type whose CRD has
 	// this UID; nil if there is none. Optional.
-	Past func(p Part, uid types.UID) informer.Past
+	Past func(p Part, uid types.UID) informer.PersistedState
 	// AllNamespaces provides the existing namespaces, for sets of namespaces when not everything may be read
 	// at once.
 	AllNamespaces func() (NamespaceList, error)
@@ -72,9 +72,9 @@ type Part struct {
 
 // Cache stores the objects. It is implemented by *informer.Informer.
 type Cache interface {
-	RunParts(ctx context.Context, listed func(), parts ...informer.Part) error
-	RunChangingParts(ctx context.Context, listed func(),
-		next func(context.Context) ([]informer.Part, bool)) error
+	RunPartitions(ctx context.Context, listed func(), parts ...informer.Partition) error
+	RunChangingPartitions(ctx context.Context, listed func(),
+		next func(context.Context) ([]informer.Partition, bool)) error
 	RunEmpty(ctx context.Context, listed func()) error
 	Forget() error
 }

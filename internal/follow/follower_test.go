@@ -78,7 +78,7 @@ func (d *diary) AwaitPermission(ctx context.Context, _ Part, _ error) bool {
 
 func (d *diary) Retry() {}
 
-func (d *diary) RunParts(ctx context.Context, listed func(), _ ...informer.Part) error {
+func (d *diary) RunPartitions(ctx context.Context, listed func(), _ ...informer.Partition) error {
 	if ctx.Err() == nil {
 		listed()
 	}
@@ -86,8 +86,8 @@ func (d *diary) RunParts(ctx context.Context, listed func(), _ ...informer.Part)
 	return nil
 }
 
-func (d *diary) RunChangingParts(ctx context.Context, listed func(),
-	next func(context.Context) ([]informer.Part, bool)) error {
+func (d *diary) RunChangingPartitions(ctx context.Context, listed func(),
+	next func(context.Context) ([]informer.Partition, bool)) error {
 	for {
 		parts, more := next(ctx)
 		if !more {
@@ -105,7 +105,7 @@ func (d *diary) RunChangingParts(ctx context.Context, listed func(),
 
 func (d *diary) RunEmpty(ctx context.Context, listed func()) error {
 	d.note("run empty")
-	return d.RunParts(ctx, listed)
+	return d.RunPartitions(ctx, listed)
 }
 
 func (d *diary) Forget() error {

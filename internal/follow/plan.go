@@ -21,13 +21,13 @@ type plan struct {
 	// forbidden, if not nil, is called when a list is forbidden, which is then not a failure.
 	forbidden func(error)
 	parts     map[partKey]plannedPart
-	past      informer.Past // of namespaces that are read one by one; optional
-	begun     bool          // after the first set
+	past      informer.PersistedState // of namespaces that are read one by one; optional
+	begun     bool                    // after the first set
 }
 
 // plannedPart is a part with its name in reports.
 type plannedPart struct {
-	informer.Part
+	informer.Partition
 	name string
 }
 
@@ -81,8 +81,8 @@ func (p *plan) make(key partKey, joins []*requests.Selection, others map[partKey
 		described.Joins = append(described.Joins, p.parts[partKey{key.namespace, selection}].name)
 	}
 	part := p.part(described, p.forbidden)
-	part.Joins = joined
-	part.Past = p.past
+	part.Replaces = joined
+	part.State = p.past
 	return plannedPart{part, described.Name}
 }
 
@@ -106,10 +106,10 @@ func (p *plan) names() []string {
 }
 
 // set returns the parts.
-func (p *plan) set() []informer.Part {
-	parts := make([]informer.Part, 0, len(p.parts))
+func (p *plan) set() []informer.Partition {
+	parts := make([]informer.Partition, 0, len(p.parts))
 	for _, part := range p.parts {
-		parts = append(parts, part.Part)
+		parts = append(parts, part.Partition)
 	}
 	return parts
 }

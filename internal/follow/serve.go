@@ -49,7 +49,7 @@ func (f *Follower) servePermitted(ctx context.Context, g *generation, listed fun
 // servePart lists and watches a set of namespaces that needs no fallback.
 func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) {
 	if f.Shard == nil {
-		_ = f.Cache.RunParts(ctx, listed, f.parts(g)...)
+		_ = f.Cache.RunPartitions(ctx, listed, f.parts(g)...)
 		return
 	}
 	f.serveRanges(ctx, &plan{Follower: f, generation: g}, listed)
@@ -58,7 +58,7 @@ func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) 
 // serveRanges lists and watches the changing ranges of a shard until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	defer f.Shard.forget()
-	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
+	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
 			f.Health.SetPartitions(p.names(), "", requests.ReasonNone, nil)
@@ -75,36 +75,36 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 }
 
 // parts returns the parts of a generation whose set does not change.
-func (f *Follower) parts(g *generation) []informer.Part {
-	var parts []informer.Part
+func (f *Follower) parts(g *generation) []informer.Partition {
+	var parts []informer.Partition
 	for _, name := range f.Namespaces.requested() {
 		parts = append(parts, f.part(f.describe(g, name), nil))
 	}
 	if len(parts) == 1 {
-		parts[0].Past = f.past(g, parts[0].Namespace)
+		parts[0].State = f.past(g, parts[0].Namespace)
 		parts[0].Namespace = "" // it is the only part
 		return parts
 	}
 	past := f.pastOfEach(g)
 	for k := range parts {
-		parts[k].Past = past
+		parts[k].State = past
 	}
 	return parts
 }
 
 // past returns the persisted state of a single part.
-func (f *Follower) past(g *generation, namespace string) informer.Past {
+func (f *Follower) past(g *generation, namespace string) informer.PersistedState {
 	return f.pastOf(g, f.describe(g, namespace))
 }
 
 // pastOfEach returns the persisted state of namespaces that are read one by one.
-func (f *Follower) pastOfEach(g *generation) informer.Past {
+func (f *Follower) pastOfEach(g *generation) informer.PersistedState {
 	all := f.describe(g, "")
 	all.Several = true
 	return f.pastOf(g, all)
 }
 
-func (f *Follower) pastOf(g *generation, p Part) informer.Past {
+func (f *Follower) pastOf(g *generation, p Part) informer.PersistedState {
 	if f.Past == nil {
 		return nil
 	}
@@ -118,10 +118,11 @@ func (f *Follower) describe(g *generation, namespace string) Part {
 }
 
 // part returns a part for the cache to run.
-func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
-	part := informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
+func (f *Follower) part(p Part, forbidden func(error)) informer.Partition {
+	part := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
-		part.Selection, part.Listed = p.Selection, func(ordered bool) { f.Shard.listed(p.Selection, ordered) }
+		part.Selection, part.OnListed = p.Selection,
+			func(ordered bool) { f.Shard.listed(p.Selection, ordered) }
 	}
 	return part
 }
@@ -142,8 +143,8 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 	}
 	all := f.part(f.describe(g, ""), forbidden)
 	f.Health.SetPartitions([]string{""}, "", requests.ReasonNone, nil)
-	all.Past = f.past(g, "")
-	_ = f.Cache.RunParts(ctx, listed, all)
+	all.State = f.past(g, "")
+	_ = f.Cache.RunPartitions(ctx, listed, all)
 	return refusal
 }
 
@@ -179,5 +180,5 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	if f.Shard != nil {
 		defer f.Shard.forget()
 	}
-	_ = f.Cache.RunChangingParts(ctx, listed, each.next)
+	_ = f.Cache.RunChangingPartitions(ctx, listed, each.next)
 }

@@ -29,7 +29,7 @@ var rooms = []room{
 	{"internal/requests", 3169},
 	{"internal/packed", 2693},
 	{"internal/store", 4260},
-	{"internal/informer", 6448},
+	{"internal/informer", 6119},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},
 	{"internal/persist", 860},

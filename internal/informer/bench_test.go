@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// pump is a ListerWatcher whose one watch is fed by a benchmark.
+// pump is a ListerWatcher with one watch, which a benchmark feeds.
 type pump struct {
 	list   []unstructured.Unstructured
 	events chan watch.Event
@@ -59,7 +59,7 @@ func benchItems(n int) []unstructured.Unstructured {
 	return items
 }
 
-// contenders are the two informers; both keep the index by namespace.
+// contenders are the two informers, both with the index by namespace.
 var contenders = []struct {
 	name string
 	make func(cache.ListerWatcher) cache.SharedIndexInformer
@@ -267,8 +267,8 @@ func BenchmarkReadersWhileIndexing(b *testing.B) {
 	}
 }
 
-// BenchmarkPartsList lists each of many namespaces once, with all others in the cache: what one of them costs
-// must not depend on what is in the others.
+// BenchmarkPartsList lists each of many namespaces once. Its cost must not depend on the objects of the
+// others.
 func BenchmarkPartsList(b *testing.B) {
 	for _, parts := range []int{100, 1000} {
 		b.Run(fmt.Sprint(parts), func(b *testing.B) {
@@ -289,7 +289,7 @@ func BenchmarkPartsList(b *testing.B) {
 			}
 			for b.Loop() {
 				for k, list := range lists {
-					if err := (&part{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
+					if err := (&partition{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
 						"1"); err != nil {
 						b.Fatal(err)
 					}

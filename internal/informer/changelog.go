@@ -7,46 +7,45 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// History is the recent past of a cache: how the content has become what it is.
+// History has the recent changes of a cache.
 type History struct {
-	// Snapshot is the present content, and Synced says whether it has been listed.
+	// Snapshot is the current content. Synced is true if it has been listed.
 	Snapshot *store.Snapshot
 	Synced   bool
 	// Version is the resource version up to which the content is complete.
 	Version uint64
-	// Oldest is the resource version since which Changes are complete. Changes are in the order of their
-	// versions, and never change.
+	// Oldest is the resource version since which Changes are complete. Changes are in the order of versions,
+	// and immutable.
 	Oldest  uint64
 	Changes []Change
 	// Began is the resource version at which the epoch began.
 	Began uint64
-	// Epoch is another number whenever what was before has been forgotten.
+	// Epoch changes whenever the changes so far are discarded.
 	Epoch int
 	// Next is closed when any of this changes.
 	Next <-chan struct{}
 }
 
-// Change is one step of a History. Old is nil for an object that appeared, New for one that was deleted.
+// Change is a change of one object. Old is nil if the object was created, New if it was deleted.
 type Change struct {
 	Key      string
 	Version  uint64
 	Old, New Item
 }
 
-// changeLog remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers
-// nothing.
+// changeLog has the last changes of a cache. It is guarded by Informer.mu. The zero value records nothing.
 type changeLog struct {
-	keep int // as many changes at least; 0: there is no history
+	keep int // the least number of changes; 0 means no history
 	log  []Change
 	// oldest, version and began are those of History.
 	oldest, version, began uint64
 
 	epoch   int
-	changed chan struct{} // nil as long as nobody waits
+	changed chan struct{} // nil while no caller waits
 }
 
-// KeepHistory has the informer remember at least the last changes, from now on. Of several calls the largest
-// number counts.
+// KeepHistory makes the informer record changes from now on. It keeps at least the given number of the last
+// changes; the largest number of several calls counts.
 func (i *Informer) KeepHistory(changes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -56,7 +55,7 @@ func (i *Informer) KeepHistory(changes int) {
 	i.mu.log.keep = max(i.mu.log.keep, changes)
 }
 
-// History returns the recent past; nothing but the present without KeepHistory.
+// History returns the recorded changes and the current content.
 func (i *Informer) History() History {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -71,18 +70,18 @@ func (i *Informer) History() History {
 	}
 }
 
-// record remembers a change that a watch brought.
+// record records a change by a watch event.
 func (l *changeLog) record(key, version string, old, next Item) {
 	if l.keep == 0 {
 		return
 	}
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil || v <= l.version {
-		// Versions that do not rise are those of several watches, or of none: they put nothing into an order.
+		// Versions of several watches do not increase, so the changes have no order.
 		l.reset(strconv.FormatUint(max(v, l.version), 10))
 		return
 	}
-	if len(l.log)-l.keep >= l.keep { // twice as many, without an overflow
+	if len(l.log)-l.keep >= l.keep { // without an overflow
 		dropped := len(l.log) - l.keep
 		l.oldest = l.log[dropped-1].Version
 		l.log = slices.Clone(l.log[dropped:]) // readers go on with the old one
@@ -92,8 +91,8 @@ func (l *changeLog) record(key, version string, old, next Item) {
 	l.notify()
 }
 
-// replace remembers that a prepared object has been stored in the place of another, or of nothing.
-func (l *changeLog) replace(stored store.Prepared, old Item) {
+// recordPut records that a prepared object has been stored. old is the object that it replaces, or nil.
+func (l *changeLog) recordPut(stored store.Prepared, old Item) {
 	switch {
 	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
 		l.record(stored.Key, stored.ResourceVersion, old, stored.Item)
@@ -104,7 +103,7 @@ func (l *changeLog) replace(stored store.Prepared, old Item) {
 	}
 }
 
-// reach remembers that nothing has changed up to a version.
+// reach records that there are no changes up to a version.
 func (l *changeLog) reach(version string) {
 	if v, err := strconv.ParseUint(version, 10, 64); l.keep > 0 && err == nil && v > l.version {
 		l.version = v
@@ -112,9 +111,9 @@ func (l *changeLog) reach(version string) {
 	}
 }
 
-// reset drops the changes before a list, because a list has neither the changes nor their order.
+// reset discards the changes before a list, because a list has no order of changes.
 func (l *changeLog) reset(version string) {
-	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
+	v, _ := strconv.ParseUint(version, 10, 64) // 0 if the cache is empty
 	l.log, l.oldest, l.version, l.began = nil, v, v, v
 	l.epoch++
 	l.notify()

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// steps are the changes of a history as texts: version, key, and what it did.
+// steps returns the changes of a history as texts: version, key and kind.
 func steps(h History) []string {
 	steps := []string{}
 	for _, c := range h.Changes {
@@ -23,8 +23,7 @@ func steps(h History) []string {
 	return steps
 }
 
-// TestHistoryHasEveryChangeOfTheWatch feeds events and bookmarks, of which the history has each that changed
-// something.
+// TestHistoryHasEveryChangeOfTheWatch: the history has each change by events, and the versions of bookmarks.
 func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(100)
@@ -55,8 +54,8 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	}
 }
 
-// TestHistoryEndsWhereTheOrderIsNotKnown has the history forget all that was before what is no event of one
-// watch.
+// TestHistoryEndsWhereTheOrderIsNotKnown: a change that is not an event of one watch discards the earlier
+// history.
 func TestHistoryEndsWhereTheOrderIsNotKnown(t *testing.T) {
 	for name, happens := range map[string]func(*feed){
 		"relist":            func(f *feed) { f.list(30, object("a", 30)) },
@@ -78,7 +77,7 @@ func TestHistoryEndsWhereTheOrderIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded drops the oldest changes, and says since when it has all.
+// TestHistoryIsBounded: the oldest changes are dropped, and Oldest is updated.
 func TestHistoryIsBounded(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(2)

@@ -2,52 +2,51 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// Checkpoint is a content at one moment, and what a watch can go on from it by.
+// Checkpoint is the content of the cache, and the resource versions from which watches can continue it.
 type Checkpoint struct {
 	Now *store.Snapshot
-	// Of is the Past of what has brought it; nil where no watch can go on from it: where it is not what one
-	// stream has brought up to one resource version, for everything or for each of some namespaces, and
-	// nothing else.
-	Of Past
-	// Namespaces are those that are read one by one and can be gone on from, with their resource versions;
-	// nil: everything is at that of Now.
+	// Of is the PersistedState of the partitions. It is nil if the content is not that of one stream, or of
+	// one stream for each namespace, at a known resource version.
+	Of PersistedState
+	// Namespaces are the resource versions of the partitions with a namespace. If it is nil, everything is at
+	// the resource version of Now.
 	Namespaces map[string]string
-	// Resuming says that some of it is of an earlier process, and not confirmed. Where everything is read at
-	// once, Of is nil until it is.
+	// Resuming is true while some objects are of an earlier process and unconfirmed. If the only partition
+	// has all namespaces, Of is nil then.
 	Resuming bool
 }
 
-// Checkpoint returns the present content. While what an earlier process kept is not confirmed, since somebody
-// has written to the cache, until the next list, and in shards, no watch can go on from it.
+// Checkpoint returns the current content. No watch can continue it after a user has written to the cache,
+// until the next list, and in shards.
 func (i *Informer) Checkpoint() Checkpoint {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	c := Checkpoint{Now: i.store.Snapshot()}
-	for _, p := range i.mu.parts {
-		if p.past != nil && p.at != "" {
-			if c.Namespaces == nil {
-				c.Of, c.Namespaces = p.past, map[string]string{}
-			}
-			c.Namespaces[p.namespace()] = p.at
+	for _, p := range i.mu.partitions {
+		if p.state == nil || p.version == "" {
+			continue
 		}
-	}
-	if i.mu.wholeOf != nil && !unordered(c.Now.ResourceVersion()) {
-		c.Of = i.mu.wholeOf
-	}
-	c.Resuming = c.Of != nil && i.mu.unconfirmed.any()
-	if i.mu.unconfirmed.all {
-		c.Of = nil
+		c.Of, c.Resuming = p.state, i.mu.unconfirmed.any()
+		if p.isAll() {
+			if c.Resuming {
+				c.Of = nil
+			}
+			return c
+		}
+		if c.Namespaces == nil {
+			c.Namespaces = map[string]string{}
+		}
+		c.Namespaces[p.namespace()] = p.version
 	}
 	return c
 }
 
-// direct has a user write to the store, from which on the content is not what the server has brought.
-func (i *Informer) direct(write func()) {
+// writeDirectly makes a write of a user to the store. The content is then not that of the server.
+func (i *Informer) writeDirectly(write func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mu.wholeOf = nil
-	for _, p := range i.mu.parts {
-		p.at = ""
+	for _, p := range i.mu.partitions {
+		p.version = ""
 	}
 	write()
 }

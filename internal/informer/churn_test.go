@@ -56,8 +56,8 @@ func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 	}
 }
 
-// TestLateHandlersCostAList: a handler that joins gets a list of pointers, not a list of notifications, which
-// is made outside of the lock that events need.
+// TestLateHandlersCostAList: a new handler allocates a list of pointers, not of notifications, and without
+// the lock.
 func TestLateHandlersCostAList(t *testing.T) {
 	const objects, pointer = 20_000, 16
 	f := newFeed(t, Options{})

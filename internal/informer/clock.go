@@ -7,9 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// boundClock is a clock whose After fires early when a context ends. The reflector sleeps through it while
-// the API server refuses connections to an initial watch-list, and would otherwise sleep up to a minute
-// longer than its context.
+// boundClock is a clock that fires After early when its context ends. The reflector sleeps in After while
+// the server refuses connections to an initial watch-list, and could outlive its context by a minute.
 type boundClock struct {
 	clock.WithTicker
 	ctx context.Context

@@ -14,34 +14,30 @@ import (
 	"k8s.io/client-go/util/consistencydetector"
 )
 
-// collected is what the initial events of a watch-list have brought. A reflector puts them into a temporary
-// store, with keys of its own, and makes a list of that; nearly always all of them are ADDED, so that a list
-// is all that it takes. The reflector is given the event that ends them, and what it passes to Replace then
-// is replaced by this list.
+// collected has the objects of the initial events of a watch-list. A reflector would put them into a
+// temporary store and copy that to a list. Nearly always all events are ADDED, so a list is enough. The
+// reflector receives only the final bookmark, and inlineStore then replaces its empty list by this one.
 type collected struct {
-	items []any
-	// transform is applied to each object; nil: none is.
-	transform cache.TransformFunc
+	items     []any
+	transform cache.TransformFunc // may be nil
 	keyOf     func(item any) (string, error)
-	// at is where the object of a key is in items, from the first event on that changes what came before; nil
-	// so far.
+	// at maps keys to positions in items. It is nil until an event changes an earlier one.
 	at map[string]int
 }
 
-// collect reads a watch-list up to the end of its initial events, and returns a watch of the event that ends
-// them, or that says why they cannot be had. That event is for the reflector, which knows what follows from
-// it.
+// collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
+// ERROR event, for the reflector to handle.
 func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
 	if !sendsInitialEvents(options) {
 		return nil, errListsOnly
 	}
-	// The check of client-go, which only tests want, compares what the reflector itself collects.
+	// client-go's consistency check, which only tests enable, compares the reflector's own list.
 	compares := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
-	c.items = make([]any, 0, w.held()) // about as many as there are already
+	c.items = make([]any, 0, w.sizeHint())
 	var passed []watch.Event
 	err := w.lw.WatchInline(ctx, options, func(event watch.Event) bool {
-		last := event.Type == watch.Error || w.takes(ctx, c, event)
+		last := event.Type == watch.Error || w.collectEvent(ctx, c, event)
 		if last || compares {
 			passed = append(passed, event)
 		}
@@ -61,12 +57,13 @@ func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watc
 	return watch.NewProxyWatcher(events), nil
 }
 
-// errListsOnly is for a reflector that watches itself, which it does not do after it has listed.
+// errListsOnly is returned to a reflector that watches after a list. It does not, because its context has
+// ended.
 var errListsOnly = errors.New("the reflector only lists")
 
-// takes collects an event, and reports whether it is the end of the initial events.
-func (w *inline) takes(ctx context.Context, c *collected, event watch.Event) (last bool) {
-	object, ok := w.understand(ctx, event.Object)
+// collectEvent collects an event, and reports whether it ends the initial events.
+func (w *inline) collectEvent(ctx context.Context, c *collected, event watch.Event) (last bool) {
+	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
 		return false
 	}
@@ -74,18 +71,18 @@ func (w *inline) takes(ctx context.Context, c *collected, event watch.Event) (la
 		w.collected = c
 		return true
 	}
-	if err := c.take(event); err != nil {
+	if err := c.add(event); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
 			"reflector", w.informer.reflectorName(), "type", event.Type)
 	}
 	return false
 }
 
-// held is about how many objects the store has of what is listed. Where parts share a store, what it has of
-// others does not count: each that lists would make room for all.
-func (w *inline) held() int {
+// sizeHint returns the number of stored objects of the target, or 0 if counting them is expensive. Objects of
+// other partitions do not count: each partition would allocate space for all.
+func (w *inline) sizeHint() int {
 	now := w.informer.store.Snapshot()
-	p, ok := w.target.(*part)
+	p, ok := w.target.(*partition)
 	switch {
 	case !ok, p.isWhole():
 		return now.Len()
@@ -103,15 +100,14 @@ func sendsInitialEvents(options *metav1.ListOptions) bool {
 	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }
 
-// endsInitialEvents reports whether what follows an event is news.
 func endsInitialEvents(event watch.Event, object metav1.Object) bool {
 	return event.Type == watch.Bookmark &&
 		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// understand returns the metadata of an object of an event, if it is one that can be kept; what is not is
-// reported.
-func (w *inline) understand(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
+// metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is
+// not an object that can be stored.
+func (w *inline) metadataOf(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
 	object, err := meta.Accessor(event)
 	if err == nil && isTable(event) {
 		err = errTable
@@ -126,8 +122,8 @@ func (w *inline) understand(ctx context.Context, event runtime.Object) (metav1.O
 
 var errUnknownEvent = errors.New("unknown watch event")
 
-// take has an event before the end take effect.
-func (c *collected) take(event watch.Event) (err error) {
+// add applies an initial event.
+func (c *collected) add(event watch.Event) (err error) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
 	case watch.Bookmark:
@@ -149,7 +145,7 @@ func (c *collected) take(event watch.Event) (err error) {
 		c.append(item)
 		return nil
 	}
-	if err := c.find(); err != nil {
+	if err := c.mapKeys(); err != nil {
 		return err
 	}
 	at, had := c.at[key]
@@ -167,8 +163,8 @@ func (c *collected) take(event watch.Event) (err error) {
 	return nil
 }
 
-// append appends an item. Room is doubled where it runs out: append adds a quarter, and leaves four times as
-// much behind.
+// append doubles the capacity when it runs out. The builtin adds a quarter, and leaves four times as much
+// garbage.
 func (c *collected) append(item any) {
 	if len(c.items) == cap(c.items) {
 		c.items = slices.Grow(c.items, len(c.items))
@@ -176,8 +172,8 @@ func (c *collected) append(item any) {
 	c.items = append(c.items, item)
 }
 
-// find fills at. Of several objects with one key the last counts.
-func (c *collected) find() error {
+// mapKeys fills at. If several objects have one key, only the last one stays.
+func (c *collected) mapKeys() error {
 	if c.at != nil {
 		return nil
 	}
@@ -196,7 +192,6 @@ func (c *collected) find() error {
 	return nil
 }
 
-// list returns what there is in the end.
 func (c *collected) list() []any {
 	return slices.DeleteFunc(c.items, func(item any) bool { return item == nil })
 }

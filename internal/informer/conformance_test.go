@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// TestConformance plays the scenarios with every way to keep objects that shows them whole.
+// TestConformance plays the scenarios with each storage format that has whole objects.
 func TestConformance(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(),
@@ -39,7 +39,7 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 	})
 }
 
-// keeping makes informers that keep objects in a form of their own.
+// keeping returns a function that makes informers with a storage format.
 func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
@@ -48,8 +48,7 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 	}
 }
 
-// swept makes informers whose stores are swept all the time, in one way after the other, and whose objects
-// arrive packed.
+// swept makes informers that receive packed objects, and sweeps their stores all the time.
 func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		adaptive := form(t).(*store.Packed)
@@ -82,7 +81,7 @@ func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup)
 	}
 }
 
-// once trains once, and then hands out the same compressor: training costs more than playing a scenario.
+// once trains once and then returns the same compressor, because training takes longer than a scenario.
 type once struct {
 	packed.Trainer
 	train      sync.Once
@@ -96,14 +95,14 @@ func (o *once) Train(samples [][]byte) (packed.Compressor, error) {
 	return o.compressor, o.failure
 }
 
-// compressed returns what makes forms that have seen enough objects to compress every further one.
+// compressed returns a function that makes formats that compress every object.
 func compressed(trainer packed.Trainer,
 	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
 	return func(t testing.TB) store.Form {
 		form := newForm(nil, trainer)
 		form.SetEager(true)
-		var kept []store.Item // as a store does
-		defer func() { runtime.KeepAlive(kept) }()
+		var stored []store.Item
+		defer func() { runtime.KeepAlive(stored) }()
 		for n := range 1000 {
 			item := form.Item(&unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap",
@@ -114,7 +113,7 @@ func compressed(trainer packed.Trainer,
 				},
 				"data": map[string]any{"value": fmt.Sprint(n)},
 			}})
-			if kept = append(kept, item); item.(*packed.Object).Compressed() {
+			if stored = append(stored, item); item.(*packed.Object).Compressed() {
 				return form
 			}
 		}

@@ -1,6 +1,6 @@
-// Package informer keeps one collection of Kubernetes objects in memory, indexed, and tells event handlers
-// what changes in it. Its Informer is a cache.SharedIndexInformer on client-go's Reflector, with a store and
-// a delivery of its own.
+// Package informer caches the objects of a ListerWatcher in memory, with indexes, and notifies event handlers
+// of changes. Informer is a cache.SharedIndexInformer that uses client-go's Reflector with its own store and
+// event delivery.
 //
 // # Usage
 //
@@ -10,18 +10,27 @@
 //	err = inf.WaitForSync(ctx)
 //	certificates, err := inf.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
-// An owner that outlives what it lists (a CRD that is deleted and created again) uses RunParts, Forget and
-// Stop in place of RunWithContext: handlers and indexers stay from one generation to the next.
+// # Terms
+//
+//   - A generation is one run of an informer. An owner that outlives a type (its CRD is deleted and
+//     recreated)
+//     calls RunPartitions, Forget and Stop in place of RunWithContext. Handlers and indexers stay.
+//   - A partition has the objects of one reflector of a generation: everything, a namespace, or the hash
+//     ranges of
+//     a Selection.
+//   - An object departs if it leaves the partitions without being deleted.
+//   - Restored objects were persisted by an earlier process. They are unconfirmed until the server has
+//     confirmed
+//     that they are current.
 //
 // # How an event flows
 //
-// The Reflector writes to the running generation. That transforms the object, packs it where its Form says
-// so, computes its key and index values without any lock, and then, under the informer's lock, writes it to
-// the Store once and appends one notification to the queue of each handler. There is no queue between the
-// Reflector and the store, so no second copy of the world exists while a list arrives; a list is compared
-// with the store and swapped in at once. Each handler has one goroutine that works off its queue, so that a
-// slow one delays nobody. Queues carry what the store keeps: a handler's goroutine decodes it when its turn
-// comes.
+// The Reflector writes to the running generation or one of its partitions. These transform and pack the
+// object, and compute its key and index values, without a lock. Under the informer's lock they write it to
+// the Store and append a notification to the queue of each handler. There is no queue between the Reflector
+// and the store, so there is no second copy of a list: it is compared with the store and swapped in
+// atomically. Each handler has a goroutine for its queue, so that a slow handler does not delay others.
+// Queues have the stored objects; the handler's goroutine decodes them.
 //
 // # Consistency
 //
@@ -29,6 +38,6 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. Handlers, transforms, key functions and index functions never run
-// under a lock of this package, so each may call the informer.
+// Everything is safe for concurrent use. Handlers, transforms, key functions and index functions run without
+// a lock of this package, so they can call the informer.
 package informer

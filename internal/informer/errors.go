@@ -3,23 +3,21 @@ package informer
 import "errors"
 
 var (
-	// ErrStopped is reported by everything that cannot happen, or can no longer be waited for, because the
-	// informer has stopped for good.
+	// ErrStopped is returned if the informer has stopped.
 	ErrStopped = errors.New("the informer has stopped")
-	// ErrStarted is reported by settings that only count before the first run.
+	// ErrStarted is returned by settings that are only possible before the first run.
 	ErrStarted = errors.New("the informer has already started")
-	// ErrRunning is reported by what needs the informer to be between two generations.
+	// ErrRunning is returned by methods that are only possible between two generations.
 	ErrRunning = errors.New("a generation is running")
-	// ErrHandlerRemoved is reported to those who wait for a handler that was removed meanwhile.
+	// ErrHandlerRemoved is returned by waiting for a handler that is removed.
 	ErrHandlerRemoved = errors.New("the event handler was removed")
-	// ErrGenerationOver is reported to a reflector that writes after its generation has ended.
+	// ErrGenerationOver is returned to a reflector that writes after its generation has ended.
 	ErrGenerationOver = errors.New("the generation is over")
-	// ErrNilHandler is reported when a nil event handler is added.
+	// ErrNilHandler is returned when a nil event handler is added.
 	ErrNilHandler = errors.New("the event handler is nil")
 )
 
-// refusal is an error whose text is the one client-go's callers know, and whose cause is one of the
-// sentinels.
+// refusal has the text of client-go's error, and wraps one of the errors above.
 type refusal struct {
 	text  string
 	cause error

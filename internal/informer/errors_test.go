@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// reported collects what goes to utilruntime's error handlers while the test runs; such tests run alone.
+// reported collects the errors of utilruntime's error handlers. Its tests must not run in parallel.
 func reported(t *testing.T) func() []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -105,7 +105,7 @@ func TestFailingTransform(t *testing.T) {
 	})
 }
 
-// TestTransformThatFailsOnce checks that what a transform changes before it fails is undone.
+// TestTransformThatFailsOnce: the changes of a failed transform are not stored.
 func TestTransformThatFailsOnce(t *testing.T) {
 	reports := reported(t)
 	f := newIdleFeed(t, Options{})

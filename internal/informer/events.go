@@ -2,17 +2,14 @@ package informer
 
 import "sync/atomic"
 
-// Events counts what has happened in the cache since the informer was made. All numbers only grow.
+// Events has the numbers of events since the informer was created.
 type Events struct {
-	// Adds counts objects that appeared, those of the first list included; Updates changes of objects that
-	// were there; Deletes objects that went. Updates without a change, as resyncs and relists make them, are
-	// not counted.
+	// Adds includes the objects of the first list. Updates does not include resyncs and relists of unchanged
+	// objects.
 	Adds, Updates, Deletes int64
-	// Relists counts the lists of everything, or of a part, after the first of a generation: a watch could
-	// not go on where it ended, for example.
+	// Relists is the number of lists after the first one of a generation or partition.
 	Relists int64
-	// Departures counts objects that left although they exist, as far as is known. They are not among
-	// Deletes.
+	// Departures is the number of objects that left the shard. Deletes does not include them.
 	Departures int64
 }
 
@@ -24,10 +21,8 @@ func (i *Informer) Events() Events {
 	}
 }
 
-// eventCounts is read without a lock.
 type eventCounts struct{ adds, updates, deletes, relists, departures atomic.Int64 }
 
-// count counts what notifications tell of.
 func (c *eventCounts) count(notifications ...notification) {
 	var sum tally
 	for i := range notifications {
@@ -36,7 +31,6 @@ func (c *eventCounts) count(notifications ...notification) {
 	c.add(sum)
 }
 
-// tally is what some notifications tell of.
 type tally struct{ adds, updates, deletes, departures int64 }
 
 func (t *tally) add(n *notification) {
@@ -59,7 +53,6 @@ func (c *eventCounts) add(t tally) {
 	add(&c.departures, t.departures)
 }
 
-// add spares the processors' caches what adds nothing.
 func add(to *atomic.Int64, n int64) {
 	if n > 0 {
 		to.Add(n)

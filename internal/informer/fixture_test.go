@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// object returns an object of the namespace "ns" with the UID uid-<name>, unless the value of another is
-// given as name@uid.
+// object returns an object of the namespace "ns". name can be name@uid; the default UID is uid-<name>.
 func object(name string, version int) *unstructured.Unstructured {
 	name, uid, given := strings.Cut(name, "@")
 	if !given {
@@ -29,7 +28,7 @@ func object(name string, version int) *unstructured.Unstructured {
 	return u
 }
 
-// feed drives an informer through the seam that the reflector uses, so that a test decides what comes when.
+// feed drives an informer in place of a reflector.
 type feed struct {
 	*testing.T
 	*Informer
@@ -37,7 +36,7 @@ type feed struct {
 	g   *generation
 }
 
-// newFeed returns a feed whose first generation has begun but has not listed.
+// newFeed returns a feed with a generation that has not listed.
 func newFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	f := newIdleFeed(t, options)
@@ -79,7 +78,7 @@ func (f *feed) finish() {
 	f.g = nil
 }
 
-// forget forgets what was shown, and waits until that has been delivered.
+// forget calls Forget and waits for the delivery.
 func (f *feed) forget() {
 	f.Helper()
 	f.ok(f.Forget())
@@ -142,7 +141,7 @@ func (f *feed) keys() []string {
 	return keys
 }
 
-// eventLog is a handler that writes down what it is told.
+// eventLog is a handler that records its events.
 type eventLog struct {
 	also func(event string)
 
@@ -162,7 +161,7 @@ func (l *eventLog) write(format string, args ...any) {
 	}
 }
 
-// take returns what was written since the last take.
+// take returns the events since the last take.
 func (l *eventLog) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +170,7 @@ func (l *eventLog) take() []string {
 	return events
 }
 
-// sorted is take for events whose order is not promised.
+// sorted is take for events without a defined order.
 func (l *eventLog) sorted() []string {
 	events := l.take()
 	slices.Sort(events)

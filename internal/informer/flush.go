@@ -2,21 +2,21 @@ package informer
 
 import "context"
 
-// Flush waits until every handler has returned from everything that was queued before the call. It returns
-// ErrStopped when the informer has stopped and thrown away some of that, or the context's cause. From inside
-// a handler it cannot succeed.
+// Flush waits until the handlers have processed all notifications that were queued before the call. It
+// returns ErrStopped if the informer has stopped and discarded some, or the context's cause. It cannot
+// succeed when a handler calls it.
 func (i *Informer) Flush(ctx context.Context) error { return i.StartFlush().Wait(ctx) }
 
-// Flush waits for what was queued when it was started.
-type Flush []passage
+// Flush waits for the notifications that were queued when it was started.
+type Flush []flushMark
 
-// passage is a mark in a handler's queue.
-type passage struct {
+// flushMark is a mark in a handler's queue.
+type flushMark struct {
 	handler *Registration
 	passed  chan struct{}
 }
 
-// StartFlush marks what is queued now. It does not wait.
+// StartFlush marks the ends of the queues. It does not wait.
 func (i *Informer) StartFlush() Flush {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -25,14 +25,14 @@ func (i *Informer) StartFlush() Flush {
 	}
 	flush := make(Flush, 0, len(i.mu.handlers))
 	for _, r := range i.mu.handlers {
-		p := passage{handler: r, passed: make(chan struct{})}
-		r.queue.Push(marker(func() { close(p.passed) })) // a queue that is closed ignores it
+		p := flushMark{handler: r, passed: make(chan struct{})}
+		r.queue.Push(marker(func() { close(p.passed) })) // a closed queue ignores it
 		flush = append(flush, p)
 	}
 	return flush
 }
 
-// Wait is Informer.Flush for what was queued when the Flush was started.
+// Wait is like Informer.Flush, for the notifications that were queued when f was started.
 func (f Flush) Wait(ctx context.Context) error {
 	for _, p := range f {
 		if err := p.wait(ctx); err != nil {
@@ -42,7 +42,7 @@ func (f Flush) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Busy returns the handlers that have not returned from everything yet.
+// Busy returns the handlers that have not processed their notifications.
 func (f Flush) Busy() []*Registration {
 	var busy []*Registration
 	for _, p := range f {
@@ -58,7 +58,7 @@ func (f Flush) Busy() []*Registration {
 	return busy
 }
 
-func (p passage) wait(ctx context.Context) error {
+func (p flushMark) wait(ctx context.Context) error {
 	select {
 	case <-p.passed:
 		return nil

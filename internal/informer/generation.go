@@ -14,29 +14,24 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// generation is the life of one reflector, and the store that it writes to: every event is one write to the
-// informer's store and one notification in each queue. A generation that is over cannot write any more.
+// generation is one run of an informer, and the store of its reflector. Each event is a write to the
+// informer's store and a notification in each queue. A generation that has ended cannot write.
 type generation struct {
 	informer  *Informer
 	cancel    context.CancelFunc
 	transform cache.TransformFunc
-	// onError is told why a list or watch ended.
+	// onError is called when a list or watch ends with an error.
 	onError cache.WatchErrorHandlerWithContext
-	// check is how often the reflector asks whether a handler is due for a resync; zero: never.
-	check  time.Duration
-	logger klog.Logger
-	// past is that of the only part; nil where there are several, or where nothing is kept.
-	past Past
-	// settled, unless nil, is called when nothing that an earlier process kept of the parts is unconfirmed
-	// any more. It is guarded by Informer.mu.
-	settled func()
+	// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
+	resyncCheck time.Duration
+	logger      klog.Logger
 
-	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when
-	// there are none left. Both are guarded by Informer.mu.
-	unlisted int
-	listed   func()
-	// partsOfSet counts the parts that come and go, as they are now. It is guarded by Informer.mu.
-	partsOfSet int
+	// pendingLists is the number of partitions that have not listed in this generation. onListed, if not nil,
+	// is called when there are none left. Both are guarded by Informer.mu, and so is partitions, the number
+	// of running partitions.
+	pendingLists int
+	onListed     func()
+	partitions   int
 }
 
 var (
@@ -45,10 +40,9 @@ var (
 	_ cache.ReflectorBookmarkStore = (*generation)(nil)
 )
 
-// Transformer implements cache.TransformingStore: the reflector passes what it collects of a watch-list
-// through it, so that objects are transformed and packed while they arrive, and those that have not changed
-// since an earlier list take no second room. Replace transforms once more. An object that the transform fails
-// on is passed on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
+// Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
+// they arrive, and returns the stored item if the object has not changed, to save memory. Replace transforms
+// the items again. If the transform fails, it returns the object unchanged, and Replace reports the error.
 func (g *generation) Transformer() cache.TransformFunc {
 	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
 		return nil
@@ -74,8 +68,8 @@ func (g *generation) Add(obj any) error { return g.put(obj, nil) }
 // Update implements cache.ReflectorStore.
 func (g *generation) Update(obj any) error { return g.put(obj, nil) }
 
-// put stores an object for a part, if that admits it; nil: for the only part.
-func (g *generation) put(obj any, of *part) error {
+// put stores an object if the partition admits it. A nil partition admits all.
+func (g *generation) put(obj any, of *partition) error {
 	item, err := g.item(obj)
 	if err != nil {
 		return err
@@ -92,9 +86,9 @@ func (g *generation) put(obj any, of *part) error {
 	}
 }
 
-// commit stores one prepared object and tells the handlers. It returns false when the object has to be
-// prepared again because indexers were added meanwhile.
-func (g *generation) commit(p store.Prepared, of *part) (bool, error) {
+// commit stores a prepared object and notifies the handlers. It returns false if the object has to be
+// prepared again because indexes were added.
+func (g *generation) commit(p store.Prepared, of *partition) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,29 +102,28 @@ func (g *generation) commit(p store.Prepared, of *part) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	of.reachLocked(p.ResourceVersion)
-	i.mu.log.replace(p, old)
+	of.advanceLocked(p.ResourceVersion)
+	i.mu.log.recordPut(p, old)
 	switch {
 	case old == nil:
-		i.tellLocked(added(p.Item, false))
+		i.notifyLocked(added(p.Item, false))
 	case sameUID(old, p.Item):
-		i.tellLocked(updated(old, p.Item, sameVersion(old, p.Item)))
+		i.notifyLocked(updated(old, p.Item, sameVersion(old, p.Item)))
 	default:
-		i.tellLocked(lost(p.Key, old), added(p.Item, false))
+		i.notifyLocked(lost(p.Key, old), added(p.Item, false))
 	}
 	return true, nil
 }
 
-// Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or
-// was shown as deleted), so nobody is told.
+// Delete implements cache.ReflectorStore. Handlers are not notified if the object is not stored.
 func (g *generation) Delete(obj any) error { return g.delete(obj, nil) }
 
-// delete removes an object of a part, if what is held under its key is of that; nil: of the only part.
-func (g *generation) delete(obj any, of *part) error {
+// delete removes an object if it belongs to the partition. All objects belong to a nil partition.
+func (g *generation) delete(obj any, of *partition) error {
 	i := g.informer
 	item, failure := g.item(obj)
 	if failure != nil {
-		item = obj // the key and the resource version are still good
+		item = obj // which has the key and the resource version
 	}
 	key, err := i.keyOf(item)
 	if err != nil {
@@ -146,7 +139,7 @@ func (g *generation) delete(obj any, of *part) error {
 	return nil
 }
 
-func (g *generation) remove(key string, final Item, known bool, of *part) error {
+func (g *generation) remove(key string, final Item, known bool, of *partition) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -154,10 +147,10 @@ func (g *generation) remove(key string, final Item, known bool, of *part) error 
 		return ErrGenerationOver
 	}
 	version := resourceVersion(final)
-	if of != nil && !of.losesLocked(key, version) {
+	if of != nil && !of.deletesLocked(key, version) {
 		return nil
 	}
-	of.reachLocked(version)
+	of.advanceLocked(version)
 	old := i.store.Remove(key, version)
 	if old == nil {
 		i.mu.log.reach(version)
@@ -167,9 +160,9 @@ func (g *generation) remove(key string, final Item, known bool, of *part) error 
 	switch {
 	case old == nil:
 	case known:
-		i.tellLocked(deleted(final))
+		i.notifyLocked(deleted(final))
 	default:
-		i.tellLocked(lost(key, old))
+		i.notifyLocked(lost(key, old))
 	}
 	return nil
 }
@@ -177,8 +170,7 @@ func (g *generation) remove(key string, final Item, known bool, of *part) error 
 // Bookmark implements cache.ReflectorBookmarkStore.
 func (g *generation) Bookmark(resourceVersion string) error { return g.bookmark(resourceVersion, nil) }
 
-// bookmark records how far the stream of a part has come; nil: that of the only part.
-func (g *generation) bookmark(resourceVersion string, of *part) error {
+func (g *generation) bookmark(resourceVersion string, of *partition) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -186,13 +178,13 @@ func (g *generation) bookmark(resourceVersion string, of *part) error {
 		return ErrGenerationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	of.reachLocked(resourceVersion)
+	of.advanceLocked(resourceVersion)
 	i.mu.log.reach(resourceVersion)
 	return nil
 }
 
-// Resync implements cache.ReflectorStore: the handlers that are due get an update without a change for every
-// object.
+// Resync implements cache.ReflectorStore. The handlers that are due receive an update without a change for
+// each object.
 func (g *generation) Resync() error {
 	i := g.informer
 	i.mu.Lock()
@@ -205,11 +197,11 @@ func (g *generation) Resync() error {
 	for k, item := range items {
 		batch[k] = updated(item, item, true)
 	}
-	i.tellLocked(batch...)
+	i.notifyLocked(batch...)
 	return nil
 }
 
-// shouldResync settles which handlers are due and reports whether any is.
+// shouldResync determines the handlers that are due for a resync, and reports whether there are any.
 func (g *generation) shouldResync() bool {
 	i := g.informer
 	now := i.clock.Now()
@@ -223,13 +215,13 @@ func (g *generation) shouldResync() bool {
 	return due
 }
 
-// sameUID reports whether two items under one key are the same object. Items without a UID are taken to be.
+// sameUID reports whether two items with one key are the same object. A missing UID equals all others.
 func sameUID(a, b Item) bool {
 	before, after := uidOf(a), uidOf(b)
 	return before == after || before == "" || after == ""
 }
 
-// uidOf is empty for what has no metadata.
+// uidOf returns "" if the item has no metadata.
 func uidOf(item Item) types.UID {
 	if o, ok := item.(*packed.Object); ok {
 		return o.UID()
@@ -240,15 +232,14 @@ func uidOf(item Item) types.UID {
 	return ""
 }
 
-// sameVersion reports whether two items under one key have the same resource version: such an update comes
-// from a relist or a resync and says nothing new.
+// sameVersion reports whether two items have the same resource version, as in a relist or resync.
 func sameVersion(a, b Item) bool {
 	before, known := versionOf(a)
 	after, also := versionOf(b)
 	return known && also && before == after
 }
 
-// versionOf is false for what has no metadata.
+// versionOf returns false if the item has no metadata.
 func versionOf(item Item) (string, bool) {
 	if o, ok := item.(*packed.Object); ok {
 		return o.Version(), true
@@ -260,7 +251,7 @@ func versionOf(item Item) (string, bool) {
 	return m.GetResourceVersion(), true
 }
 
-// resourceVersion is empty for what has no metadata. The result keeps no object in memory.
+// resourceVersion returns "" if the object has no metadata. The result does not reference the object.
 func resourceVersion(obj any) string {
 	if m, err := meta.Accessor(obj); err == nil {
 		return m.GetResourceVersion()

@@ -27,14 +27,12 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHa
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions adds a handler at any time before the stop. A handler that is added while the
-// informer runs is first told what the cache holds, as additions of an initial list.
+// AddEventHandlerWithOptions adds a handler, and returns a *Registration. It fails after the stop. A handler
+// that is added while the informer runs first receives the cached objects as an initial list.
 //
-// Resync periods follow client-go's rules: at least a second; not more often than the informer checks; before
-// the start a shorter period makes the informer check more often, afterwards it is raised to that; an
-// informer whose default period is zero does no resyncs at all.
-//
-// The result is a *Registration.
+// Resync periods follow client-go's rules. The least is a second. A period shorter than the check period of
+// the informer shortens that before the start, and is raised to it afterwards. An informer whose default
+// period is zero does no resyncs.
 func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler,
 	options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
@@ -45,10 +43,10 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		informer:  i,
 		handler:   how.handler,
 		name:      how.name,
-		view:      i.viewFor(how),
+		project:   i.projectionFor(how),
 		logger:    *i.options.Logger,
 		queue:     queue.New(i.clock.Now, (*notification).count, (*notification).next),
-		dismissed: make(chan struct{}),
+		ending:    make(chan struct{}),
 		finished:  make(chan struct{}),
 		resyncing: true,
 		requested: i.options.ResyncPeriod,
@@ -87,7 +85,7 @@ func (i *Informer) admit(r *Registration) bool {
 	return true
 }
 
-// joinLocked lets a handler in on a running informer: what is there first, then what happens next.
+// joinLocked starts a handler of a running informer, with the cached objects as its initial list.
 func (i *Informer) joinLocked(r *Registration) {
 	content := &present{snapshot: i.store.Snapshot()}
 	if i.mu.unconfirmed.any() {
@@ -105,13 +103,13 @@ func (i *Informer) joinLocked(r *Registration) {
 	i.startLocked(r)
 }
 
-// startLocked has the handler called, until its queue is closed.
+// startLocked calls the handler until its queue is closed.
 func (i *Informer) startLocked(r *Registration) {
 	i.workers.Add(1)
 	r.start(i.workers.Done)
 }
 
-// planResyncsLocked settles the resync period of a new handler and, before the start, how often to check.
+// planResyncsLocked sets the resync period of a new handler and, before the start, the check period.
 func (i *Informer) planResyncsLocked(r *Registration) {
 	if r.requested > 0 && r.requested < minResyncPeriod {
 		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requested,
@@ -133,7 +131,7 @@ func (i *Informer) planResyncsLocked(r *Registration) {
 	r.period = effectivePeriod(r.logger, r.requested, i.mu.resyncCheck)
 }
 
-// effectivePeriod is the resync period that a request comes to when the informer checks every check.
+// effectivePeriod returns the resync period for a requested period and a check period.
 func effectivePeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
 	switch {
 	case requested == 0:
@@ -147,9 +145,9 @@ func effectivePeriod(logger klog.Logger, requested, check time.Duration) time.Du
 	}
 }
 
-// RemoveEventHandler removes a handler by what AddEventHandler returned. Its queue is thrown away; a call
-// that is under way goes on (see cache.ShutDownEventHandler to wait for it). Removing twice, or from inside
-// the handler, is fine; a handle of another informer is ignored, one of another kind is an error.
+// RemoveEventHandler removes a handler and discards its queue. It does not wait for a running call of the
+// handler (see cache.ShutDownEventHandler), so the handler can call it. It ignores a handler that is not
+// registered, and returns an error if the handle is not a *Registration.
 func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*Registration)
 	if !ok {
@@ -164,33 +162,33 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 		return nil
 	}
 	i.mu.handlers = slices.Delete(i.mu.handlers, at, at+1)
-	if i.mu.state != StateStopped { // or Stop has dismissed it
-		i.dismissLocked(r)
+	if i.mu.state != StateStopped { // or Stop has ended it
+		i.endLocked(r)
 	}
 	return nil
 }
 
-// dismissLocked ends a handler, whether or not its goroutine was ever started.
-func (i *Informer) dismissLocked(r *Registration) {
+// endLocked ends a handler, whether or not it was started.
+func (i *Informer) endLocked(r *Registration) {
 	r.queue.Close()
-	close(r.dismissed)
+	close(r.ending)
 	if i.mu.state == StateFresh {
 		close(r.finished)
 	}
 }
 
-// Registrations returns the present handlers, in the order in which they were added.
+// Registrations returns the handlers in the order in which they were added.
 func (i *Informer) Registrations() []*Registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.mu.handlers)
 }
 
-// tellLocked queues notifications for every handler; those of a resync only for the handlers that take part.
-// Of what is not confirmed nobody is told.
-func (i *Informer) tellLocked(notifications ...notification) {
+// notifyLocked queues notifications for every handler, resyncs only for the handlers that take part. It drops
+// notifications of unconfirmed objects.
+func (i *Informer) notifyLocked(notifications ...notification) {
 	if i.mu.unconfirmed.any() {
-		notifications = i.mu.unconfirmed.without(notifications)
+		notifications = i.mu.unconfirmed.filter(notifications)
 	}
 	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
@@ -203,10 +201,10 @@ func (i *Informer) tellLocked(notifications ...notification) {
 	}
 }
 
-// tellOfLocked is tellLocked for the changes of a list.
-func (i *Informer) tellOfLocked(l listing) {
+// notifyListLocked is notifyLocked for the changes of a list.
+func (i *Informer) notifyListLocked(l listing) {
 	if i.mu.unconfirmed.any() {
-		l.changes = i.mu.unconfirmed.changesWithout(l.changes)
+		l.changes = i.mu.unconfirmed.filterChanges(l.changes)
 	}
 	all, resyncs := l.count(&i.events)
 	for _, r := range i.mu.handlers {

@@ -90,7 +90,7 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 		f.put(object(fmt.Sprint("o", v), v))
 	}
 	<-entered
-	for fastHandle.Depth() > 0 { // ends, as the fast handler is held up by nothing
+	for fastHandle.Depth() > 0 { // ends, because nothing blocks the fast handler
 		time.Sleep(time.Millisecond)
 	}
 	if got := len(fast.take()); got != 50 {
@@ -185,7 +185,7 @@ type undecodedFuncs struct {
 
 func (undecodedFuncs) TakesUndecoded() {}
 
-// TestTombstonesOwnTheirKeys: keeping the key of a tombstone keeps no object in memory.
+// TestTombstonesOwnTheirKeys: the key of a tombstone does not reference an object.
 func TestTombstonesOwnTheirKeys(t *testing.T) {
 	f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	f.list(1, object("a", 1))
@@ -249,13 +249,13 @@ func TestResync(t *testing.T) {
 	often.take()
 	rarely.take()
 	never.take()
-	// A relist before the first check: all handlers count as taking part.
+	// Before the first check, all handlers take part.
 	f.list(1, object("a", 1))
 	f.flush()
 	expect(t, "relist before any check", slices.Concat(often.take(), rarely.take(), never.take()),
 		[]string{"update a1 a1", "update a1 a1", "update a1 a1"})
 	expect(t, "first check", resync(), []string{"1 0 0"})
-	// From now on only those that are due by the last check.
+	// Then only the handlers that are due take part.
 	f.list(1, object("a", 1))
 	f.flush()
 	expect(t, "relist after a check", slices.Concat(often.take(), rarely.take(), never.take()),
@@ -327,7 +327,7 @@ func TestRemoveBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestMark: a mark comes in its turn, counts for nothing, and is lost with the handler.
+// TestMark: a mark is called in order, is not counted, and is discarded with the handler.
 func TestMark(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var order []string
@@ -362,7 +362,7 @@ func TestForeignHandles(t *testing.T) {
 	}
 }
 
-// TestPanickingHandler changes process-wide settings and therefore runs alone.
+// TestPanickingHandler changes settings of the process, so it does not run in parallel.
 func TestPanickingHandler(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -384,7 +384,7 @@ func TestPanickingHandler(t *testing.T) {
 	clock.Step(time.Second)
 	f.ok(handle.WaitForSync(f.ctx))
 	expect(t, "after the pause", log.take(), []string{"initial b2"})
-	// Whoever is removed, or stopped, does not sit the pause out.
+	// The end of the handler ends the pause.
 	f.ok(f.RemoveEventHandler(handle))
 	for _, end := range []func(*Registration){
 		func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
@@ -408,7 +408,7 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
-	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(unwrap(handler)),
+	r := &Registration{informer: i, logger: *i.options.Logger, project: i.projectionFor(unwrap(handler)),
 		handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {

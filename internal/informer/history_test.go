@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// mirror is a handler that rebuilds the collection from what it is told, and checks that each notification
-// fits what it was told before.
+// mirror is a handler that rebuilds the collection from its events, and checks each event against it.
 type mirror struct {
 	t *testing.T
 	// drained allows an initial list after other events.
@@ -22,9 +21,9 @@ type mirror struct {
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured
-	// past says that something else than the initial list has come.
+	// past is true after an event that is not of the initial list.
 	past bool
-	// calls counts calls under way.
+	// calls is the number of running calls.
 	calls int
 }
 
@@ -99,7 +98,7 @@ func describe(objects map[string]*unstructured.Unstructured) []string {
 	return list
 }
 
-// history is one random run: a collection on the server's side and an informer that follows.
+// history is a random run of a server's collection and an informer.
 type history struct {
 	*feed
 	r       *rand.Rand
@@ -118,13 +117,13 @@ func (h *history) join() {
 	h.mirrors[m] = handle.(*Registration)
 }
 
-// change does something to one object, on the server's side only, and returns what a watch would say.
+// change changes a random object of the collection, and returns the watch event.
 func (h *history) change() (deleted bool, obj *unstructured.Unstructured) {
 	h.version++
 	name := fmt.Sprint("o", h.r.IntN(8))
 	have := h.model[name]
 	switch {
-	case have == nil || h.r.IntN(6) == 0: // new, or another one under the same name
+	case have == nil || h.r.IntN(6) == 0: // a new object, or another one with the same name
 		obj = object(fmt.Sprintf("%s@uid-%d", name, h.version), h.version)
 	case h.r.IntN(3) == 0:
 		obj = object(fmt.Sprintf("%s@%s", name, have.GetUID()), h.version)
@@ -210,7 +209,7 @@ func (h *history) check(model map[string]*unstructured.Unstructured) {
 	}
 }
 
-// TestHistories plays random histories: whatever happens, each handler's notifications add up to the cache.
+// TestHistories plays random histories. The events of each handler must add up to the cache.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -239,8 +238,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHandlersComeAndGoWhileEventsFlow adds and removes handlers, indexes and marks from several goroutines
-// while events come in.
+// TestHandlersComeAndGoWhileEventsFlow adds and removes handlers, indexes and marks concurrently with events.
 func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)),
 		model: map[string]*unstructured.Unstructured{}}

@@ -11,9 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and
-// read-only. It is one pointer, so that an interface with it costs no allocation for each
-// GetStore().GetByKey(key).
+// indexer is an Informer's cache.Indexer. Reads return shared, read-only objects. It is one pointer, so that
+// GetStore does not allocate.
 type indexer struct{ informer *Informer }
 
 var _ cache.Indexer = indexer{}
@@ -26,7 +25,7 @@ func (x indexer) objects(items []Item) []any {
 	return items
 }
 
-// Add stores an object without telling any handler.
+// Add stores an object without notifying handlers.
 func (x indexer) Add(obj any) error {
 	i := x.informer
 	keyed, err := i.keyed(i.store.Form().Item(obj))
@@ -35,7 +34,7 @@ func (x indexer) Add(obj any) error {
 	}
 	for done := false; !done; {
 		prepared := i.store.Prepare(keyed)
-		i.direct(func() { _, done = i.store.Put(prepared) })
+		i.writeDirectly(func() { _, done = i.store.Put(prepared) })
 	}
 	return nil
 }
@@ -43,17 +42,17 @@ func (x indexer) Add(obj any) error {
 // Update is Add.
 func (x indexer) Update(obj any) error { return x.Add(obj) }
 
-// Delete removes an object without telling any handler.
+// Delete removes an object without notifying handlers.
 func (x indexer) Delete(obj any) error {
 	key, err := x.informer.keyOf(obj)
 	if err != nil {
 		return err
 	}
-	x.informer.direct(func() { x.informer.store.Remove(key, resourceVersion(obj)) })
+	x.informer.writeDirectly(func() { x.informer.store.Remove(key, resourceVersion(obj)) })
 	return nil
 }
 
-// Replace swaps the content without telling any handler.
+// Replace replaces the content without notifying handlers.
 func (x indexer) Replace(list []any, version string) error {
 	i := x.informer
 	all := make([]store.Keyed, len(list))
@@ -65,17 +64,17 @@ func (x indexer) Replace(list []any, version string) error {
 	}
 	for done := false; !done; {
 		batch := i.store.PrepareAll(all)
-		i.direct(func() { _, done = i.store.Replace(batch, version) })
+		i.writeDirectly(func() { _, done = i.store.Replace(batch, version) })
 	}
 	return nil
 }
 
-// Resync does nothing: resyncs are the informer's.
+// Resync does nothing.
 func (x indexer) Resync() error { return nil }
 
-// Bookmark remembers a resource version.
+// Bookmark sets the resource version.
 func (x indexer) Bookmark(version string) {
-	x.informer.direct(func() { x.informer.store.SetResourceVersion(version) })
+	x.informer.writeDirectly(func() { x.informer.store.SetResourceVersion(version) })
 }
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with
@@ -99,15 +98,14 @@ func (x indexer) Get(obj any) (item any, exists bool, err error) {
 
 // GetByKey looks up an object; the error is always nil.
 func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
-	kept, exists := x.informer.store.Snapshot().Get(key)
+	stored, exists := x.informer.store.Snapshot().Get(key)
 	if !exists {
 		return nil, false, nil
 	}
-	return x.informer.store.Form().Object(kept), true, nil
+	return x.informer.store.Form().Object(stored), true, nil
 }
 
-// Index returns the objects that share a value of the index with obj, which may be what an Undecoded handler
-// got.
+// Index returns the objects that share a value of the index with obj, which can be a store item.
 func (x indexer) Index(indexName string, obj any) ([]any, error) {
 	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Form().Object(obj))
 	return x.objects(items), err
@@ -118,7 +116,7 @@ func (x indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return x.informer.store.Snapshot().KeysByIndex(indexName, indexedValue)
 }
 
-// ListIndexFuncValues returns the values of an index; none when it does not exist.
+// ListIndexFuncValues returns the values of an index, or nil if it does not exist.
 func (x indexer) ListIndexFuncValues(indexName string) []string {
 	return x.informer.store.Snapshot().IndexValues(indexName)
 }
@@ -132,13 +130,12 @@ func (x indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 // GetIndexers returns the index functions of the indexes that are complete.
 func (x indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
 
-// AddIndexers is the informer's, but works after the stop as well.
+// AddIndexers is like Informer.AddIndexers, but also works after the stop.
 func (x indexer) AddIndexers(newIndexers cache.Indexers) error {
 	return x.informer.store.AddIndexers(newIndexers)
 }
 
-// reportFailures returns what tells utilruntime's error handlers of index functions that fail on these
-// objects.
+// reportFailures returns a function that reports failing index functions to utilruntime's error handlers.
 func reportFailures(logger klog.Logger, objects string) func(store.Failures) {
 	return func(failures store.Failures) {
 		for _, name := range slices.Sorted(maps.Keys(failures)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// TestGetByKeyAllocatesNothing looks a hot object up in the way that client-go's users do.
+// TestGetByKeyAllocatesNothing: GetStore().GetByKey of a decoded object does not allocate.
 func TestGetByKeyAllocatesNothing(t *testing.T) {
 	f := New(nil, Options{Form: store.NewPacked(nil, nil)})
 	for n := range 1000 {
@@ -33,8 +33,7 @@ func TestGetByKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotWaitForLists reads while a list is made ready, and while the informer's lock is held, under
-// which it takes the place of the content.
+// TestReadersDoNotWaitForLists reads while a list is prepared, and while the informer's lock is held.
 func TestReadersDoNotWaitForLists(t *testing.T) {
 	reads := 0
 	var i *Informer

@@ -13,52 +13,47 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Informer is a cache.SharedIndexInformer: it keeps a local, indexed copy of a collection of objects and
-// tells event handlers what changes.
+// Informer is a cache.SharedIndexInformer: a local, indexed copy of a collection of objects.
 //
-// What it promises is written down once, where users see it: in the comment on Informer of package
-// dynamicinformer. Beyond that, its owner runs generations (RunParts and its like), each of which feeds the
-// cache until its context ends, decides with Forget that what the last one showed is gone, and ends
-// everything with Stop, after which waiters return with ErrStopped (TestStopReleasesWaiters).
+// Its contract is in the comment on Informer of package dynamicinformer. In addition its owner runs
+// generations (RunPartitions, RunChangingPartitions, RunEmpty), each until its context ends. Forget removes
+// the objects of the last generation. Stop ends the informer; waiters then return ErrStopped
+// (TestStopReleasesWaiters).
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
 	store   *store.Store
 	clock   clock.WithTicker
-	// mutations finds handlers that change cached objects, where KUBE_CACHE_MUTATION_DETECTOR asks for it.
+	// mutations finds handlers that change cached objects, if KUBE_CACHE_MUTATION_DETECTOR is set.
 	mutations cache.MutationDetector
 	// synced is replaced by Forget.
 	synced atomic.Pointer[syncPoint]
-	// reflector is the latest one.
+	// reflector is the latest one; nil if the store has the last resource version.
 	reflector atomic.Pointer[cache.Reflector]
 	events    eventCounts
-	// stopping is closed by Stop, stopped when nothing runs any more.
+	// stopping is closed by Stop, stopped when all goroutines have ended.
 	stopping, stopped chan struct{}
 	// workers counts handlers' goroutines and the running generation.
 	workers sync.WaitGroup
 
-	// joining is held by handlers that join or leave, before mu. So at most one of them is ahead of an event.
+	// joining is locked before mu to add or remove a handler, so that at most one of these delays an event.
 	joining sync.Mutex
 
-	// mu orders everything that changes the store together with what the handlers are told, so that a handler
-	// that joins or leaves gets a history without gaps. No callback of a user runs under it.
+	// mu makes each change of the store and its notifications atomic, so that new handlers miss nothing. No
+	// callback of a user runs under it.
 	mu struct {
 		sync.Mutex
 		state    State
 		handlers []*Registration
-		// current is the generation that may write, or nil; generations counts them.
+		// current is the generation that can write, or nil; generations is the number of generations so far.
 		current     *generation
 		generations int
-		// resyncCheck is how often the reflector asks whether a handler is due for a resync.
+		// resyncCheck is the period of looking for handlers that are due for a resync.
 		resyncCheck time.Duration
 		transform   cache.TransformFunc
-		// unconfirmed is what the store shows of an earlier process, of which no handler has been told.
 		unconfirmed unconfirmed
-		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its
-		// resource version; nil where the store shows anything else.
-		wholeOf Past
-		// parts are those of the running generation, if it has several.
-		parts        []*part
+		// partitions are the partitions of the running generation, if it has partitions.
+		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
 	}
@@ -66,8 +61,8 @@ type Informer struct {
 
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
-// New returns an Informer of what lw lists and watches. lw may be nil when only RunParts and RunChangingParts
-// are used.
+// New returns an Informer of the objects of lw, which can be nil if the owner does not call Run or
+// RunWithContext.
 func New(lw cache.ListerWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
@@ -89,39 +84,39 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 	return i
 }
 
-// State tells where the informer is in its life.
+// State returns the state in the life cycle.
 func (i *Informer) State() State {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.mu.state
 }
 
-// Generation counts the generations that have begun; zero before the first.
+// Generation returns the number of generations so far.
 func (i *Informer) Generation() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.mu.generations
 }
 
-// IsStopped reports whether the informer has stopped for good.
+// IsStopped reports whether Stop was called.
 func (i *Informer) IsStopped() bool { return i.State() == StateStopped }
 
-// Stopped is closed when the informer has stopped, every handler call has returned and no goroutine is left.
+// Stopped is closed when the informer has stopped and all its goroutines have ended.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
-// HasSynced reports whether the store has stored a first full list. It turns false again with Forget.
+// HasSynced reports whether the first complete list has been stored since the last call of Forget.
 func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 
-// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open when the informer stops
-// before it has synced; WaitForSync returns in that case.
+// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open if the informer stops
+// before. WaitForSync returns in that case.
 func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 	return checker{name: i.syncName, current: &i.synced}
 }
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 
-// WaitForSync waits until the store has stored a first full list. It returns ErrStopped when the informer
-// stopped before that, or the context's cause.
+// WaitForSync waits for HasSynced. It returns ErrStopped if the informer stops before, or the context's
+// cause.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	synced := i.synced.Load()
 	select {
@@ -142,8 +137,8 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// LastSyncResourceVersion is the resource version that the reflector has seen last; empty before the first
-// list. With several parts it is that of the store.
+// LastSyncResourceVersion returns the last resource version of the reflector; empty before the first list.
+// With several partitions it returns the least of theirs.
 func (i *Informer) LastSyncResourceVersion() string {
 	if r := i.reflector.Load(); r != nil {
 		return r.LastSyncResourceVersion()
@@ -151,29 +146,29 @@ func (i *Informer) LastSyncResourceVersion() string {
 	return i.storeVersion()
 }
 
-// storeVersion returns the resource version up to which the store has everything: the least of all parts. It
-// is empty until each has listed, and after a direct write to a store of several parts.
+// storeVersion returns the resource version up to which the store is complete: the least of all partitions.
+// It is empty until all have listed, and after a user has written to a store of several partitions.
 func (i *Informer) storeVersion() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.mu.parts) == 0 {
+	if len(i.mu.partitions) == 0 || i.mu.partitions[0].isAll() {
 		return i.store.Snapshot().ResourceVersion()
 	}
-	least := i.mu.parts[0].at
-	for _, p := range i.mu.parts {
-		if p.at == "" || older(p.at, least) {
-			least = p.at
+	least := i.mu.partitions[0].version
+	for _, p := range i.mu.partitions {
+		if p.version == "" {
+			return ""
 		}
-		if least == "" {
-			break
+		if older(p.version, least) {
+			least = p.version
 		}
 	}
 	return least
 }
 
-// SetTransform sets what is done to each object before it is stored. It fails with ErrStarted once the
-// informer has started. Objects of a watch-list pass through it twice, so it must be idempotent. An object
-// that it fails on is reported and what the cache holds for it stays as it was.
+// SetTransform sets a function that transforms each object before it is stored. It must be idempotent,
+// because the objects of a watch-list pass through it twice. If it fails, the error is reported and the
+// stored object stays unchanged. SetTransform fails with ErrStarted after the start.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return i.beforeStart(func() { i.mu.transform = transform })
 }
@@ -185,8 +180,8 @@ func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	})
 }
 
-// SetWatchErrorHandlerWithContext sets what is called when a list or watch ends with an error; the default
-// logs it. It fails with ErrStarted once the informer has started.
+// SetWatchErrorHandlerWithContext sets the handler of errors of lists and watches. The default logs them. It
+// fails with ErrStarted after the start.
 func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.beforeStart(func() { i.mu.watchFailure = handler })
 }
@@ -201,16 +196,16 @@ func (i *Informer) beforeStart(set func()) error {
 	return nil
 }
 
-// GetStore returns GetIndexer's view.
+// GetStore returns the cache, as GetIndexer does.
 func (i *Informer) GetStore() cache.Store { return i.GetIndexer() }
 
-// GetIndexer returns the local cache with its indexes. Writing to it changes the cache without telling any
-// handler, and the next event or list for the key overwrites that.
+// GetIndexer returns the cache with its indexes. Handlers are not notified of writes to it, and the next
+// event or list overwrites these.
 func (i *Informer) GetIndexer() cache.Indexer { return indexer{informer: i} }
 
-// AddIndexers adds indexes, before or after the start. Objects that are there already are indexed while
-// readers and the reflector go on; then all new indexes appear at once. It fails when a name is taken or the
-// informer has stopped.
+// AddIndexers adds indexes, before or after the start. It indexes the stored objects without blocking readers
+// or the reflector; then all new indexes appear atomically. It fails if a name is taken or the informer has
+// stopped.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
 		return &refusal{text: "indexer was not added because it has stopped already", cause: ErrStopped}
@@ -218,10 +213,10 @@ func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	return i.store.AddIndexers(indexers)
 }
 
-// GetController returns a view that can be asked but not run.
+// GetController returns a controller that cannot be run.
 func (i *Informer) GetController() cache.Controller { return controller{i} }
 
-// controller is the part of an Informer that cache.Controller shows. Only the informer's owner runs it.
+// controller implements cache.Controller. Only the owner of the Informer runs it.
 type controller struct{ *Informer }
 
 // Run implements cache.Controller and does nothing.
@@ -230,8 +225,8 @@ func (controller) Run(<-chan struct{}) {}
 // RunWithContext implements cache.Controller and does nothing.
 func (controller) RunWithContext(context.Context) {}
 
-// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are
-// given it replaces, at the moment when the new ones are complete.
+// AddExtractor adds the indexes of an extractor, like AddIndexers. It atomically replaces the named indexes
+// when the new ones are complete.
 func (i *Informer) AddExtractor(e store.Extractor, replaced ...string) error {
 	if i.IsStopped() {
 		return &refusal{text: "indexes were not added because it has stopped already", cause: ErrStopped}
@@ -239,11 +234,11 @@ func (i *Informer) AddExtractor(e store.Extractor, replaced ...string) error {
 	return i.store.AddExtractor(e, replaced...)
 }
 
-// RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing.
+// RemoveIndexes removes indexes by name. It ignores unknown names.
 func (i *Informer) RemoveIndexes(names ...string) { i.store.RemoveIndexes(names...) }
 
-// Store returns the store, for what is done to it in the background.
+// Store returns the store, for background work.
 func (i *Informer) Store() *store.Store { return i.store }
 
-// Snapshot returns the present content, which it never changes.
+// Snapshot returns the current content. It is immutable.
 func (i *Informer) Snapshot() *store.Snapshot { return i.store.Snapshot() }

@@ -12,42 +12,45 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
 	"k8s.io/klog/v2"
 )
 
-// InlineWatcher is a ListerWatcher whose watches need no goroutine but that of who reads them. A reflector
-// has three for a watch, and stacks and buffers with each; where there are many types on which little
-// happens, these are most of what a type costs. So the reflector of an InlineWatcher only lists.
+// InlineWatcher is a ListerWatcher with watches that the caller's goroutine reads. A reflector has three
+// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type. So the
+// reflector of an InlineWatcher only lists.
 type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
-	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the
-	// watch or ctx ends, or take returns false. The last event may be of type ERROR; it is where the watch
-	// was closed at once and has brought nothing. The error says that there is no watch, and that all is to
-	// be listed again. It paces itself, and may change options.
+	// WatchInline requests a watch and calls take for its events until the watch or ctx ends, or take returns
+	// false. The last event may be an ERROR, for example if the server closed the watch at once. An error
+	// means that there was no watch, and that the caller has to list again. WatchInline pauses after
+	// failures, and can change options.
 	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
+	// CurrentVersion returns the resource version of the server. It retries, with pauses, until the server
+	// answers or ctx ends.
+	CurrentVersion(ctx context.Context) (string, error)
 }
 
-// inline lists with a reflector, and watches by itself what follows the list, by the rules of the reflector.
+// inline lists with a reflector, and then watches by itself, by the rules of the reflector.
 type inline struct {
 	*generation
 	lw     InlineWatcher
 	target target
-	// version is the resource version that was seen last; empty before the first list. latest is one that
-	// some of the target had come to before, or empty.
+	// version is the last observed resource version; empty before the first list. No list may be older than
+	// latest, if it is set.
 	version, latest string
-	// resumes says that the target has come to version already, so that the first round has no list.
+	// resumes is true if the first round watches from version without a list.
 	resumes bool
-	// ordered says that what comes is in the order of resource versions.
+	// ordered is true if events arrive in the order of resource versions.
 	ordered bool
-	// endList ends the reflector's part of a round; nil when it has.
+	// endList ends the reflector's list; nil when the list has been stored.
 	endList context.CancelFunc
-	// collected is what a watch-list has brought that has come to its end; nil: the reflector has collected
-	// it, or listed.
+	// collected has the objects of a complete watch-list; nil if the reflector has listed.
 	collected *collected
 }
 
-// listAndWatch lists, and watches until it has to be listed again, or ctx ends.
+// listAndWatch lists, and watches until another list is necessary or ctx ends.
 func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 	if w.resumes {
 		w.resumes = false
@@ -62,8 +65,8 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 	return w.watch(ctx)
 }
 
-// watch watches, again and again, until all has to be listed again. The functions that wait in it are short,
-// so that the stacks of quiet types are.
+// watch repeats watches until another list is necessary. It calls short functions while it waits, for the
+// sake of the stack size of quiet types.
 func (w *inline) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		round := &inlineRound{inline: w}
@@ -71,7 +74,7 @@ func (w *inline) watch(ctx context.Context) error {
 		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
 			return err
 		}
-		if !round.goesOn(ctx) {
+		if !round.continues(ctx) {
 			return nil
 		}
 	}
@@ -81,10 +84,10 @@ func (w *inline) watch(ctx context.Context) error {
 // inlineRound is one watch.
 type inlineRound struct {
 	*inline
-	failure error // what an ERROR event said
+	failure error // of an ERROR event
 }
 
-// take returns what each event is passed to.
+// take returns the event handler. It returns false to end the watch.
 func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
 	return func(event watch.Event) bool {
 		if event.Type == watch.Error {
@@ -96,8 +99,8 @@ func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
 	}
 }
 
-// goesOn reports whether another watch follows, and not another list.
-func (r *inlineRound) goesOn(ctx context.Context) bool {
+// continues reports whether another watch follows. Otherwise another list does.
+func (r *inlineRound) continues(ctx context.Context) bool {
 	if r.failure == nil || apierrors.IsTooManyRequests(r.failure) {
 		return true
 	}
@@ -108,10 +111,10 @@ func (r *inlineRound) goesOn(ctx context.Context) bool {
 	return false
 }
 
-// leastWatch is how long watches are asked to last at least.
+// leastWatch is the least timeout of a watch.
 const leastWatch = 5 * time.Minute
 
-// options are those of a watch that goes on from what was seen.
+// options returns the options of a watch from the last observed version.
 func (w *inline) options() *metav1.ListOptions {
 	least := max(w.informer.options.MinWatchTimeout, leastWatch)
 	seconds := int64((least + rand.N(least)).Seconds())
@@ -119,25 +122,14 @@ func (w *inline) options() *metav1.ListOptions {
 		AllowWatchBookmarks: true}
 }
 
-// apply has an event take effect.
+// apply applies an event, and reports errors.
 func (w *inline) apply(ctx context.Context, event watch.Event) {
-	object, ok := w.understand(ctx, event.Object)
+	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
 		return
 	}
 	version := object.GetResourceVersion()
-	var err error
-	switch event.Type {
-	case watch.Added:
-		err = w.target.Add(event.Object)
-	case watch.Modified:
-		err = w.target.Update(event.Object)
-	case watch.Deleted:
-		err = w.target.Delete(event.Object)
-	case watch.Bookmark:
-		err = w.target.Bookmark(version)
-	}
-	if err != nil {
+	if err := applyEvent(w.target, event, version); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector",
 			w.informer.reflectorName(), "type", event.Type)
 	}
@@ -146,24 +138,38 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 	}
 }
 
-// unordered reports whether a watch from a resource version begins with what is there, in any order.
+// applyEvent writes an event to the target; version is that of its object.
+func applyEvent(to target, event watch.Event, version string) error {
+	switch event.Type {
+	case watch.Added:
+		return to.Add(event.Object)
+	case watch.Modified:
+		return to.Update(event.Object)
+	case watch.Deleted:
+		return to.Delete(event.Object)
+	case watch.Bookmark:
+		return to.Bookmark(version)
+	}
+	return nil
+}
+
+// unordered reports whether a watch from a resource version begins with the existing objects, in any order.
 func unordered(version string) bool { return version == "" || version == "0" }
 
-// errTable is for a table, which the server was not asked for.
-var errTable = errors.New("it is a Table")
+var errTable = errors.New("the server sent a Table")
 
 func isTable(object runtime.Object) bool {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
-// inlineStore is the store of the reflector of an inline: the list is all that it stores.
+// inlineStore is the store of an inline's reflector, which only lists.
 type inlineStore struct {
 	cache.ReflectorStore
 	*inline
 }
 
-// Replace implements cache.ReflectorStore, and ends the reflector's part.
+// Replace implements cache.ReflectorStore, and ends the reflector's round.
 func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	if c := s.collected; c != nil {
 		s.collected = nil
@@ -178,11 +184,16 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// inlineLister is what that reflector lists through. It asks for nothing older than what has been watched
-// since its last list, of which the reflector does not know.
+// inlineLister is the ListerWatcher of an inline's reflector. Its lists are not older than the watches since
+// the last list, which the reflector does not know.
 type inlineLister struct {
 	InlineWatcher
 	*inline
+}
+
+// IsWatchListSemanticsUnSupported returns true if the ListerWatcher has no watch-lists.
+func (l inlineLister) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(l.lw)
 }
 
 // ListWithContext implements cache.ListerWithContext.
@@ -202,8 +213,7 @@ func (l inlineLister) WatchWithContext(ctx context.Context,
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {
-	// Zero asks for anything that a server has in its cache. A reflector begins with that, also where the
-	// content was there before it.
+	// A reflector begins with version 0, any state in the cache of a server, even if the store has objects.
 	oldest := options.ResourceVersion == "0" && l.version != ""
 	if (oldest || !unordered(options.ResourceVersion)) &&
 		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {

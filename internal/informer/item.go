@@ -12,15 +12,14 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Item is what the store keeps of one object and what the queues carry. meta.Accessor works on it without
-// decoding a body.
+// Item is a stored object. meta.Accessor works on it without decoding.
 type Item = store.Item
 
-// IndexNotFoundError says that no index function of that name was ever added.
+// IndexNotFoundError is returned for an index that was never added.
 type IndexNotFoundError = store.IndexNotFoundError
 
-// item transforms an object that the reflector brings, and packs it. The object itself stays as it is: what a
-// transform that fails has changed must not be stored, nor be transformed again.
+// item transforms an object of the reflector, and packs it. It does not change the object, because a
+// transform that fails may have changed its copy.
 func (g *generation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
@@ -36,8 +35,7 @@ func (g *generation) item(obj any) (Item, error) {
 	return form.Item(obj), nil
 }
 
-// listedItem is item for an object of a list or watch-list, all of which are in memory before the first is
-// stored.
+// listedItem is item for an object of a list or watch-list.
 func (g *generation) listedItem(obj any) (Item, error) {
 	item, err := g.item(obj)
 	if err != nil {
@@ -46,7 +44,6 @@ func (g *generation) listedItem(obj any) (Item, error) {
 	return g.informer.store.Form().ListForm(item), nil
 }
 
-// copyOf returns a copy of what can be copied.
 func copyOf(obj any) any {
 	if o, ok := obj.(runtime.Object); ok {
 		return o.DeepCopyObject()
@@ -54,8 +51,8 @@ func copyOf(obj any) any {
 	return obj
 }
 
-// transformed is an object that has been transformed. Where parts select objects by what never changes of
-// them, that includes the transform.
+// transformed calls the transform. If partitions select objects, the transform must not change the fields by
+// which they do.
 func (g *generation) transformed(obj any) (next any, err error) {
 	defer store.Recover(&err)
 	if !g.informer.options.SelectsObjects {
@@ -69,10 +66,9 @@ func (g *generation) transformed(obj any) (next any, err error) {
 	return next, err
 }
 
-// errIdentityChanged is for a transform after which nobody could tell in which part an object is.
-var errIdentityChanged = errors.New("it changes the UID or the namespace of an object, by which objects are sharded")
+var errIdentityChanged = errors.New("the transform changes the UID or namespace of a sharded object")
 
-// namespaceOf is empty for what has no metadata.
+// namespaceOf returns "" if the item has no metadata.
 func namespaceOf(item Item) string {
 	if m, err := meta.Accessor(item); err == nil {
 		return m.GetNamespace()
@@ -80,13 +76,11 @@ func namespaceOf(item Item) string {
 	return ""
 }
 
-// keyed adds the key and the resource version to an item.
 func (i *Informer) keyed(item Item) (store.Keyed, error) {
 	key, err := i.keyOf(item)
 	return store.Keyed{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
 }
 
-// keyOf computes the storage key.
 func (i *Informer) keyOf(obj any) (string, error) {
 	key, err := i.options.KeyFunc(obj)
 	if err != nil {
@@ -95,7 +89,7 @@ func (i *Informer) keyOf(obj any) (string, error) {
 	return key, nil
 }
 
-// keyFunc is the default key function: client-go's, which need not put the key of a packed object together.
+// keyFunc is client-go's key function, without an allocation for packed objects.
 func keyFunc(obj any) (string, error) {
 	if o, ok := obj.(*packed.Object); ok {
 		return o.Key(), nil

@@ -85,7 +85,7 @@ func TestStoppedRefuses(t *testing.T) {
 	for what, err := range map[string]error{
 		"add handler":  added,
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
-		"run":          f.RunParts(f.ctx, nil, Part{ListerWatcher: &cache.ListWatch{}}),
+		"run":          f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}),
 		"forget":       f.Forget(),
 	} {
 		if !errors.Is(err, ErrStopped) {
@@ -122,7 +122,8 @@ func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
 	log, handle := f.handle()
 	f.next()
 	f.list(2, object("a", 1), object("b", 2))
-	if err := f.RunParts(f.ctx, nil, Part{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err, ErrRunning) {
+	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
+		ErrRunning) {
 		t.Errorf("a second generation beside the first: %v", err)
 	}
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
@@ -226,7 +227,7 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 	if f.State() != StateFresh {
 		t.Errorf("the informer is %v", f.State())
 	}
-	if err := f.RunParts(f.ctx, nil, Part{}); err == nil {
+	if err := f.RunPartitions(f.ctx, nil, Partition{}); err == nil {
 		t.Error("a generation ran on nothing")
 	}
 }

@@ -2,22 +2,21 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// listing is the changes of a list, for handlers to be told of. Where the list is the first of a generation
-// that takes over from another, an object of the same resource version may be in another form, that of
-// another version of its type, so that everyone hears of it.
+// listing has the changes of a list. It is immutable.
 //
-// It does not change. Each handler's queue has one element for all of it, and notifications come into being
-// one by one when the handler is called: with a million objects, those of each handler would take as much
-// memory as the objects do compressed.
+// Each handler's queue has one element for the whole listing, and its notifications are made one by one when
+// the handler is called. The notifications of a million objects would take as much memory, for each handler,
+// as the compressed objects.
 type listing struct {
 	changes changes
-	// initial says that it is the first list, and takeover that a generation takes over from another.
+	// initial is true for the first list, and takeover for the first list of a generation that takes over
+	// from another one. Handlers are then notified of objects with an unchanged resource version, because the
+	// type's version may have changed.
 	initial, takeover bool
-	// untold says that nobody was told of what was there before.
-	untold bool
+	// unseen is true if handlers have not seen the old objects of the changes.
+	unseen bool
 }
 
-// changes are those of a list.
 type changes interface {
 	Len() int
 	At(n int) store.Change
@@ -25,7 +24,6 @@ type changes interface {
 
 var _ changes = store.Differences{}
 
-// changeList is changes that are in memory.
 type changeList []store.Change
 
 // Len implements changes.
@@ -34,9 +32,8 @@ func (l changeList) Len() int { return len(l) }
 // At implements changes.
 func (l changeList) At(n int) store.Change { return l[n] }
 
-// present is the content of the cache as changes, for one handler that joins. The list of items is made when
-// the handler is called, not under the informer's lock, so that handlers that come and go do not delay
-// events.
+// present has the content of the cache as changes, for one new handler. It makes the list of items when the
+// handler is called, not under the informer's lock, so that new handlers do not delay events.
 type present struct {
 	snapshot *store.Snapshot // nil once items are made
 	items    []Item
@@ -50,7 +47,7 @@ func (p *present) Len() int {
 	return len(p.items)
 }
 
-// At implements changes. Each n is asked for once: an item that has been handled must not be kept alive.
+// At implements changes. It can be called once for each n, because it releases the item.
 func (p *present) At(n int) store.Change {
 	if p.snapshot != nil {
 		p.items, p.snapshot = p.snapshot.Items(), nil
@@ -60,11 +57,10 @@ func (p *present) At(n int) store.Change {
 	return store.Change{New: item}
 }
 
-// of returns what handlers are told of a change: nothing, or one thing, or two where one object has taken the
-// place of another.
+// of returns the notifications of change n: none, one, or two if one object has replaced another.
 func (l *listing) of(n int) (some [2]notification, count int) {
 	c := l.changes.At(n)
-	if l.untold {
+	if l.unseen {
 		c.Old = nil
 	}
 	switch {
@@ -83,8 +79,8 @@ func (l *listing) of(n int) (some [2]notification, count int) {
 	return some, 1
 }
 
-// count returns how many notifications there are, and how many of them are only for handlers that take part
-// in resyncs, and counts what they tell of.
+// count returns the number of notifications, and how many of them are resyncs. It adds their events to the
+// counts.
 func (l *listing) count(events *eventCounts) (all, resyncs int) {
 	var sum tally
 	for n := range l.changes.Len() {
@@ -101,18 +97,18 @@ func (l *listing) count(events *eventCounts) (all, resyncs int) {
 	return all, resyncs
 }
 
-// cursor goes through the notifications of a listing, for one handler.
+// cursor iterates over the notifications of a listing, for one handler.
 type cursor struct {
 	listing
 	n, left int
-	// resyncs says that the handler takes part in resyncs.
+	// resyncs is true if the handler takes part in resyncs.
 	resyncs bool
-	// then is the second notification of a change, if there is one to come.
+	// then is the second notification of a change, if hasThen is set.
 	then    notification
 	hasThen bool
 }
 
-// next returns the next notification, of which there has to be one.
+// next returns the next notification. There must be one.
 func (c *cursor) next() notification {
 	c.left--
 	if c.hasThen {
@@ -132,7 +128,7 @@ func (c *cursor) next() notification {
 	}
 }
 
-// next takes the first notification out of one that may stand for many, and reports whether there are more.
+// next removes the first notification of a queue element, and reports whether there are more.
 func (n *notification) next() (notification, bool) {
 	if n.kind != kindList {
 		return *n, false
@@ -141,7 +137,7 @@ func (n *notification) next() (notification, bool) {
 	return c.next(), c.left > 0
 }
 
-// count is how many events a notification stands for.
+// count returns the number of events of a queue element.
 func (n *notification) count() int {
 	switch n.kind {
 	case kindMark:

@@ -22,7 +22,7 @@ func packedNamed(t *testing.T, name, version, uid string) *packed.Object {
 	return o
 }
 
-// TestItemsHaveTheirKeys: those that are a part of the objects, and any others from whichever object on.
+// TestItemsHaveTheirKeys: with keys of packed objects, and with other keys from any object on.
 func TestItemsHaveTheirKeys(t *testing.T) {
 	own := []Item{packedNamed(t, "a", "1", ""), packedNamed(t, "b", "1", "")}
 	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"},
@@ -50,7 +50,7 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 	}
 }
 
-// TestListingsAreToldOneByOne: each handler's queue tells what all changes at once would say, and counts it.
+// TestListingsAreToldOneByOne: the notifications of a listing are those of its changes, and are counted.
 func TestListingsAreToldOneByOne(t *testing.T) {
 	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t,
 		"a", "2", "u"), packedNamed(t, "a", "3", "v")
@@ -65,7 +65,7 @@ func TestListingsAreToldOneByOne(t *testing.T) {
 		{listing{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
 		{listing{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
 			kindAdd, kindUpdate}},
-		{listing{untold: true, initial: true}, true, []kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
+		{listing{unseen: true, initial: true}, true, []kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes
 		var counts eventCounts

@@ -8,10 +8,10 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
-// TestMain fails the run when it leaves goroutines of an informer or a reflector behind.
+// TestMain fails if goroutines of an informer or reflector are left.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// The conformance suite spends its time waiting for client-go's backoff, not computing.
+	// The conformance suite mostly waits for client-go's backoff.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}

@@ -6,38 +6,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// kind says what a notification tells its handler.
 type kind uint8
 
 const (
-	// kindAdd: current appeared; initial says whether it belongs to the initial list.
-	kindAdd kind = iota
-	// kindUpdate: previous became current.
-	kindUpdate
-	// kindDelete: previous is the final state of an object that was deleted.
-	kindDelete
-	// kindLost: previous is the last known state of an object that is gone (a *tombstone).
-	kindLost
-	// kindDeparted: previous is the last known state of an object that has left, and exists.
-	kindDeparted
-	// kindMark is for the queue itself: mark is called in its turn, the handler is not called.
-	kindMark
-	// kindList is for the queue as well: current is the *cursor of notifications of a list.
-	kindList
+	kindAdd      kind = iota // current was added
+	kindUpdate               // previous was updated to current
+	kindDelete               // previous is the final state of a deleted object
+	kindLost                 // previous is the *tombstone of a deleted object
+	kindDeparted             // previous is the last known state of an object that departed
+	kindMark                 // mark is called in place of the handler
+	kindList                 // current is the *cursor of the notifications of a list
 )
 
-// notification is one element of a subscriber's queue. It carries store items, not objects: what is packed is
-// decoded when its turn comes, not while it waits.
+// notification is one element of a handler's queue. It has store items. They are decoded when the handler is
+// called.
 type notification struct {
-	kind    kind
+	kind kind
+	// initial is true if the object belongs to the initial list.
 	initial bool
-	// resync marks an update that changed nothing: only handlers that take part in resyncs get it.
+	// resync is true for an update without a change. Only handlers that take part in resyncs receive it.
 	resync            bool
 	previous, current Item
 	mark              func()
 }
 
-// tombstone is a deletion whose final state nobody saw.
+// tombstone has the last known state of an object that was deleted unobserved.
 type tombstone struct {
 	key  string
 	last Item
@@ -65,23 +58,23 @@ func marker(mark func()) notification { return notification{kind: kindMark, mark
 
 func (n notification) isResync() bool { return n.resync }
 
-// deliver calls the one handler method that the notification stands for, if that does anything.
-func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
-	if n.kind != kindMark && view.ignored[n.kind] {
+// deliver calls the handler, unless it ignores the notification.
+func (n notification) deliver(handler cache.ResourceEventHandler, to projection) {
+	if n.kind != kindMark && to.ignored[n.kind] {
 		return
 	}
 	switch n.kind {
 	case kindAdd:
-		handler.OnAdd(view.object(n.current), n.initial)
+		handler.OnAdd(to.object(n.current), n.initial)
 	case kindUpdate:
-		handler.OnUpdate(view.pair(n.previous, n.current))
+		handler.OnUpdate(to.pair(n.previous, n.current))
 	case kindDelete:
-		handler.OnDelete(view.object(n.previous))
+		handler.OnDelete(to.object(n.previous))
 	case kindLost:
 		t := n.previous.(*tombstone)
-		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: view.object(t.last)})
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: to.object(t.last)})
 	case kindDeparted:
-		view.departed(view.object(n.previous))
+		to.departed(to.object(n.previous))
 	case kindMark:
 		n.mark()
 	}

@@ -16,46 +16,45 @@ import (
 // Options configure an Informer. The zero value works: objects of any type, no resyncs, an index by
 // namespace.
 type Options struct {
-	// ExampleObject is an object of the type to expect; objects of another type are dropped and reported. For
-	// an *unstructured.Unstructured with apiVersion and kind those are compared too. Default: any type.
+	// ExampleObject is an object of the expected type. Objects of another type are dropped and reported. For
+	// an *unstructured.Unstructured with apiVersion and kind, these are compared, too. Default: any type.
 	ExampleObject runtime.Object
 	// ObjectDescription names the objects in logs and errors. Default: derived from ExampleObject.
 	ObjectDescription string
-	// ResyncPeriod is the resync period of handlers that name none, and how often the informer looks whether
-	// a handler is due; a handler that asks for less before the start lowers the latter. Zero: no resyncs at
-	// all.
+	// ResyncPeriod is the default resync period of handlers, and the check period: how often the informer
+	// looks for handlers that are due. A handler with a shorter period, added before the start, shortens the
+	// check period. Zero means no resyncs.
 	ResyncPeriod time.Duration
-	// Indexers are the index functions to start with. Nil means cache.NamespaceIndex; an empty map means
-	// none. A function that returns an error is reported and the object is left out of that index.
+	// Indexers are the initial index functions. Nil means cache.NamespaceIndex, an empty map none. If a
+	// function returns an error, that is reported and the object is not in the index.
 	Indexers cache.Indexers
-	// Extractors have more indexes to start with. No two indexes may have the same name.
+	// Extractors have further initial indexes. Names must be unique.
 	Extractors []store.Extractor
-	// KeyFunc computes storage keys. Default: cache.DeletionHandlingMetaNamespaceKeyFunc. With another one
-	// the keys must still tell apart whatever namespace and name tell apart, because a watch-list is
-	// collected by the latter before it gets here.
+	// KeyFunc computes storage keys. Objects with different namespaces or names must have different keys,
+	// because reflectors collect watch-lists by these. Default: cache.DeletionHandlingMetaNamespaceKeyFunc.
 	KeyFunc cache.KeyFunc
 	// Identifier names the informer and its resource in logs.
 	Identifier cache.InformerNameAndResource
-	// Clock is the time for resyncs, backoff and timeouts. Default: the real one.
+	// Clock is used for resyncs, backoff and timeouts. Default: the real one.
 	Clock clock.WithTicker
-	// Logger is used where neither a context nor cache.HandlerOptions brings one. Default: klog.Background().
+	// Logger is used if neither a context nor cache.HandlerOptions has one. Default: klog.Background().
 	Logger *klog.Logger
-	// MinWatchTimeout is the least time that a watch is asked to last. Values under 5 minutes count as that,
-	// which is also the default; the most is twice as much.
+	// MinWatchTimeout is the least timeout of a watch, at least and by default 5 minutes. The greatest
+	// timeout is twice as long.
 	MinWatchTimeout time.Duration
-	// WatchListPageSize is the page size of LIST requests. Default: client-go's choice (which see).
+	// WatchListPageSize is the page size of LIST requests. Default: that of client-go's reflector.
 	WatchListPageSize int64
-	// Backoff is the wait between attempts to list and watch. Default: client-go's, 0.8 s to 30 s doubling
-	// with full jitter, back at the start after two good minutes.
+	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s
+	// to 30 s with full jitter, and is reset after two minutes without an attempt.
 	Backoff *wait.Backoff
-	// Form is how objects are kept. Default: as they are.
+	// Form is the storage format of objects. Default: unchanged.
 	Form store.Form
-	// SelectsObjects says that parts have selections, by UID or namespace: a transform that changes these
-	// fails.
+	// SelectsObjects is true if partitions have selections by UID or namespace. A transform that changes
+	// these then fails.
 	SelectsObjects bool
 }
 
-// client-go's backoff for list and watch.
+// The backoff of client-go's reflector.
 const (
 	backoffReset = 2 * time.Minute
 	backoffFirst = 800 * time.Millisecond
@@ -72,7 +71,6 @@ func standardBackoff() *wait.Backoff {
 	}
 }
 
-// withDefaults returns the options with every default filled in.
 func (o Options) withDefaults() Options {
 	if o.Indexers == nil {
 		o.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

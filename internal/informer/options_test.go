@@ -23,8 +23,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// requests is a ListerWatcher that notes what it is asked for. LIST is answered, or fails with err; a watch
-// stays silent until its context ends.
+// requests is a ListerWatcher that records its requests. A list is answered or fails with err; a watch is
+// silent.
 type requests struct {
 	err   error
 	seen  chan metav1.ListOptions
@@ -60,7 +60,7 @@ func (q *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return watch.NewFake(), nil
 }
 
-// ask runs an informer until it has sent n requests and returns them.
+// ask runs an informer until it has sent n requests, and returns them.
 func ask(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 	t.Helper()
 	q := &requests{err: err, seen: make(chan metav1.ListOptions)}
@@ -80,7 +80,7 @@ func ask(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 	return seen
 }
 
-// optionEffects shows for every field of Options that it does something.
+// optionEffects tests the effect of each field of Options.
 var optionEffects = map[string]func(t *testing.T){
 	"ExampleObject": func(t *testing.T) {
 		i := New(nil, Options{ExampleObject: object("a", 1)})
@@ -243,8 +243,8 @@ func TestEveryOptionWorks(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeepWhatIsSet fills every field with something and expects withDefaults to leave it alone; and
-// it expects a default for every field but those whose zero value has a meaning.
+// TestDefaultsKeepWhatIsSet: withDefaults keeps all values that are set, and sets all others but those whose
+// zero value has a meaning.
 func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},

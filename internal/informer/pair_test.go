@@ -23,7 +23,7 @@ func specified(name string, version int, phase string) *unstructured.Unstructure
 	return u
 }
 
-// arriving returns an object as it comes from a server: packed, and decoded by nobody.
+// arriving returns a packed object that was never decoded.
 func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	f.Helper()
 	text, err := u.MarshalJSON()
@@ -33,7 +33,7 @@ func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	return o
 }
 
-// TestUpdatesShareWhatIsTheSame follows updates of an object that nobody has read before.
+// TestUpdatesShareWhatIsTheSame: the two objects of an update share equal fields.
 func TestUpdatesShareWhatIsTheSame(t *testing.T) {
 	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	type update struct{ old, new *unstructured.Unstructured }
@@ -76,7 +76,7 @@ func fieldOf(u *unstructured.Unstructured, field string) uintptr {
 	return reflect.ValueOf(u.Object[field]).Pointer()
 }
 
-// TestChangedUpdatesLeaveTheCache has a handler change what it gets, and reads again once that is gone.
+// TestChangedUpdatesLeaveTheCache: a handler that changes an object does not change the stored one.
 func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
@@ -98,7 +98,7 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	}
 }
 
-// TestNothingIsDecodedForNobody has handlers that hear of some kinds of change only.
+// TestNothingIsDecodedForNobody: objects are not decoded for events that handlers ignore.
 func TestNothingIsDecodedForNobody(t *testing.T) {
 	heard := map[string]int{}
 	hear := func(name string) func(any) {
@@ -140,7 +140,7 @@ func TestNothingIsDecodedForNobody(t *testing.T) {
 	}
 }
 
-// jsonOf returns what is kept of an object.
+// jsonOf returns the stored JSON of an object.
 func jsonOf(t *testing.T, item Item) []byte {
 	t.Helper()
 	text, err := item.(*packed.Object).AppendJSON(nil)

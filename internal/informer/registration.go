@@ -13,39 +13,38 @@ import (
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
-// Registration is one event handler's membership in an Informer: its queue, its resync schedule and whether
-// it has seen the initial list. It is what the Informer's AddEventHandler methods return. All methods are
-// safe for concurrent use, also from inside the handler (but see WaitForSync).
+// Registration is an event handler of an Informer, with its queue and resync schedule. The handler can call
+// its methods (but see WaitForSync).
 type Registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
 	name     string
-	// view turns items into what the handler gets.
-	view   view
-	logger klog.Logger
-	queue  *queue.Queue[notification]
-	// synced is replaced by Forget, after which the handler has an initial list to see again.
+	project  projection
+	logger   klog.Logger
+	queue    *queue.Queue[notification]
+	// synced is replaced by Forget.
 	synced atomic.Pointer[syncPoint]
-	// dismissed is closed when the handler is removed or the informer stops, finished when the handler will
-	// not be called any more.
-	dismissed, finished chan struct{}
+	// ending is closed when the handler is removed or the informer stops, finished when the last call of the
+	// handler has returned.
+	ending, finished chan struct{}
 
 	// The rest is guarded by Informer.mu.
 
-	// resyncing says whether the handler takes part in resyncs right now: true until the first resync check.
+	// resyncing is true if the handler takes part in the current resync, and before the first resync check.
 	resyncing bool
-	// requested is the resync period asked for, period the one in effect (0: none), next when it is due.
+	// requested is the requested resync period, period the effective one (0 means none).
 	requested, period time.Duration
-	next              time.Time
+	// next is the time of the next resync.
+	next time.Time
 }
 
 var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
 
-// HasSynced reports whether the handler has been handed every object of the initial list.
+// HasSynced reports whether the handler has received all objects of the initial list.
 func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 
-// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open when the informer stops
-// or the handler is removed before it has synced; WaitForSync returns in those cases.
+// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open if the informer stops
+// or the handler is removed before. WaitForSync returns in these cases.
 func (r *Registration) HasSyncedChecker() cache.DoneChecker {
 	return checker{
 		name: func() string {
@@ -56,9 +55,9 @@ func (r *Registration) HasSyncedChecker() cache.DoneChecker {
 	}
 }
 
-// WaitForSync waits until the handler has been handed every object of the initial list. It returns ErrStopped
-// or ErrHandlerRemoved when that can no longer happen, or the context's cause. From inside the handler it can
-// only return an error.
+// WaitForSync waits until the handler has received all objects of the initial list. It returns ErrStopped or
+// ErrHandlerRemoved if that is no longer possible, or the context's cause. It cannot succeed when the handler
+// calls it.
 func (r *Registration) WaitForSync(ctx context.Context) error {
 	synced := r.synced.Load()
 	select {
@@ -82,27 +81,25 @@ func (r *Registration) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Depth is the number of events that wait in the handler's queue, with the one being handled. After the
-// informer has stopped, or the handler was removed, it is the number of events that were thrown away.
+// Depth returns the number of events in the handler's queue, including the current one. After the end of the
+// handler it is the number of discarded events.
 func (r *Registration) Depth() int { return r.queue.Len() }
 
-// Mark has mark called in its turn: by the handler's goroutine, after everything that has been queued so far.
-// It is dropped when the handler is removed or the informer stops before that, as notifications are.
+// Mark queues a function, which the handler's goroutine calls in order with the notifications. It is
+// discarded if the handler is removed or the informer stops.
 func (r *Registration) Mark(mark func()) { r.queue.Push(marker(mark)) }
 
-// Lag is how long ago the oldest event was queued that the handler has not returned from; 0 when there is
-// none.
+// Lag returns the age of the oldest event that the handler has not processed, or 0.
 func (r *Registration) Lag() time.Duration { return r.queue.Lag() }
 
-// Name describes the handler for people: the name that a Wrapper gives it, or its Go type.
+// Name returns the name of a Named handler, or its Go type.
 func (r *Registration) Name() string { return r.name }
 
-// ShutdownChan is closed when the handler was removed, or the informer stopped, and the last call of the
-// handler has returned. cache.ShutDownEventHandler waits for it.
+// ShutdownChan is closed when the handler has been removed or the informer has stopped, and the last call of
+// the handler has returned. cache.ShutDownEventHandler waits for it.
 func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }
 
-// start has the queue handed to the handler until the queue is closed, and calls ended then. Removing the
-// handler or stopping the informer does that.
+// start processes the queue until it is closed, and then calls ended.
 func (r *Registration) start(ended func()) {
 	r.queue.Start(func(n notification) {
 		if !r.call(n) {
@@ -114,25 +111,25 @@ func (r *Registration) start(ended func()) {
 	})
 }
 
-// call delivers one notification. It returns false when the handler panicked and the process is set to
-// survive that (utilruntime.ReallyCrash is off; it is on by default): the notification is then skipped.
+// call delivers a notification. It returns false if the handler has panicked and utilruntime.ReallyCrash,
+// which is on by default, is off. The notification is then skipped.
 func (r *Registration) call(n notification) (ok bool) {
 	defer utilruntime.HandleCrashWithLogger(r.logger)
-	n.deliver(r.handler, r.view)
+	n.deliver(r.handler, r.project)
 	return true
 }
 
-// pause waits, or until the handler is removed or the informer stops.
+// pause waits. The end of the handler ends the pause.
 func (r *Registration) pause(d time.Duration) {
 	timer := r.informer.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-	case <-r.dismissed:
+	case <-r.ending:
 	}
 }
 
-// dueLocked reports whether the handler takes part in a resync now, and if so plans the next one.
+// dueLocked reports whether a resync of the handler is due, and if so schedules the next one.
 func (r *Registration) dueLocked(now time.Time) bool {
 	if r.period == 0 || now.Before(r.next) {
 		return false

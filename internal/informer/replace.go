@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -9,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Replace implements cache.ReflectorStore: the result of a list or watch-list becomes the content, and the
-// handlers learn the differences, deletions first. The first one of a generation's life, as long as the store
-// has not synced, is the initial list. It takes the list over.
+// Replace implements cache.ReflectorStore. A list or watch-list replaces the content, and the handlers are
+// notified of the differences, deletions first. It is the initial list if the informer has not synced.
+// Replace reuses the memory of the list.
 func (g *generation) Replace(list []any, resourceVersion string) error {
 	all, err := g.itemsOf(list)
 	if err != nil {
@@ -33,29 +34,13 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 	}
 }
 
-// keyedList transforms the list and computes the keys; the versions of objects do not matter for a whole
-// content. An object that the transform fails on is reported; what the store holds for it stays, so that
-// nobody is told of a deletion that did not happen.
-func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
-	all, err := g.itemsOf(list)
-	if err != nil {
-		return nil, err
-	}
-	keyed := make([]store.Keyed, len(all.items))
-	for n := range keyed {
-		keyed[n] = all.at(n)
-	}
-	return keyed, nil
-}
-
-// items are what is to be stored, with their keys. Those of packed objects are not kept beside them: with a
-// million objects that would be a good part of what a list takes beyond what stays.
+// items has items with their keys. Packed objects have their own keys, which saves memory in large lists.
 type items struct {
 	items []Item
-	keys  []string // nil: all are those of packed objects
+	keys  []string // nil if all items are packed objects with their own keys
 }
 
-// at is item n with its key.
+// at returns item n with its key.
 func (l *items) at(n int) store.Keyed {
 	if l.keys != nil {
 		return store.Keyed{Key: l.keys[n], Item: l.items[n]}
@@ -63,7 +48,6 @@ func (l *items) at(n int) store.Keyed {
 	return store.Keyed{Key: l.items[n].(*packed.Object).Key(), Item: l.items[n]}
 }
 
-// add appends an item.
 func (l *items) add(key string, item Item) {
 	if o, ok := item.(*packed.Object); l.keys == nil && (!ok || o.Key() != key) {
 		l.keys = make([]string, 0, cap(l.items))
@@ -77,7 +61,29 @@ func (l *items) add(key string, item Item) {
 	}
 }
 
-// itemsOf is keyedList in the memory of the list.
+// selected returns the items that are selected; a nil selection selects all.
+func (l *items) selected(selection Selection) *items {
+	if selection == nil {
+		return l
+	}
+	selected := &items{items: make([]Item, 0, len(l.items))}
+	for n := range l.items {
+		if k := l.at(n); selection.Has(k.Item) {
+			selected.add(k.Key, k.Item)
+		}
+	}
+	return selected
+}
+
+// isSelected reports whether all items are selected.
+func (l *items) isSelected(selection Selection) bool {
+	return selection == nil ||
+		!slices.ContainsFunc(l.items, func(item Item) bool { return !selection.Has(item) })
+}
+
+// itemsOf transforms the objects of a list, in the memory of the list, and computes their keys. It reports an
+// object whose transform fails; the stored version of such an object stays, so that no handler is notified of
+// a deletion that did not happen.
 func (g *generation) itemsOf(list []any) (*items, error) {
 	i := g.informer
 	all := &items{items: list[:0]}
@@ -102,13 +108,13 @@ func (g *generation) itemsOf(list []any) (*items, error) {
 		if failures++; failures == 1 {
 			firstFailure = fmt.Errorf("object %q: %w", key, failure)
 		}
-		if kept, found := i.store.Snapshot().Get(key); found {
-			all.add(key, kept)
+		if stored, found := i.store.Snapshot().Get(key); found {
+			all.add(key, stored)
 		}
 	}
 	if failures > 0 {
 		utilruntime.HandleErrorWithLogger(g.logger, firstFailure,
-			"Listed objects could not be transformed and were left as they were", "objects", failures)
+			"Cannot transform listed objects, keeping their stored versions", "objects", failures)
 	}
 	return all, nil
 }
@@ -125,34 +131,31 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
-	l := listing{changes: differences, untold: i.mu.unconfirmed.any()}
-	i.mu.unconfirmed = unconfirmed{}
-	i.mu.wholeOf = g.past
 	i.mu.log.reset(resourceVersion)
-	if g.unlisted == 0 {
+	if g.pendingLists == 0 {
 		i.events.relists.Add(1)
 	}
-	g.recordListingLocked(l, g.unlisted > 0)
+	g.recordListingLocked(listing{changes: differences}, g.pendingLists > 0)
 	return true, nil
 }
 
-// recordListLocked is recordListingLocked for changes that are in memory.
+// recordListLocked is recordListingLocked for a slice of changes.
 func (g *generation) recordListLocked(changes []store.Change, first bool) {
 	g.recordListingLocked(listing{changes: changeList(changes)}, first)
 }
 
-// recordListingLocked records the changes that a list has made, first being set for the first list of a part
-// in this generation: the handlers are told, and the informer has synced with the last of those.
+// recordListingLocked notifies the handlers of the changes of a list. first is true for the first list of a
+// partition in this generation. The informer has synced with the last of these.
 func (g *generation) recordListingLocked(l listing, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
 	l.initial, l.takeover = initial, first && !initial
-	i.tellOfLocked(l)
+	i.notifyListLocked(l)
 	if first {
-		g.unlisted--
+		g.pendingLists--
 	}
-	if initial && g.unlisted == 0 {
+	if initial && g.pendingLists == 0 {
 		synced.reach()
 		i.mu.log.notify()
 		for _, r := range i.mu.handlers {
@@ -161,15 +164,15 @@ func (g *generation) recordListingLocked(l listing, first bool) {
 	}
 }
 
-// announce calls listed once everything has been listed.
+// announce calls onListed once if no lists are pending.
 func (g *generation) announce() {
 	i := g.informer
 	i.mu.Lock()
-	listed := g.listed
-	if g.unlisted > 0 {
+	listed := g.onListed
+	if g.pendingLists > 0 {
 		listed = nil
 	} else {
-		g.listed = nil
+		g.onListed = nil
 	}
 	i.mu.Unlock()
 	if listed != nil {

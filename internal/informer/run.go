@@ -16,16 +16,14 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// errNoListerWatcher is for an Informer that was made for RunParts and is asked to Run, and for a part
-// without one.
 var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
 
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
-// RunWithContext runs the informer from start to stop: it returns when the context has ended, every handler
-// call has returned and no goroutine is left. Like client-go's it throws away what waits in the queues then
-// (call Flush before to have it delivered), and can be called once: later calls log and return.
+// RunWithContext runs the informer until the context ends, and returns when all its goroutines have ended.
+// Like client-go's informer it then discards queued notifications (call Flush before to deliver them).
+// Further calls log and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if i.lw == nil {
@@ -45,22 +43,22 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		<-i.stopped
 	}()
 	defer i.end(g)
-	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.check)
+	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.resyncCheck)
 }
 
-// begin makes the next generation the one that may write, if the informer is in one of some states. The first
-// one starts the handlers.
+// begin starts a generation if the informer is in one of the given states. The first one starts the handlers.
 func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ...State) (*generation, error) {
-	g, hidden, err := i.take(ctx, cancel, from)
+	g, hidden, err := i.makeCurrent(ctx, cancel, from)
 	if hidden != nil {
-		hidden.Shows(false)
+		hidden.Serving(false)
 	}
 	return g, err
 }
 
-// take is begin. It returns who showed what the generation before has not confirmed; nil: nobody did.
-func (i *Informer) take(ctx context.Context, cancel context.CancelFunc,
-	from []State) (g *generation, hidden Past, err error) {
+// makeCurrent is begin without a callback. hidden, if not nil, has loaded unconfirmed objects that were
+// removed.
+func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
+	from []State) (g *generation, hidden PersistedState, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := step(i.mu.state, inputRun)
@@ -74,19 +72,19 @@ func (i *Informer) take(ctx context.Context, cancel context.CancelFunc,
 	i.mu.state = next
 	i.mu.generations++
 	g = &generation{
-		informer:  i,
-		cancel:    cancel,
-		transform: i.mu.transform,
-		onError:   i.mu.watchFailure,
-		check:     i.mu.resyncCheck,
-		logger:    klog.FromContext(ctx),
-		unlisted:  1,
+		informer:     i,
+		cancel:       cancel,
+		transform:    i.mu.transform,
+		onError:      i.mu.watchFailure,
+		resyncCheck:  i.mu.resyncCheck,
+		logger:       klog.FromContext(ctx),
+		pendingLists: 1,
 	}
 	if g.onError == nil {
 		g.onError = cache.DefaultWatchErrorHandler
 	}
-	hidden = i.dropUnconfirmedLocked() // which the generation before has not confirmed
-	i.mu.wholeOf, i.mu.parts = nil, nil
+	hidden = i.dropUnconfirmedLocked() // of the previous generation
+	i.mu.partitions = nil
 	i.mu.current = g
 	i.workers.Add(1)
 	if fresh {
@@ -99,7 +97,7 @@ func (i *Informer) take(ctx context.Context, cancel context.CancelFunc,
 	return g, hidden, nil
 }
 
-// end takes the right to write from the generation.
+// end ends the generation, which can no longer write.
 func (i *Informer) end(g *generation) {
 	defer i.workers.Done()
 	i.mu.Lock()
@@ -112,27 +110,27 @@ func (i *Informer) end(g *generation) {
 	}
 }
 
-// source is what a reflector lists and watches through, and where that goes.
+// source has the parameters of a reflector.
 type source struct {
-	// target is the generation or a part of it.
-	target target
+	target target // the generation or a partition
 	lw     cache.ListerWatcher
-	// version is what the target has come to already; empty: everything is to be listed.
+	// version is the resource version to watch from, if lw is an InlineWatcher. If it is empty, the target is
+	// listed first.
 	version string
-	// latest is what some of it has come to, before which nothing is listed again; empty where that is
-	// version.
+	// latest is the latest resource version of any object of the target, if that is later than version. No
+	// list may be older.
 	latest string
 }
 
-// target is where a reflector writes to.
+// target is the store of a reflector.
 type target interface {
 	cache.TransformingStore
 	cache.ReflectorBookmarkStore
 }
 
-// reflect lists and watches, again and again with a growing pause, until the context ends.
+// reflect lists and watches, with growing pauses, until the context ends.
 func (i *Informer) reflect(ctx context.Context, g *generation, from source, resync time.Duration) {
-	// The reflector knows what to do with objects that are not of the type.
+	// Only the reflector checks the types of objects.
 	if direct, ok := from.lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
 		i.reflectInline(ctx, g, &inline{
 			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
@@ -140,20 +138,13 @@ func (i *Informer) reflect(ctx context.Context, g *generation, from source, resy
 		}, resync)
 		return
 	}
-	to, lw := cache.ReflectorStore(from.target), from.lw
-	if direct, ok := lw.(cache.ListerWatcherWithContext); ok && from.version != "" {
-		continued := &resumed{target: from.target, ListerWatcherWithContext: direct, version: from.version,
-			latest: from.latest, answers: true}
-		to, lw = continued, continued
-	}
-	r := i.newReflector(ctx, g, to, lw, resync)
+	r := i.newReflector(ctx, g, from.target, from.lw, resync)
 	if from.target == target(g) {
 		i.reflector.Store(r)
 	}
 	i.repeat(ctx, g, &rounds{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
-// reflectInline is reflect for what can be watched without the reflector.
 func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, resync time.Duration) {
 	if resync > 0 {
 		defer g.startResyncs(ctx)()
@@ -164,8 +155,7 @@ func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, 
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
-// startResyncs has handlers be told again of everything, now and then, until ctx ends. It returns what waits
-// for that.
+// startResyncs runs resyncs until ctx ends. It returns a function that waits for their end.
 func (g *generation) startResyncs(ctx context.Context) (wait func()) {
 	var resyncing sync.WaitGroup
 	resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
@@ -188,24 +178,23 @@ func (i *Informer) newReflector(ctx context.Context, g *generation, target cache
 	return r
 }
 
-// rounds are the rounds of list and watch of a reflector.
+// rounds repeats rounds of list and watch of a reflector.
 type rounds struct {
 	*cache.Reflector
 	lw  cache.ListerWatcher
 	run func(context.Context) error
 }
 
-// PanicReporter is a ListerWatcher that is called when a round of list and watch has panicked.
+// PanicReporter is implemented by a ListerWatcher that is called after a panic in a round of list and watch.
 type PanicReporter interface{ Panicked(value any) }
 
-// panicked reports a panic of a round.
 func (r *rounds) panicked(_ context.Context, value any) {
 	if reporter, ok := r.lw.(PanicReporter); ok {
 		reporter.Panicked(value)
 	}
 }
 
-// repeat lists and watches, again and again, until ctx ends.
+// repeat repeats rounds until ctx ends.
 func (i *Informer) repeat(ctx context.Context, g *generation, r *rounds) {
 	var delays delays
 	for {
@@ -216,8 +205,8 @@ func (i *Informer) repeat(ctx context.Context, g *generation, r *rounds) {
 	}
 }
 
-// delays are the pauses between rounds, of those that end and of those in which something panics. They come
-// into being with the first round that does: that of most types lasts.
+// delays has the pauses after rounds that end and after rounds that panic. They are created when they are
+// needed, because the first round of most types lasts.
 type delays struct{ afterEnd, afterPanic wait.DelayFunc }
 
 // next returns the pause after a round.
@@ -232,13 +221,12 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 	return (*of)()
 }
 
-// listAndWatch lists and watches once. It returns false when a function of the user panicked (a key function,
-// an error handler) and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is
-// then listed again, after client-go's pause. Panics of transforms and index functions only concern their
-// object (see store.Recover).
+// listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)
+// has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
+// listed again. Panics of transforms and index functions only affect their object (see store.Recover).
 func (g *generation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
-	// What the end of the context breaks off has not failed.
+	// The end of the context is not a failure.
 	if err := r.run(ctx); err != nil && ctx.Err() == nil {
 		g.onError(ctx, r.Reflector, err)
 	}
@@ -252,7 +240,7 @@ func (i *Informer) reflectorName() string {
 	return i.options.ObjectDescription
 }
 
-// pause waits and reports whether the context still lives.
+// pause waits, and returns false if the context ends.
 func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
@@ -264,9 +252,9 @@ func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	}
 }
 
-// Stop ends the informer for good: the running generation, and every handler after the call at hand. It does
-// not wait (see Stopped), so that handlers may call it; it may be called again. What waits in the queues is
-// thrown away, and no deletions are delivered.
+// Stop ends the informer: the running generation, and each handler after its current call. It discards queued
+// notifications, and delivers no deletions. It does not wait (see Stopped), so handlers can call it. Further
+// calls do nothing.
 func (i *Informer) Stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -276,7 +264,7 @@ func (i *Informer) Stop() {
 		return
 	}
 	for _, r := range i.mu.handlers {
-		i.dismissLocked(r)
+		i.endLocked(r)
 	}
 	i.mu.state = next
 	if i.mu.current != nil {
@@ -284,17 +272,16 @@ func (i *Informer) Stop() {
 		i.mu.current = nil
 	}
 	close(i.stopping)
-	// Ended by the workers, which have all been told to stop; no other can begin.
+	// Ended by the workers, which are all stopping.
 	go func() {
 		i.workers.Wait()
 		close(i.stopped)
 	}()
 }
 
-// Forget ends what the past generation showed: the cache is emptied; each handler gets what is still
-// queued for it and then, once for each object it was shown, an OnDelete with cache.DeletedFinalStateUnknown;
-// and HasSynced turns false again, for the informer and its handlers, until the next generation's first list.
-// The next generation may begin at once: what it delivers queues up behind.
+// Forget removes all objects of the previous generation. Each handler receives its queued notifications, and
+// then an OnDelete with cache.DeletedFinalStateUnknown for each object. HasSynced is false until the first
+// list of the next generation, which can start at once.
 //
 // It fails with ErrRunning while a generation runs and with ErrStopped after the stop. It does not wait.
 func (i *Informer) Forget() error {
@@ -304,8 +291,9 @@ func (i *Informer) Forget() error {
 		return err
 	}
 	i.dropUnconfirmedLocked()
+	i.mu.partitions = nil
 	changes := i.clearLocked()
-	i.tellOfLocked(listing{changes: changeList(changes)})
+	i.notifyListLocked(listing{changes: changeList(changes)})
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {
@@ -315,13 +303,11 @@ func (i *Informer) Forget() error {
 	return nil
 }
 
-// clearLocked empties the store.
 func (i *Informer) clearLocked() []store.Change {
-	i.mu.wholeOf, i.mu.parts = nil, nil
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
 			i.mu.log.reset("")
-			return changes // indexers may be added at any time, but hardly again and again
+			return changes // otherwise indexes were added
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// refused returns a ListerWatcher for an address where nobody listens.
+// refused returns a ListerWatcher for an address without a server.
 func refused(t *testing.T) cache.ListerWatcher {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,8 +48,8 @@ func refused(t *testing.T) cache.ListerWatcher {
 	}, client)
 }
 
-// TestStopWhileRefused stops during the sleep after a refused watch-list. The clock stands still, so that
-// only the end of the context can wake the reflector.
+// TestStopWhileRefused stops during the pause after a refused watch-list. The clock stands still, so only the
+// end of the context can end the pause.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
@@ -69,7 +69,7 @@ func TestStopWhileRefused(t *testing.T) {
 	}
 }
 
-// TestRetriesWaitOnTheClock fails lists and lets time pass by hand.
+// TestRetriesWaitOnTheClock: the pauses after failed lists use the informer's clock.
 func TestRetriesWaitOnTheClock(t *testing.T) {
 	reported(t)
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
@@ -134,12 +134,13 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// TestRunPartsIsEndedByStop also shows that Stop may be called while the reflector runs.
-func TestRunPartsIsEndedByStop(t *testing.T) {
+// TestRunPartitionsIsEndedByStop: Stop can be called while the reflector runs.
+func TestRunPartitionsIsEndedByStop(t *testing.T) {
 	q := &requests{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	ended := make(chan error, 1)
-	go func() { ended <- i.RunParts(context.Background(), nil, Part{ListerWatcher: q}) }() // ended by Stop
+	// ended by Stop
+	go func() { ended <- i.RunPartitions(context.Background(), nil, Partition{ListerWatcher: q}) }()
 	if err := i.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestRunPartsTwice(t *testing.T) {
 	for n := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- i.RunParts(ctx, nil, Part{ListerWatcher: q}) }() // ended by cancel
+		go func() { ended <- i.RunPartitions(ctx, nil, Partition{ListerWatcher: q}) }() // ended by cancel
 		if err := i.WaitForSync(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -172,9 +173,8 @@ func TestRunPartsTwice(t *testing.T) {
 	<-i.Stopped()
 }
 
-// TestPanickingTransform checks that a panic of a transform concerns one object where the process survives
-// panics: it is reported, and the others are kept at once. The test changes process-wide settings and
-// therefore runs alone.
+// TestPanickingTransform: a panic of a transform is reported and only affects its object. The test changes
+// settings of the process, so it does not run in parallel.
 func TestPanickingTransform(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
@@ -196,7 +196,7 @@ func TestPanickingTransform(t *testing.T) {
 	expect(t, "keys", f.keys(), []string{"ns/good"})
 }
 
-// panicCounter is a ListerWatcher that counts the panics it is called for.
+// panicCounter is a ListerWatcher that counts calls of Panicked.
 type panicCounter struct {
 	*requests
 	values []any
@@ -204,8 +204,8 @@ type panicCounter struct {
 
 func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
 
-// TestPanickingRound checks that a round that panics is reported to the requests, and that the next one
-// begins after client-go's pause. The test changes process-wide settings and therefore runs alone.
+// TestPanickingRound: a panic in a round is reported to the ListerWatcher, and the next round starts after
+// client-go's pause. The test changes settings of the process, so it does not run in parallel.
 func TestPanickingRound(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -227,7 +227,8 @@ func TestPanickingRound(t *testing.T) {
 			items: []unstructured.Unstructured{*object("a", 1)}}}
 		start := time.Now()
 		ended := make(chan error, 1)
-		go func() { ended <- i.RunParts(t.Context(), nil, Part{ListerWatcher: q}) }() // ended by Stop
+		// ended by Stop
+		go func() { ended <- i.RunPartitions(t.Context(), nil, Partition{ListerWatcher: q}) }()
 		if err := i.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -9,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Select returns the objects that a selector matches, in no particular order. Only those are decoded.
+// Select returns the objects that a selector matches, in no particular order. It decodes only these.
 func (i *Informer) Select(selector labels.Selector) []any {
 	return i.matching(i.store.Snapshot().Items(), selector)
 }
@@ -19,19 +21,12 @@ func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
 	now := i.store.Snapshot()
 	items, err := now.ItemsByIndex(cache.NamespaceIndex, namespace)
 	if err != nil { // there is no index by namespace
-		items = now.Items()
-		kept := items[:0]
-		for _, item := range items {
-			if m, err := meta.Accessor(item); err == nil && m.GetNamespace() == namespace {
-				kept = append(kept, item)
-			}
-		}
-		items = kept
+		items = slices.DeleteFunc(now.Items(),
+			func(item Item) bool { return namespaceOf(item) != namespace })
 	}
 	return i.matching(items, selector)
 }
 
-// matching decodes the items that match, in place.
 func (i *Informer) matching(items []Item, selector labels.Selector) []any {
 	object := i.store.Form().Object
 	matching := items[:0]
@@ -53,15 +48,14 @@ func matches(selector labels.Selector, item Item) bool {
 	return err == nil && selector.Matches(labels.Set(m.GetLabels()))
 }
 
-// Form tells how objects are kept.
+// Form returns the storage format.
 func (i *Informer) Form() store.Form { return i.store.Form() }
 
-// Stats tells what the cache occupies. It looks at every object.
+// Stats returns the memory use of the cache, and takes time proportional to the number of objects.
 func (i *Informer) Stats() store.Stats { return i.store.Stats() }
 
-// Measure tells what the store occupies at a cost that does not grow with it.
+// Measure returns the memory use of the store in constant time.
 func (i *Informer) Measure() store.Measure { return i.store.Measure() }
 
-// Decodes counts the reads of packed objects that found a decoded copy in memory, and those that had to
-// decode.
+// Decodes returns the numbers of reads of packed objects with and without a decoded copy in memory.
 func (i *Informer) Decodes() (hits, misses int64) { return i.store.Decodes() }

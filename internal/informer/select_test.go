@@ -95,7 +95,7 @@ func keyAndVersion(obj any) string {
 	return fmt.Sprint(key, m.GetResourceVersion())
 }
 
-// TestUndecodedHandlers get items, and nothing is decoded for them.
+// TestUndecodedHandlers: they receive items, and nothing is decoded.
 func TestUndecodedHandlers(t *testing.T) {
 	form := store.NewPacked(nil, nil)
 	f := newFeed(t, Options{Form: form})
@@ -114,7 +114,7 @@ func TestUndecodedHandlers(t *testing.T) {
 	}
 }
 
-// TestIndexOfUndecoded: what handlers of metadata get finds its like in an index over decoded objects.
+// TestIndexOfUndecoded: the items of such handlers can be looked up in an index over decoded objects.
 func TestIndexOfUndecoded(t *testing.T) {
 	byName := func(obj any) ([]string,
 		error) {

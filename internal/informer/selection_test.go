@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// initials is a selection of objects by the first letters of their UIDs.
+// initials is a Selection by the first letters of UIDs.
 type initials struct{ letters atomic.Value }
 
 func ofInitials(letters string) *initials {
@@ -29,29 +29,28 @@ type departedLog struct{ eventLog }
 
 func (l *departedLog) OnDeparted(obj any) { l.write("departed %s", nameAndVersion(obj)) }
 
-// selected returns running parts of these selections, with a handler that is Departed.
-func (f *feed) selected(selections ...Selection) (*departedLog, []*part) {
+// selected returns running partitions with these selections, and a Departed handler.
+func (f *feed) selected(selections ...Selection) (*departedLog, []*partition) {
 	f.Helper()
 	log := &departedLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
-	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}}
-	added := map[partKey]*runningPart{}
-	var wanted []Part
-	var parts []*part
+	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}}
+	added := map[partitionKey]*runningPartition{}
+	var wanted []Partition
+	var parts []*partition
 	for _, selection := range selections {
-		p := Part{Selection: selection}
-		r := &runningPart{part: &part{generation: f.g, selection: selection}}
-		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, r.part)
+		p := Partition{Selection: selection}
+		r := &runningPartition{partition: &partition{generation: f.g, selection: selection}}
+		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, r.partition)
 	}
-	f.ok(s.swap(wanted, added, nil))
+	f.ok(s.commitSet(wanted, added, nil))
 	return log, parts
 }
 
-// TestOneKeyOfTwoParts: two objects that have one key, one after the other, may be of two parts, whose
-// streams are not in step. What is newer stays, and what one part says of its object says nothing of the
-// other's.
-func TestOneKeyOfTwoParts(t *testing.T) {
+// TestOneKeyInTwoPartitions: two objects with one key, one after the other, can belong to two partitions with
+// streams at different times. The newer object stays, and events of the other do not affect it.
+func TestOneKeyInTwoPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
 	a, b := parts[0], parts[1]
@@ -78,9 +77,8 @@ func TestOneKeyOfTwoParts(t *testing.T) {
 	expect(t, "deleted", log.take(), []string{"delete x31"})
 }
 
-// TestPartsBringTheirOwnAlone: what a part brings that it does not select is left alone, in lists as in
-// events.
-func TestPartsBringTheirOwnAlone(t *testing.T) {
+// TestPartitionsStoreOnlySelected: lists and events of objects outside the selection are ignored.
+func TestPartitionsStoreOnlySelected(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		f := newFeed(t, Options{})
 		selections := []Selection{ofInitials("a")}
@@ -96,8 +94,8 @@ func TestPartsBringTheirOwnAlone(t *testing.T) {
 	}
 }
 
-// TestDepart: what does not stay leaves, and is told to those who are Departed alone. What a part brings late
-// of it does not come back.
+// TestDepart: only Departed handlers are notified of objects that leave the selection. Late events do not
+// restore them.
 func TestDepart(t *testing.T) {
 	f := newFeed(t, Options{})
 	selection := ofInitials("ab")
@@ -122,8 +120,7 @@ func TestDepart(t *testing.T) {
 	expect(t, "the keys after the end", f.keys(), []string{"ns/x"})
 }
 
-// TestSelectionsAfterAnotherGeneration: what an earlier generation left, and nobody selects any more,
-// departs.
+// TestSelectionsAfterAnotherGeneration: objects of the previous generation that are not selected depart.
 func TestSelectionsAfterAnotherGeneration(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
@@ -135,9 +132,9 @@ func TestSelectionsAfterAnotherGeneration(t *testing.T) {
 	expect(t, "events", log.sorted(), []string{"departed y1", "initial x1", "initial y1", "update x1 x2"})
 }
 
-// TestManyPartsOfOneSet: a part that is alone swaps its list in as a whole, and goes on object by object when
-// it is not any more.
-func TestManyPartsOfOneSet(t *testing.T) {
+// TestListOfOnlyPartition: the list of the only partition is stored atomically, of one of several object by
+// object.
+func TestListOfOnlyPartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.selected(ofInitials("a"))
 	var list []any
@@ -153,7 +150,7 @@ func TestManyPartsOfOneSet(t *testing.T) {
 	if len(seen) != 1 || !seen[100] {
 		t.Errorf("handlers see caches of %v objects", seen)
 	}
-	parts[0].partsOfSet = 2
+	parts[0].partitions = 2
 	f.ok(parts[0].Replace(list[:50], "2"))
 	if n := len(f.keys()); n != 50 {
 		t.Errorf("%d objects after another list", n)

@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// State is where an Informer is in its life.
+// State is a state in the life cycle of an Informer.
 type State int
 
 const (
-	// StateFresh: nothing has run yet; transform and watch error handler may still be set.
+	// StateFresh precedes the first generation. Transform and watch error handler can still be set.
 	StateFresh State = iota
-	// StateRunning: a reflector feeds the store.
+	// StateRunning is the state while a generation runs.
 	StateRunning
-	// StateIdle: a generation has ended and the next one has not begun. Handlers still work off their queues.
+	// StateIdle is the state between two generations. Handlers still process their queues.
 	StateIdle
-	// StateStopped: over for good.
+	// StateStopped is final.
 	StateStopped
 )
 
-// String names the state for logs and test failures.
+// String returns the name of the state.
 func (s State) String() string {
 	switch s {
 	case StateFresh:
@@ -35,22 +35,18 @@ func (s State) String() string {
 	}
 }
 
-// input is what can happen to an Informer's life.
+// input is an event in the life cycle of an Informer.
 type input int
 
 const (
-	// inputRun asks for a generation to begin.
-	inputRun input = iota
-	// inputEnd says that the running generation's reflector has returned.
-	inputEnd
-	// inputForget asks to forget what the past generation showed.
-	inputForget
-	// inputStop ends everything.
-	inputStop
+	inputRun    input = iota // a generation is to begin
+	inputEnd                 // the running generation has ended
+	inputForget              // Forget was called
+	inputStop                // Stop was called
 )
 
-// step is the whole life of an Informer as a pure function: the state that follows, or why the input is
-// refused (the state is then unchanged).
+// step is the life cycle of an Informer as a pure function. It returns the next state, or the unchanged state
+// and the error if the input is refused.
 //
 //	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
 //	  └──stop──┬──────┴───stop──┬─────┘ ↺ forget
@@ -60,7 +56,6 @@ func step(s State, in input) (State, error) {
 	if s == StateStopped {
 		switch in {
 		case inputStop, inputEnd:
-			// stopping twice, and a generation that ends because of the stop, are normal
 			return StateStopped, nil
 		default:
 			return s, ErrStopped
@@ -84,8 +79,7 @@ func step(s State, in input) (State, error) {
 	}
 }
 
-// syncPoint is reached once, when a first full list has been stored (for an informer) or delivered (for a
-// handler).
+// syncPoint is reached once, when the first list has been stored (informer) or delivered (handler).
 type syncPoint struct {
 	once sync.Once
 	done chan struct{}
@@ -104,7 +98,7 @@ func (p *syncPoint) reached() bool {
 	}
 }
 
-// checker is a cache.DoneChecker over the sync point that counts at the time of asking.
+// checker is a cache.DoneChecker of the current sync point.
 type checker struct {
 	name    func() string
 	current *atomic.Pointer[syncPoint]

@@ -1,52 +1,42 @@
 package informer
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/crdcache/crdcache/internal/store"
-)
-
-// unconfirmed is what is shown of an earlier process: everything, or some namespaces. Its zero value is
-// nothing.
+// unconfirmed describes the restored objects that the server has not confirmed. Handlers do not know of them.
 type unconfirmed struct {
-	all        bool
+	// namespaces are the namespaces with unconfirmed objects; "" means everything.
 	namespaces map[string]bool
-	past       Past // that shows it
+	// state has loaded the objects. It is nil if settle has reported the result.
+	state PersistedState
+	// listed is true if a partition was listed because its restored objects could not be confirmed.
+	listed bool
 }
 
-func (u *unconfirmed) any() bool { return u.all || len(u.namespaces) > 0 }
+func (u *unconfirmed) any() bool { return len(u.namespaces) > 0 }
 
-// has reports whether an item is unconfirmed.
 func (u *unconfirmed) has(item Item) bool {
-	return u.all || len(u.namespaces) > 0 && u.namespaces[namespaceOf(item)]
+	return u.any() && (u.namespaces[""] || u.namespaces[namespaceOf(item)])
 }
 
-// without returns the notifications that tell of nothing unconfirmed.
-func (u *unconfirmed) without(notifications []notification) []notification {
-	if u.all {
-		return nil
-	}
+// filter returns the notifications about confirmed objects.
+func (u *unconfirmed) filter(notifications []notification) []notification {
 	return slices.DeleteFunc(slices.Clone(notifications),
 		func(n notification) bool { return u.has(n.item()) })
 }
 
-// changesWithout returns the changes of nothing unconfirmed.
-func (u *unconfirmed) changesWithout(all changes) changeList {
-	if u.all {
-		return nil
-	}
-	var others changeList
+// filterChanges returns the changes of confirmed objects.
+func (u *unconfirmed) filterChanges(all changes) changeList {
+	var confirmed changeList
 	for n := range all.Len() {
 		c := all.At(n)
-		if item := c.New; item != nil && u.has(item) || item == nil && u.has(c.Old) {
-			continue
+		if c.New != nil && !u.has(c.New) || c.New == nil && !u.has(c.Old) {
+			confirmed = append(confirmed, c)
 		}
-		others = append(others, c)
 	}
-	return others
+	return confirmed
 }
 
-// item is one that the notification tells of; nil: it tells of none.
+// item returns the object of a notification; nil for a mark.
 func (n notification) item() Item {
 	switch last := n.previous.(type) {
 	case nil:
@@ -58,31 +48,57 @@ func (n notification) item() Item {
 	}
 }
 
-// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it. It
-// returns who is to be told, with no lock held, that it is not shown any more; nil: nobody is.
-func (i *Informer) dropUnconfirmedLocked() Past {
-	was := i.mu.unconfirmed
-	i.mu.unconfirmed = unconfirmed{}
-	if !was.any() {
-		return nil
+// confirmLocked ends the unconfirmed state of the partition's objects. It returns false if they were
+// confirmed before.
+func (p *partition) confirmLocked() bool {
+	u := &p.informer.mu.unconfirmed
+	if !u.namespaces[p.namespace()] {
+		return false
 	}
-	if was.all {
-		i.clearLocked()
-	}
-	for namespace := range was.namespaces {
-		i.removeLocked(namespace+"/", func(string) bool { return true })
-	}
-	return was.past
+	delete(u.namespaces, p.namespace())
+	return true
 }
 
-// newToHandlers turns the changes of a list, where what was there before was never told to anybody.
-func newToHandlers(changes []store.Change) []store.Change {
-	told := changes[:0]
-	for _, c := range changes {
-		if c.New != nil {
-			c.Old = nil
-			told = append(told, c)
-		}
+// settle reports the result of the restoration once no objects are unconfirmed.
+func (g *generation) settle() {
+	i := g.informer
+	i.mu.Lock()
+	u, unsynced := i.mu.unconfirmed, g.pendingLists > 0
+	done := u.state != nil && !u.any()
+	if done {
+		i.mu.unconfirmed = unconfirmed{}
 	}
-	return told
+	i.mu.Unlock()
+	if !done {
+		return
+	}
+	if unsynced {
+		u.state.Serving(false)
+	}
+	if !u.listed {
+		u.state.Confirmed()
+	}
+}
+
+// dropUnconfirmedLocked removes unconfirmed objects from the store. The caller reports the end of serving
+// them to the result, if that is not nil, with no lock held.
+func (i *Informer) dropUnconfirmedLocked() PersistedState {
+	u := i.mu.unconfirmed
+	i.mu.unconfirmed = unconfirmed{}
+	if !u.any() {
+		return nil
+	}
+	for namespace := range u.namespaces {
+		i.removeNamespaceLocked(namespace)
+	}
+	return u.state
+}
+
+// removeNamespaceLocked removes all objects of a namespace, or all objects if it is empty.
+func (i *Informer) removeNamespaceLocked(namespace string) {
+	if namespace == "" {
+		i.clearLocked()
+		return
+	}
+	i.removeLocked(prefixOf(namespace), func(string) bool { return true })
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// compareVersions orders resource versions of one type, which are numbers of any length without leading
-// zeros; others, and zero, have no order. It is what apimachinery's util/resourceversion does, which is one
-// package more than the library is allowed to cost.
+// compareVersions compares resource versions of one type, which are numbers of any length without leading
+// zeros. It returns an error for others and for zero. It replaces apimachinery's util/resourceversion, which
+// would be another dependency.
 func compareVersions(a, b string) (int, error) {
 	for _, version := range [...]string{a, b} {
 		if !isVersion(version) {

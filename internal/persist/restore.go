@@ -24,12 +24,12 @@ type restorer struct {
 	verified atomic.Bool
 	// restored is the checkpoint of the loaded content; nil if none was loaded.
 	restored *persistence.Checkpoint
-	// returned is set once Recall has returned the content. Content that arrives after the timeout is unused.
+	// returned is set once Load has returned the content. Content that arrives after the timeout is unused.
 	returned atomic.Bool
 }
 
 // Restore returns the persisted content for a generation of the informer: see follow.Follower.Past.
-func (p *Persister) Restore(part follow.Part, uid types.UID) informer.Past {
+func (p *Persister) Restore(part follow.Part, uid types.UID) informer.PersistedState {
 	if p.disabled != "" {
 		return nil
 	}
@@ -44,11 +44,11 @@ func (r *restorer) sameType(other *restorer) bool {
 	return r == other || r != nil && r.part.Version == other.part.Version && r.uid == other.uid
 }
 
-// Recall implements informer.Past. Before the server has answered, content of the same address is valid.
-// After that, the cluster must be the same.
-func (r *restorer) Recall(ctx context.Context, answered bool) *informer.Kept {
+// Load implements informer.PersistedState. Before the server has answered, content of the same address is
+// valid. After that, the cluster must be the same.
+func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 	var found struct {
-		kept *informer.Kept
+		kept *informer.Restored
 		err  error
 	}
 	err := r.do(ctx, func(ctx context.Context) { found.kept, found.err = r.load(ctx, answered) })
@@ -65,14 +65,14 @@ func (r *restorer) Recall(ctx context.Context, answered bool) *informer.Kept {
 	return found.kept
 }
 
-func (r *restorer) load(ctx context.Context, answered bool) (*informer.Kept, error) {
+func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored, error) {
 	if answered && r.returned.Load() { // the cache shows it already
 		uid, err := r.cluster.id(ctx, time.Now(), clusterTolerance)
 		if err != nil || !r.cluster.matches(*r.restored, uid) {
 			return nil, err
 		}
 		r.verified.Store(true)
-		return &informer.Kept{ResourceVersion: r.restored.ResourceVersion}, nil
+		return &informer.Restored{ResourceVersion: r.restored.ResourceVersion}, nil
 	}
 	var uid types.UID
 	var unknown error
@@ -97,7 +97,7 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Kept, err
 	if err != nil {
 		return nil, err
 	}
-	kept := &informer.Kept{Items: items, ResourceVersion: at.ResourceVersion}
+	kept := &informer.Restored{Items: items, ResourceVersion: at.ResourceVersion}
 	if at.Namespaces != "" {
 		if kept.Namespaces, err = parseVersions(at.Namespaces); err != nil {
 			return nil, err
@@ -172,10 +172,10 @@ func loadBlocks(ctx context.Context, view persistence.BlockView, packer *packed.
 	return nil
 }
 
-// Shows implements informer.Past.
-func (r *restorer) Shows(shows bool) {
-	r.source.Health.Resuming(r.part.Generation, shows)
-	if !shows && r.part.Several { // some of the namespaces; the others have been confirmed
+// Serving implements informer.PersistedState.
+func (r *restorer) Serving(unconfirmed bool) {
+	r.source.Health.Resuming(r.part.Generation, unconfirmed)
+	if !unconfirmed && r.part.Several { // some of the namespaces; the others have been confirmed
 		return
 	}
 	var saved *content
@@ -187,7 +187,7 @@ func (r *restorer) Shows(shows bool) {
 	_ = r.do(context.Background(), func(context.Context) { r.state.saved, r.state.restorer = saved, r })
 }
 
-// Confirmed implements informer.Past.
+// Confirmed implements informer.PersistedState.
 func (r *restorer) Confirmed() {
 	r.reported.Lock()
 	defer r.reported.Unlock()

@@ -41,7 +41,7 @@ func TestWrappedClient(t *testing.T) {
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, ignoringReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
-	w, err := lw.(reflected).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	w, err := lw.(lister).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func watchListOf(t *testing.T, body bodyTrip) inlined {
+func watchListOf(t *testing.T, body bodyTrip) lister {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
 	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }

@@ -35,7 +35,7 @@ func (ignoringReporter) Throttled(Verb)       {}
 func (ignoringReporter) Contact(bool)         {}
 
 // inlineRequests returns the inline watch of gadgets.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) inlined {
+func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) lister {
 	t.Helper()
 	own, err := NewClient(config, client)
 	if err != nil {
@@ -45,7 +45,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
 		Tweak: func(*metav1.ListOptions) {}}, ignoringReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
-	inline, ok := lw.(inlined)
+	inline, ok := lw.(lister)
 	if !ok {
 		t.Fatalf("got a %T", lw)
 	}
@@ -53,7 +53,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 }
 
 // inlineOutcomes runs an inline watch and returns its outcome like outcomes.
-func inlineOutcomes(t *testing.T, w inlined) []any {
+func inlineOutcomes(t *testing.T, w lister) []any {
 	t.Helper()
 	var events []any
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {

@@ -71,9 +71,8 @@ type Reporter interface {
 	Contact(initial bool)
 }
 
-// ListWatch returns the requests for target for a reflector. The result implements informer.VersionAsker, and
-// with a Client informer.InlineWatcher. forbidden, if set, is called when a list or watch is forbidden, which
-// is then not reported as a failure.
+// ListWatch returns the requests for target, an informer.InlineWatcher. forbidden, if set, is called when a
+// list or watch is forbidden, which is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
@@ -94,11 +93,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
-	lw := reflected{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
-	if _, ok := s.Client.(*Client); ok {
-		return inlined{lw}
-	}
-	return lw
+	return lister{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 }
 
 // AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic

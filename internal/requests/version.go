@@ -11,30 +11,27 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// reflected is a ListerWatcher for a reflector.
-type reflected struct {
+// lister is the ListerWatcher of an informer.
+type lister struct {
 	*cache.ListWatch
 	requests *listWatch
 	client   dynamic.Interface
 }
 
-func (r reflected) Panicked(value any) { r.requests.panicked(value) }
+func (l lister) Panicked(value any) { l.requests.panicked(value) }
 
-// IsWatchListSemanticsUnSupported tells client-go whether the client lacks watch-lists, like fake clients.
-func (r reflected) IsWatchListSemanticsUnSupported() bool {
-	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)
+// IsWatchListSemanticsUnSupported returns true if the client lacks watch-lists, like fake clients.
+func (l lister) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(l.client)
 }
 
-func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
-	return r.requests.currentVersion(ctx)
+func (l lister) CurrentVersion(ctx context.Context) (string, error) {
+	return l.requests.currentVersion(ctx)
 }
 
-// inlined is a ListerWatcher whose watches can be read on the caller's goroutine.
-type inlined struct{ reflected }
-
-func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions,
+func (l lister) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
-	return i.requests.watchInline(ctx, options, take)
+	return l.requests.watchInline(ctx, options, take)
 }
 
 // currentVersion returns the server's current resource version, from a consistent list of one object. It

@@ -1,18 +1,18 @@
-// Package conformance runs one set of scenarios against two implementations of cache.SharedIndexInformer, the
-// one of client-go and the one under test, and compares what their handlers and readers see.
+// Package conformance runs scenarios against client-go's implementation of cache.SharedIndexInformer and
+// others, and compares the traces of their handlers and the content of their stores.
 //
 // # Usage
 //
 //	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 //	conformance.Run(t, server.Config(), conformance.Subject{Name: "mine", New: newInformer})
 //
-// The scenarios need nothing but ConfigMaps and Namespaces, and break the connection on the client's side, so
-// that they run on any API server, a real one included. RunOutages
-// needs a server that can be killed, and lets all informers live through one outage at a time.
+// The scenarios only need ConfigMaps and Namespaces, and break connections on the client's side. So they run
+// on any API server. RunOutages needs a server that can be killed, and exposes all informers to the same
+// outages.
 //
 // # Traces
 //
-// A trace is what one handler saw of each object, in order: the order between objects is not part of the
-// contract. Two runs of a scenario talk to the same server in namespaces of their own. A scenario whose
-// subject is meant to differ from client-go says why and what it expects instead.
+// A trace has the events of one handler for each object, in order. The order between objects is not part of
+// the contract. Each run of a scenario has its own namespace. If a subject differs from client-go by
+// intention, the scenario has the reason and the expected trace.
 package conformance

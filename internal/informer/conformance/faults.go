@@ -14,31 +14,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Faults is a http.RoundTripper between a client and any API server that breaks things on demand. It is safe
-// for concurrent use.
+// Faults is a http.RoundTripper that injects faults between a client and an API server. It is safe for
+// concurrent use.
 type Faults struct {
 	next http.RoundTripper
 
 	mu struct {
 		sync.Mutex
 		streams map[*stream]bool
-		// failures is how many requests are still to be answered with status.
+		// failures is the number of requests to answer with status.
 		failures int
 		status   int
-		// retryAfter, unless empty, has every request answered with 429 and this header.
+		// retryAfter, unless empty, is the Retry-After header of 429s to all requests.
 		retryAfter string
 		// noWatchList refuses watch-lists, as old servers do.
 		noWatchList bool
-		// gate is closed to let requests pass; nil when nothing is held.
+		// gate is closed to release requests; nil if they are not held.
 		gate chan struct{}
-		// watchSeconds, unless zero, is the timeout that watches ask for.
+		// watchSeconds, unless zero, is the timeout of watches.
 		watchSeconds int
 		// requests counts by verb.
 		requests map[string]int
 	}
 }
 
-// NewFaults returns a transport that passes everything on to next, which may be nil where only Wrap is used.
+// NewFaults returns a transport in front of next, which can be nil if only Wrap is used.
 func NewFaults(next http.RoundTripper) *Faults {
 	f := &Faults{next: next}
 	f.mu.streams = map[*stream]bool{}
@@ -61,14 +61,14 @@ func (w wrapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.faults.roundTrip(r, w.next)
 }
 
-// ShortenWatches has watches from now on ask the server to end them after some seconds.
+// ShortenWatches sets the timeout of new watches.
 func (f *Faults) ShortenWatches(seconds int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.watchSeconds = seconds
 }
 
-// RefuseWatchList makes the server look like one that knows no watch-list.
+// RefuseWatchList refuses watch-lists, as old servers do.
 func (f *Faults) RefuseWatchList() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *Faults) Fail(n, status int) {
 	f.mu.failures, f.mu.status = n, status
 }
 
-// Throttle answers every request with 429, and asks to try again after some seconds, until lift is called.
+// Throttle answers every request with 429 and a Retry-After header, until lift is called.
 func (f *Faults) Throttle(seconds int) (lift func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *Faults) Throttle(seconds int) (lift func()) {
 	}
 }
 
-// Hold keeps every new request waiting until the returned function is called.
+// Hold holds new requests until release is called.
 func (f *Faults) Hold() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *Faults) Hold() (release func()) {
 	})
 }
 
-// EndWatches ends all watches as a timeout does: between two events, without an error.
+// EndWatches ends all watches between two events without an error, as a timeout does.
 func (f *Faults) EndWatches() { f.each(func(s *stream) { s.inject(part{end: io.EOF}) }) }
 
 // BreakWatches ends all watches in the middle of an event.
@@ -118,7 +118,7 @@ func (f *Faults) BreakWatches() {
 	})
 }
 
-// ExpireWatches ends all watches with the error event of a version that is too old.
+// ExpireWatches ends all watches with the ERROR event of an expired resource version.
 func (f *Faults) ExpireWatches() {
 	f.each(func(s *stream) { s.inject(part{text: frame("ERROR", expiredStatus()), end: io.EOF}) })
 }
@@ -200,7 +200,7 @@ func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respo
 	return response, nil
 }
 
-// shortened returns the request, with another timeout where watches are to be shorter.
+// shortened sets the timeout of a watch.
 func (f *Faults) shortened(r *http.Request, verb string) *http.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,8 +230,8 @@ func verbOf(r *http.Request) string {
 	}
 }
 
-// admit counts a request and says what becomes of it: it waits at the gate, and has an answer already if
-// status is not zero.
+// admit counts a request. The request has to wait for gate, if that is not nil, and is answered with status,
+// if that is not zero.
 func (f *Faults) admit(verb string) (gate chan struct{}, status int, retryAfter string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -269,7 +269,7 @@ func failure(r *http.Request, status int) *http.Response {
 	}
 }
 
-// stream is a watch's body: whole events from the server, and what is injected between them.
+// stream is the body of a watch: complete events of the server, with injected parts in between.
 type stream struct {
 	body   io.ReadCloser
 	reader *io.PipeReader
@@ -279,22 +279,22 @@ type stream struct {
 	closed func()
 }
 
-// part is what comes next in a stream. Nothing follows one that ends it, whatever the server still sends.
+// part is the next part of a stream.
 type part struct {
 	text []byte
-	end  error // nil: the stream goes on
+	end  error // ends the stream, if it is not nil
 }
 
 func newStream(body io.ReadCloser) *stream {
 	reader, writer := io.Pipe()
 	s := &stream{body: body, reader: reader, parts: make(chan part, 64), done: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.done) })
-	go s.receive()    // ended by the body's end, which Close brings about
-	go s.send(writer) // ended by Close, or by the part that is the end
+	go s.receive()    // ended by the end of the body, or by Close
+	go s.send(writer) // ended by Close, or by a part with an end
 	return s
 }
 
-// receive passes on what the server sends, one event at a time.
+// receive forwards complete events of the server.
 func (s *stream) receive() {
 	var pending strings.Builder
 	buffer := make([]byte, 32<<10)

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// bench is a server with a client that goes through faults.
+// bench is a server with a client that uses faults.
 type bench struct {
 	*testing.T
 	ctx    context.Context

@@ -8,26 +8,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// outagePatience is how long a stage of an outage lasts at most: servers take their time to come back, and
-// reflectors to try again.
+// outagePatience limits a stage of an outage, because servers and reflectors take long to recover.
 const outagePatience = 3 * time.Minute
 
-// Server does to an API server what no client can. Each func returns when it is done, or fails the test.
+// Server controls an API server. Each function returns when it is done, or fails the test.
 type Server struct {
-	// Kill ends the server at once. It stays away until Restart.
+	// Kill kills the server. It stays down until Restart.
 	Kill func(testing.TB)
-	// Restart starts the server again, killed or not, with its data and without what it kept in memory.
+	// Restart restarts the server, killed or not, with its data.
 	Restart func(testing.TB)
-	// Compact discards the history of what is stored.
+	// Compact compacts the revisions in etcd.
 	Compact func(testing.TB)
 }
 
-// outage is a scenario in whose middle something is done to the server, which is then restarted.
+// outage is a scenario in which the server is disturbed and restarted.
 type outage struct {
 	name string
-	// play does what comes before, and returns what comes meanwhile and what comes after the restart.
+	// play plays the part before the outage. It returns the parts during the outage and after the restart.
 	play func(*Stage) (meanwhile, afterwards func())
-	// disturb happens once for all stages.
+	// disturb is called once for all stages.
 	disturb func(Server) func(testing.TB)
 }
 
@@ -37,12 +36,12 @@ func outages() []outage {
 	return []outage{
 		{name: "server killed in the middle of a watch", play: watchKilled, disturb: kill},
 		{name: "server killed before the first list", play: listKilled, disturb: kill},
-		// A server that is not restarted would still know what has been compacted.
+		// A server that is not restarted still has the compacted revisions in its cache.
 		{name: "history compacted", play: historyCompacted, disturb: compact},
 	}
 }
 
-// RunOutages is Run for what is done to the server itself. It disturbs everything else that uses the server.
+// RunOutages is Run for outages of the server, which affect all its clients.
 func RunOutages(t *testing.T, config *rest.Config, server Server, subjects ...Subject) {
 	t.Helper()
 	for _, o := range outages() {
@@ -50,7 +49,7 @@ func RunOutages(t *testing.T, config *rest.Config, server Server, subjects ...Su
 	}
 }
 
-// run has all stages, those over LIST and those over WATCH-LIST, live through the same outage.
+// run exposes all stages, over LIST and over WATCH-LIST, to one outage.
 func (o outage) run(t *testing.T, config *rest.Config, server Server, subjects []Subject) {
 	type part struct {
 		name                  string
@@ -83,8 +82,8 @@ func (o outage) run(t *testing.T, config *rest.Config, server Server, subjects [
 	}
 }
 
-// watchKilled has changes under way when the connection breaks: whether the watch still brings them or a list
-// afterwards does, handlers see the same.
+// watchKilled breaks the connection during changes. Handlers see the same whether the watch or the next list
+// delivers them.
 func watchKilled(s *Stage) (meanwhile, afterwards func()) {
 	s.Put("a", "1")
 	s.Put("b", "1")
@@ -105,7 +104,7 @@ func watchKilled(s *Stage) (meanwhile, afterwards func()) {
 	}
 }
 
-// listKilled has the server gone when the first requests come.
+// listKilled kills the server before the first requests.
 func listKilled(s *Stage) (meanwhile, afterwards func()) {
 	s.Put("a", "1")
 	s.Make(0, nil)
@@ -129,7 +128,7 @@ func listKilled(s *Stage) (meanwhile, afterwards func()) {
 	}
 }
 
-// historyCompacted cuts the informer off while things change and the server forgets how.
+// historyCompacted disconnects the informer during changes, which the server then compacts.
 func historyCompacted(s *Stage) (meanwhile, afterwards func()) {
 	for _, name := range []string{"stays", "changes", "goes"} {
 		s.Put(name, "1")
@@ -150,7 +149,7 @@ func historyCompacted(s *Stage) (meanwhile, afterwards func()) {
 	}
 }
 
-// noteChanges is NoteTrace without the resyncs that a list brings for what has not changed.
+// noteChanges is NoteTrace without the updates of unchanged objects by a list.
 func (s *Stage) noteChanges(r *recorder) {
 	for _, line := range r.trace() {
 		name, events, _ := strings.Cut(line, ": ")

@@ -12,18 +12,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sentinel is the name of the object that tells when everything before it has been delivered.
+// sentinel is the name of an object. Its changes show that all earlier events were delivered.
 const sentinel = "sentinel"
 
-// recorder is an event handler that keeps a trace for each object.
+// recorder is an event handler that records a trace of each object.
 type recorder struct {
-	// intercept, when set, is called in each notification, before it is recorded.
+	// intercept, if not nil, is called before each event is recorded.
 	intercept func()
 
 	mu struct {
 		sync.Mutex
 		traces map[string][]string
-		// sentinel is the value last seen on the sentinel.
+		// sentinel is the last value of the sentinel.
 		sentinel int
 		// changed is closed and replaced with every event.
 		changed chan struct{}
@@ -77,7 +77,7 @@ func (r *recorder) OnDelete(obj any) {
 	r.record(u, "delete "+value(u))
 }
 
-// value is what a scenario writes in an object, with the mark of its transform.
+// value returns the value that a scenario has written to an object, with the mark of its transform.
 func value(u *unstructured.Unstructured) string {
 	v, _, _ := unstructured.NestedString(u.Object, "data", "value")
 	if mark := u.GetAnnotations()["transformed"]; mark != "" {
@@ -98,7 +98,7 @@ func (r *recorder) record(u *unstructured.Unstructured, event string) {
 		r.mu.sentinel, _ = strconv.Atoi(number)
 	} else {
 		trace := r.mu.traces[u.GetName()]
-		// How often a resync comes is a matter of time; that it comes is not.
+		// The number of resyncs depends on time.
 		if !strings.HasPrefix(event, "resync ") || len(trace) == 0 || trace[len(trace)-1] != event {
 			r.mu.traces[u.GetName()] = append(trace, event)
 		}

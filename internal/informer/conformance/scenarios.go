@@ -1,10 +1,11 @@
 package conformance
 
-// scenario is a short history of objects and connections. play notes what is to be compared.
+// scenario is a short history of objects and connections. play records the trace.
 type scenario struct {
 	name string
 	play func(*Stage)
-	// deviation says why the subject is meant to differ; reference and instead are then the two traces.
+	// deviation is the reason if subjects differ from client-go by intention. reference is then client-go's
+	// trace, and instead that of the subjects.
 	deviation          string
 	reference, instead []string
 }

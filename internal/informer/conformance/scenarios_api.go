@@ -53,7 +53,7 @@ func indexers(s *Stage) {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// bare drops the namespaces, which differ between stages.
+// bare removes the namespaces, which differ between stages.
 func bare(keys []string) []string {
 	var names []string
 	for _, key := range keys {
@@ -63,8 +63,8 @@ func bare(keys []string) []string {
 	return names
 }
 
-// resyncPeriods checks which requests are granted: each handler's period shows in whether it is resynced
-// while another one is.
+// resyncPeriods checks the effective resync periods: whether each handler is resynced together with another
+// one.
 func resyncPeriods(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Hour, nil)
@@ -113,7 +113,7 @@ func refusals(s *Stage) {
 		version == s.Informer.GetController().LastSyncResourceVersion())
 }
 
-// storeWrites writes past the informer, as tests of listers do.
+// storeWrites writes directly to the store, as tests of listers do.
 func storeWrites(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()

@@ -32,7 +32,7 @@ func watchEnded(s *Stage) { watchInterrupted(s, s.Faults.EndWatches) }
 
 func watchBroken(s *Stage) { watchInterrupted(s, s.Faults.BreakWatches) }
 
-// watchInterrupted ends the watch while things go on; the next watch brings every event that was missed.
+// watchInterrupted ends the watch during changes. The next watch delivers the missed events.
 func watchInterrupted(s *Stage, interrupt func()) {
 	s.Put("a", "1")
 	r := s.Start()
@@ -52,8 +52,8 @@ func watchInterrupted(s *Stage, interrupt func()) {
 
 func bookmark(s *Stage) {
 	r := s.Start()
-	// Something else moves the server's version on; the informer learns it from a bookmark alone: this one,
-	// or one that the server sends when it sees fit.
+	// The server's version advances. The informer only sees that by a bookmark: this one or one of the
+	// server.
 	version := s.moveOn()
 	s.Faults.Bookmark(version)
 	s.awaitVersion(version)
@@ -62,7 +62,7 @@ func bookmark(s *Stage) {
 	s.NoteTrace("", r)
 }
 
-// moveOn changes what the informer does not look at, and returns the server's resource version after that.
+// moveOn changes an object outside the informer's scope, and returns the new resource version of the server.
 func (s *Stage) moveOn() string {
 	s.t.Helper()
 	other := s.newNamespace()
@@ -72,7 +72,7 @@ func (s *Stage) moveOn() string {
 	return obj.GetResourceVersion()
 }
 
-// awaitVersion waits until the store and the reflector have come to a resource version, or past it.
+// awaitVersion waits until the store and the reflector have reached a resource version.
 func (s *Stage) awaitVersion(version string) {
 	s.t.Helper()
 	s.await("the bookmark in the store", func() bool {
@@ -89,7 +89,7 @@ func reached(version, wanted string) bool {
 	return isErr == nil && wantErr == nil && is >= want
 }
 
-// watchTimeout has the server end watches when their time is over, and send a bookmark shortly before.
+// watchTimeout lets the server end watches by their timeout, with a bookmark shortly before.
 func watchTimeout(s *Stage) {
 	s.Put("a", "1")
 	s.Faults.ShortenWatches(3)

@@ -95,7 +95,7 @@ func removedHandler(s *Stage) {
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Settle()
-	// client-go's stays unsynced when it is removed before
+	// client-go's handler stays unsynced if it is removed before
 	s.await("the handler to be synced", handle.HasSynced)
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(s.Informer.RemoveEventHandler(handle))
@@ -160,8 +160,8 @@ func transformRelist(s *Stage) {
 	s.NoteStore()
 }
 
-// markTransformed shows how often an object went through it: twice on a watch-list, once otherwise.
-// Idempotent transforms cannot tell, but conformance should.
+// markTransformed counts the calls of the transform: two for an object of a watch-list, one otherwise.
+// Idempotent transforms cannot notice that.
 func markTransformed(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

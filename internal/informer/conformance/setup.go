@@ -15,46 +15,46 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Setup is what a scenario wants an informer of.
+// Setup has the parameters of a scenario's informer.
 type Setup struct {
-	// Config leads to the server, through the scenario's faults.
+	// Config is the configuration of a client with the scenario's faults.
 	Config *rest.Config
-	// GVR is the type: ConfigMaps.
+	// GVR is that of ConfigMaps.
 	GVR schema.GroupVersionResource
-	// Namespace is where they are; empty: everywhere.
+	// Namespace is the namespace; empty for all.
 	Namespace string
-	// LabelSelector and FieldSelector go with every request.
+	// LabelSelector and FieldSelector are sent with every request.
 	LabelSelector, FieldSelector string
-	// Resync is the informer's default period; zero: none.
+	// Resync is the default resync period; zero for none.
 	Resync time.Duration
-	// Indexers are those that the informer shall have, beside one by namespace. Never nil.
+	// Indexers are the indexes in addition to one by namespace. It is not nil.
 	Indexers cache.Indexers
 }
 
-// New makes the informer of a scenario, which does not run yet. It fails t where it cannot.
+// New returns an informer that does not run yet, or fails t.
 type New func(t testing.TB, setup Setup) cache.SharedIndexInformer
 
-// NewClient makes a dynamic client: dynamic.NewForConfig, or one that is to do the same.
+// NewClient makes a dynamic client, as dynamic.NewForConfig does.
 type NewClient func(*rest.Config) (dynamic.Interface, error)
 
-// Subject is an implementation to be compared with client-go's.
+// Subject is an implementation that is compared with client-go's.
 type Subject struct {
 	Name string
 	New  New
 }
 
-// Reference makes client-go's own informer on its own dynamic client.
+// Reference returns client-go's informer on its own dynamic client.
 func Reference(t testing.TB, setup Setup) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(setup.ListWatch(t, DefaultClient), &unstructured.Unstructured{},
 		setup.Resync, setup.Indexers)
 }
 
-// DefaultClient makes client-go's dynamic client.
+// DefaultClient returns client-go's dynamic client.
 func DefaultClient(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// ListWatch lists and watches what the setup says with a new client.
+// ListWatch returns a ListerWatcher for the setup with a new client.
 func (s Setup) ListWatch(t testing.TB, newClient NewClient) cache.ListerWatcher {
 	t.Helper()
 	client, err := newClient(s.Config)

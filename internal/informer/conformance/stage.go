@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// patience is how long a stage waits for anything before it gives up.
+// patience limits each wait of a stage.
 const patience = time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-	// stages numbers the namespaces of one process; epoch tells processes apart on a server that lives on.
+	// stages numbers the namespaces of this process, and epoch identifies the process.
 	stages atomic.Int64
 	epoch  = time.Now().UnixNano()
 )
@@ -35,18 +35,17 @@ type Stage struct {
 	t   testing.TB
 	ctx context.Context
 	new New
-	// verb is how the informer is to get its first list.
+	// verb is the expected verb of the first list.
 	verb string
-	// config is of the server itself, without faults.
+	// config has no faults.
 	config *rest.Config
-	// direct writes; Faults stands only between the informer and the server.
-	direct dynamic.Interface
-	// namespace is the stage's own.
+	// direct is the client for writes, without faults.
+	direct    dynamic.Interface
 	namespace string
 
-	// Faults breaks the informer's connection.
+	// Faults injects faults into the informer's connection.
 	Faults *Faults
-	// Informer is made by Start (or by the scenario).
+	// Informer is set by Start, or by the scenario.
 	Informer cache.SharedIndexInformer
 
 	stop      context.CancelFunc
@@ -75,7 +74,7 @@ func newStage(t testing.TB, config *rest.Config, build New, verb string, patienc
 	return s
 }
 
-// end returns the trace, and checks that the informer got its first list as it should.
+// end returns the trace, and checks the verb of the first list.
 func (s *Stage) end(subject string) trace {
 	if s.Faults.Requests(s.verb) == 0 {
 		s.t.Errorf("the informer never sent a %s", s.verb)
@@ -101,7 +100,7 @@ func (s *Stage) must(err error) {
 	}
 }
 
-// Setup is that of the stage's ConfigMaps, through Faults.
+// Setup returns the setup for the stage's ConfigMaps, with its faults.
 func (s *Stage) Setup() Setup {
 	config := rest.CopyConfig(s.config)
 	config.Wrap(s.Faults.Wrap)
@@ -111,7 +110,7 @@ func (s *Stage) Setup() Setup {
 	}
 }
 
-// Make makes the informer of the stage's ConfigMaps.
+// Make returns an informer of the stage's ConfigMaps.
 func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.t.Helper()
 	setup := s.Setup()
@@ -122,13 +121,12 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.Informer = s.new(s.t, setup)
 }
 
-// Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise
-// an object might be missing from a list and come with the watch, as it pleases. It writes a ConfigMap that
-// is not of the suite and waits for that one: a list's resource version counts what happens to other types,
-// too, of which a cache may never hear.
+// Fresh waits until lists from the server's cache have everything that was written. Otherwise an object could
+// be missing from a list and arrive with the watch. It writes a ConfigMap outside the suite and waits for
+// that one. The resource version of a list is not enough, because it also counts changes of other types.
 func (s *Stage) Fresh() {
 	s.t.Helper()
-	own := s.direct.Resource(configMaps).Namespace(s.namespace) // the cache is one for all namespaces
+	own := s.direct.Resource(configMaps).Namespace(s.namespace) // all namespaces have one cache
 	marker := &unstructured.Unstructured{}
 	marker.SetAPIVersion("v1")
 	marker.SetKind("ConfigMap")
@@ -139,7 +137,7 @@ func (s *Stage) Fresh() {
 	s.must(err)
 }
 
-// Hold keeps the informer's requests waiting until release is called, and the server's cache is fresh.
+// Hold holds the informer's requests until release is called and the server's cache is up to date.
 func (s *Stage) Hold() (release func()) {
 	open := s.Faults.Hold()
 	return func() {
@@ -169,7 +167,7 @@ func (s *Stage) Stop() {
 	<-s.ended
 }
 
-// Start makes an informer with one recording handler and runs it until it is settled.
+// Start runs an informer with a recording handler, and waits until it is settled.
 func (s *Stage) Start() *recorder {
 	s.t.Helper()
 	s.Make(0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -179,7 +177,7 @@ func (s *Stage) Start() *recorder {
 	return r
 }
 
-// Handle adds a recording handler whose trace is compared.
+// Handle adds a recording handler to the compared trace.
 func (s *Stage) Handle() *recorder {
 	s.t.Helper()
 	r, _ := s.HandleWith(cache.HandlerOptions{})
@@ -211,7 +209,7 @@ func (s *Stage) Put(name, value string, labels ...string) {
 	s.PutIn(s.namespace, name, value, labels...)
 }
 
-// PutIn is Put in a namespace. Labels come in pairs and are set besides the suite's and the stage's.
+// PutIn is Put in a namespace. labels are pairs in addition to the suite's and the stage's labels.
 func (s *Stage) PutIn(namespace, name, value string, labels ...string) {
 	s.t.Helper()
 	obj := configMap(name, value)
@@ -238,8 +236,8 @@ func (s *Stage) Delete(name string) {
 	s.must(s.direct.Resource(configMaps).Namespace(s.namespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
 }
 
-// Settle waits until the handlers have seen everything that happened on the server. It changes the sentinel
-// twice: where the first change came in with a list, in no order, the second comes with the watch after it.
+// Settle waits until the handlers have received all events. It changes the sentinel twice: if the first
+// change arrives with a list, which has no order, the second arrives with the watch after it.
 func (s *Stage) Settle() {
 	s.t.Helper()
 	for range 2 {
@@ -255,7 +253,7 @@ func (s *Stage) Settle() {
 	}
 }
 
-// Forget leaves a handler out of Settle, because it gets no events any more. Its trace still counts.
+// Forget excludes a handler from Settle, because it receives no more events. Its trace is still compared.
 func (s *Stage) Forget(r *recorder) {
 	s.recorders = slices.DeleteFunc(s.recorders, func(other *recorder) bool { return other == r })
 }
@@ -265,7 +263,7 @@ func (s *Stage) Note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// NoteTrace adds what a handler saw to the stage's trace.
+// NoteTrace adds the events of a handler to the stage's trace.
 func (s *Stage) NoteTrace(title string, r *recorder) {
 	for _, line := range r.trace() {
 		s.Note("%s: %s", title, line)
@@ -285,7 +283,7 @@ func (s *Stage) NoteStore() {
 	s.notes = append(s.notes, lines...)
 }
 
-// await waits for a condition on what changes without an event; it polls.
+// await polls a condition.
 func (s *Stage) await(what string, done func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -299,7 +297,7 @@ func (s *Stage) await(what string, done func() bool) {
 	}
 }
 
-// counter is a number that a callback and a scenario share.
+// counter is a counter for several goroutines.
 type counter struct {
 	mu sync.Mutex
 	n  int

@@ -7,11 +7,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reference is what the name of a trace of client-go's informer is.
+// reference is the name of client-go's informer.
 const reference = "client-go"
 
-// Run plays every scenario, once over LIST and once over WATCH-LIST, with client-go's informer and with each
-// subject, and fails where what they show differs.
+// Run plays every scenario over LIST and over WATCH-LIST, with client-go's informer and with each subject,
+// and fails if their traces differ.
 func Run(t *testing.T, config *rest.Config, subjects ...Subject) {
 	t.Helper()
 	for _, sc := range scenarios() {
@@ -29,12 +29,12 @@ func Run(t *testing.T, config *rest.Config, subjects ...Subject) {
 	}
 }
 
-// cast is client-go's informer and the subjects.
+// cast returns client-go's informer and the subjects.
 func cast(subjects []Subject) []Subject {
 	return append([]Subject{{Name: reference, New: Reference}}, subjects...)
 }
 
-// trace is what one informer showed in a scenario.
+// trace has the events of one informer in a scenario.
 type trace struct {
 	subject string
 	lines   []string
@@ -55,8 +55,8 @@ func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject,
 	return traces
 }
 
-// compare compares the traces of the subjects with that of client-go, which comes first, or with what the
-// scenario wants instead.
+// compare compares the traces of the subjects with that of client-go, which is the first, or with the
+// expected trace of a deviation.
 func (sc scenario) compare(t *testing.T, traces []trace) {
 	want := traces[0].lines
 	if len(want) == 0 {

@@ -16,38 +16,38 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bePresent renews the Lease by which others know of the replica until ctx ends, and removes it then. present
-// is closed when it is there for the first time.
-func (m *Member) bePresent(ctx context.Context, present chan<- struct{}) {
+// heartbeat renews the member Lease until ctx ends, and then removes it. It closes started after the first
+// write.
+func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
 	name := m.options.Name + "-member-" + m.id
-	once := sync.OnceFunc(func() { close(present) })
+	once := sync.OnceFunc(func() { close(started) })
 	for ctx.Err() == nil {
-		m.elect(ctx, &presence{LeaseLock: m.leaseLock(name, nil), logger: klog.FromContext(ctx)}, once)
+		m.elect(ctx, &memberLease{LeaseLock: m.leaseLock(name, nil), logger: klog.FromContext(ctx)}, once)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
 	m.remove(ctx, name, metav1.DeleteOptions{})
 }
 
-// presence is the Lease of a member as an elector sees it. Its failures are logged: a replica that cannot
-// write it takes no shards.
-type presence struct {
+// memberLease is the Lock of an elector for a member Lease. It logs failures, because a replica without one
+// takes no shards.
+type memberLease struct {
 	resourcelock.LeaseLock
 	logger klog.Logger
 }
 
-// Create creates the Lease.
-func (p *presence) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// Create implements resourcelock.Interface.
+func (p *memberLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return p.report(ctx, p.LeaseLock.Create(ctx, record))
 }
 
-// Update writes the Lease.
-func (p *presence) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// Update implements resourcelock.Interface.
+func (p *memberLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return p.report(ctx, p.LeaseLock.Update(ctx, record))
 }
 
-// Get reads the Lease.
-func (p *presence) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+// Get implements resourcelock.Interface.
+func (p *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := p.LeaseLock.Get(ctx)
 	if !apierrors.IsNotFound(err) {
 		_ = p.report(ctx, err)
@@ -55,10 +55,10 @@ func (p *presence) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 	return record, raw, err
 }
 
-// report logs an error, unless the end came first, and returns it.
-func (p *presence) report(ctx context.Context, err error) error {
+// report logs an error, unless ctx has ended, and returns it.
+func (p *memberLease) report(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		p.logger.Error(err, "The replica cannot say that it is there, and shares no shards until it can",
+		p.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds",
 			"lease", p.Describe())
 	}
 	return err
@@ -68,11 +68,11 @@ func (p *presence) report(ctx context.Context, err error) error {
 func (m *Member) remove(ctx context.Context, name string, options metav1.DeleteOptions) {
 	err := m.client.Leases(m.options.Namespace).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		klog.FromContext(ctx).Info("The Lease of a member was not removed", "lease", name, "err", err)
+		klog.FromContext(ctx).Info("Cannot remove a member Lease", "lease", name, "err", err)
 	}
 }
 
-// sweep removes, now and then, the Leases of members that went without doing so. It ends with ctx.
+// sweep removes the member Leases of replicas that were killed, until ctx ends.
 func (m *Member) sweep(ctx context.Context) {
 	ticker := time.NewTicker(m.options.LeaseDuration)
 	defer ticker.Stop()
@@ -83,8 +83,8 @@ func (m *Member) sweep(ctx context.Context) {
 		case <-ticker.C:
 		}
 		m.mu.Lock()
-		m.mu.sightings.forget()
-		names := m.mu.sightings.abandoned(m.now())
+		m.mu.observed.forget()
+		names := m.mu.observed.abandoned(m.now())
 		m.mu.Unlock()
 		for _, name := range names {
 			m.removeAbandoned(ctx, name)
@@ -92,10 +92,10 @@ func (m *Member) sweep(ctx context.Context) {
 	}
 }
 
-// removeAbandoned deletes the Lease of a member if it is as it was when it was last seen.
+// removeAbandoned deletes a member Lease if it has not changed since it was observed.
 func (m *Member) removeAbandoned(ctx context.Context, name string) {
 	m.mu.Lock()
-	known := m.mu.sightings.leases[name]
+	known := m.mu.observed.leases[name]
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
 	defer cancel()
@@ -106,11 +106,11 @@ func (m *Member) removeAbandoned(ctx context.Context, name string) {
 	}
 }
 
-// observe follows the Leases of the group until ctx ends. It begins when the own is there: of two replicas
-// that begin at the same time, at least one sees the other then, before it takes anything.
-func (m *Member) observe(ctx context.Context, present <-chan struct{}) {
+// observe watches the Leases of the group until ctx ends. It starts after the first heartbeat: of two
+// replicas that start at the same time, at least one then observes the other before it takes a shard.
+func (m *Member) observe(ctx context.Context, started <-chan struct{}) {
 	select {
-	case <-present:
+	case <-started:
 	case <-ctx.Done():
 		return
 	}
@@ -120,15 +120,15 @@ func (m *Member) observe(ctx context.Context, present <-chan struct{}) {
 			m.mu.listed = false
 			m.mu.Unlock()
 			if ctx.Err() != nil {
-				return // that is why it failed
+				return
 			}
-			klog.FromContext(ctx).Info("Following the Leases failed", "group", m.options.Name, "err", err)
+			klog.FromContext(ctx).Info("Cannot watch the Leases", "group", m.options.Name, "err", err)
 			pause(ctx, m.options.RetryPeriod/4+rand.N(m.options.RetryPeriod/4+1))
 		}
 	}
 }
 
-// pause waits, or until ctx ends.
+// pause waits until the period is over or ctx ends.
 func pause(ctx context.Context, period time.Duration) {
 	timer := time.NewTimer(period)
 	defer timer.Stop()
@@ -138,8 +138,8 @@ func pause(ctx context.Context, period time.Duration) {
 	}
 }
 
-// follow lists and watches once, until the watch ends. The own Lease is renewed each retry period, and that
-// shows in the watch: if nothing does for two, the watch is dead.
+// follow lists the Leases and watches them once. The member Lease of this replica is renewed in each retry
+// period. If the watch delivers no event for two periods, it is dead.
 func (m *Member) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -168,9 +168,9 @@ func (m *Member) follow(ctx context.Context) error {
 	return silent(ctx, nil)
 }
 
-var errSilent = errors.New("the API server has said nothing of the own Lease for two retry periods")
+var errSilent = errors.New("no event of the own Lease for two retry periods")
 
-// silent returns errSilent where that ended what failed with err.
+// silent returns errSilent if that has ended ctx, and err otherwise.
 func silent(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent
@@ -180,7 +180,7 @@ func silent(ctx context.Context, err error) error {
 
 func (m *Member) noteList(leases []coordinationv1.Lease) {
 	m.mu.Lock()
-	m.mu.sightings.noteAll(leases, m.now())
+	m.mu.observed.noteAll(leases, m.now())
 	m.mu.listed = true
 	m.mu.Unlock()
 	m.signal()
@@ -193,9 +193,9 @@ func (m *Member) noteEvent(event watch.Event) {
 	}
 	m.mu.Lock()
 	if event.Type == watch.Deleted {
-		m.mu.sightings.noteDeleted(lease.Name)
+		m.mu.observed.noteDeleted(lease.Name)
 	} else {
-		m.mu.sightings.note(lease, m.now())
+		m.mu.observed.note(lease, m.now())
 	}
 	m.mu.Unlock()
 	m.signal()

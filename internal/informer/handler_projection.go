@@ -8,46 +8,46 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Undecoded is implemented by event handlers that need no more of an object than its metadata. They get store
-// items: what metav1.Object and runtime.Object have getters for works, setters do not.
+// Undecoded is implemented by event handlers that only need the metadata of objects. They receive store
+// items. Getters of metav1.Object and runtime.Object work on these, setters do not.
 type Undecoded interface {
 	cache.ResourceEventHandler
 	// TakesUndecoded is never called.
 	TakesUndecoded()
 }
 
-// Wrapper is implemented by event handlers that only say something about another one, which is then called in
-// their place: that it is Undecoded, or Named.
+// Wrapper is implemented by event handlers that only add properties to another one, which is called in their
+// place: Undecoded, Named or Departed.
 type Wrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
 	Unwrap() cache.ResourceEventHandler
 }
 
-// Named is implemented by event handlers that have a name for people.
+// Named is implemented by event handlers with a name.
 type Named interface {
 	cache.ResourceEventHandler
-	// HandlerName returns the name, or nothing.
+	// HandlerName returns the name. It can be empty.
 	HandlerName() string
 }
 
-// Departed is implemented by event handlers that are told of objects that leave the cache and exist. Others
-// are not told of them.
+// Departed is implemented by event handlers that are notified of objects that leave the cache without being
+// deleted. Other handlers are not.
 type Departed interface {
 	cache.ResourceEventHandler
-	// OnDeparted is called in turn with the methods of the handler.
+	// OnDeparted is called in order with the other methods.
 	OnDeparted(obj any)
 }
 
-// unwrapped is an event handler with what its wrappers say.
+// unwrapped is an event handler with the properties of its wrappers.
 type unwrapped struct {
 	handler   cache.ResourceEventHandler
-	name      string // by default its Go type
+	name      string // its Go type by default
 	undecoded bool
-	departed  func(obj any) // nil: it is not told
+	departed  func(obj any) // may be nil
 }
 
-// unwrap collects what wrappers say. Of several names the outermost counts, and of several that are Departed.
+// unwrap collects the properties of wrappers. The outermost name and OnDeparted count.
 func unwrap(handler cache.ResourceEventHandler) unwrapped {
 	var all unwrapped
 	for {
@@ -73,21 +73,20 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 	return all
 }
 
-// view turns items into what a handler gets.
-type view struct {
+// projection turns items into the arguments of a handler.
+type projection struct {
 	object func(Item) any
 	// pair is object for the items before and after an update.
 	pair func(before, after Item) (previous, current any)
-	// departed is what is told of objects that have left.
+	// departed is called for objects that depart. It may be nil.
 	departed func(obj any)
-	// ignored are the kinds of notification that the handler does nothing with.
+	// ignored are the kinds of notification that the handler ignores.
 	ignored [kindMark]bool
 }
 
-// viewFor returns the view of a handler.
-func (i *Informer) viewFor(how unwrapped) view {
+func (i *Informer) projectionFor(how unwrapped) projection {
 	form := i.store.Form()
-	v := view{object: form.PeekObject, ignored: ignoredBy(how.handler), departed: how.departed}
+	v := projection{object: form.PeekObject, ignored: ignoredBy(how.handler), departed: how.departed}
 	v.ignored[kindDeparted] = how.departed == nil
 	if how.undecoded {
 		v.object = func(item Item) any { return item }
@@ -99,8 +98,7 @@ func (i *Informer) viewFor(how unwrapped) view {
 	return v
 }
 
-// ignoredBy tells which kinds of notification a handler does nothing with, so that nothing has to be decoded
-// for them.
+// ignoredBy returns the kinds of notification that a handler ignores. No objects are decoded for them.
 func ignoredBy(handler cache.ResourceEventHandler) (ignored [kindMark]bool) {
 	switch h := handler.(type) {
 	case cache.ResourceEventHandlerFuncs:

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// kept is a Past of these objects.
+// kept is a PersistedState with these objects.
 type kept struct {
 	version string
 	objects func() []*unstructured.Unstructured
-	// shown gets what Shows and Confirmed are told.
+	// shown receives the calls of Serving and Confirmed.
 	shown chan string
 }
 
@@ -28,8 +28,8 @@ func newKept(version string, objects func() []*unstructured.Unstructured) *kept 
 	return &kept{version: version, objects: objects, shown: make(chan string, 10)}
 }
 
-func (k *kept) Recall(_ context.Context, answered bool) *Kept {
-	recalled := &Kept{ResourceVersion: k.version}
+func (k *kept) Load(_ context.Context, answered bool) *Restored {
+	recalled := &Restored{ResourceVersion: k.version}
 	if !answered {
 		for _, o := range k.objects() {
 			recalled.Items = append(recalled.Items, o)
@@ -38,7 +38,7 @@ func (k *kept) Recall(_ context.Context, answered bool) *Kept {
 	return recalled
 }
 
-func (k *kept) Shows(shows bool) {
+func (k *kept) Serving(shows bool) {
 	if shows {
 		k.shown <- "shown"
 	} else {
@@ -48,13 +48,12 @@ func (k *kept) Shows(shows bool) {
 
 func (k *kept) Confirmed() { k.shown <- "confirmed" }
 
-// asked is a ListerWatcher whose server has come to a version, which it tells when it is free to, and lists
-// these objects.
+// asked is an InlineWatcher of a server with these objects, which returns its version when free is closed.
 type asked struct {
 	lists
 	version string
 	free    chan struct{}
-	// waits is closed when it is asked for the version.
+	// waits is closed when the version is requested.
 	waits chan struct{}
 }
 
@@ -86,13 +85,14 @@ func newAsked(version string, objects ...*unstructured.Unstructured) *asked {
 		}}}
 }
 
-// resumes runs a generation until it is stopped. listed is closed when it has listed, or resumed.
-func (f *feed) resumes(past Past, from *asked) (listed <-chan struct{}, stop func()) {
+// resumes runs a generation until it is stopped. listed is closed when it has listed or was confirmed.
+func (f *feed) resumes(past PersistedState, from *asked) (listed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop, or the feed
 		defer close(ended)
-		if err := f.RunParts(ctx, func() { close(done) }, Part{ListerWatcher: from, Past: past}); err != nil {
+		if err := f.RunPartitions(ctx, func() { close(done) },
+			Partition{ListerWatcher: from, State: past}); err != nil {
 			f.Error(err)
 		}
 	}()
@@ -111,8 +111,8 @@ func (f *feed) await(news <-chan struct{}) {
 	}
 }
 
-// TestTakeoverDoesNotResume: a generation that takes over goes on from what the earlier one shows, and not
-// from what is kept, which handlers have been told of long ago.
+// TestTakeoverDoesNotResume: a generation that takes over does not restore persisted objects, because
+// handlers know those of the previous generation.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
@@ -137,8 +137,7 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 	}
 }
 
-// TestWritesWhileResuming: what a user writes while what is kept is not confirmed is not the server's
-// content.
+// TestWritesWhileResuming: after a user has written to the cache, it has no checkpoint.
 func TestWritesWhileResuming(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	past := newKept(
@@ -158,8 +157,7 @@ func TestWritesWhileResuming(t *testing.T) {
 	}
 }
 
-// TestResumingHoldsNothingElse: as long as the server does not answer, nothing but the cache holds what was
-// kept.
+// TestResumingHoldsNothingElse: only the store references the restored objects.
 func TestResumingHoldsNothingElse(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var held weak.Pointer[unstructured.Unstructured]
@@ -182,15 +180,15 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestListsAreNotOlder: a reflector that lists for the first time takes anything that the server has in its
-// cache, which may be older than what has been shown before it: by an earlier process, and the watch since.
+// TestListsAreNotOlder: the first list of a reflector, which can be any state in the cache of a server, is
+// not older than the objects that were stored before.
 func TestListsAreNotOlder(t *testing.T) {
 	for _, c := range []struct {
 		seen, asked string
 		match       metav1.ResourceVersionMatch
 		want        string
 	}{
-		{"", "0", "", "0"}, // nothing has been seen
+		{"", "0", "", "0"}, // nothing is stored
 		{"1500", "0", "", "1500"},
 		{"1500", "1000", "", "1500"},
 		{"1500", "", "", ""}, // the newest
@@ -204,13 +202,13 @@ func TestListsAreNotOlder(t *testing.T) {
 	}
 }
 
-// TestResumesWhenRefusedForNow: a server that has just started refuses watches for a moment, for which nobody
-// lists everything.
+// TestResumesWhenRefusedForNow: if a server refuses watches for a moment after its start, nothing is listed.
 func TestResumesWhenRefusedForNow(t *testing.T) {
-	was := refusedPause
-	refusedPause = time.Millisecond
-	t.Cleanup(func() { refusedPause = was })
-	for refused, lists := range map[int]bool{1: false, proofWatches - 1: false, proofWatches: true} {
+	was := refusalPause
+	refusalPause = time.Millisecond
+	t.Cleanup(func() { refusalPause = was })
+	for refused, lists := range map[int]bool{1: false, confirmationWatches - 1: false,
+		confirmationWatches: true} {
 		f := newIdleFeed(t, Options{})
 		past := newKept(
 			"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
@@ -237,6 +235,26 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 		stop()
 		if (listed > 0) != lists {
 			t.Errorf("after %d refusals everything was listed %d times", refused, listed)
+		}
+	}
+}
+
+// WatchInline implements InlineWatcher.
+func (a *asked) WatchInline(ctx context.Context, options *metav1.ListOptions,
+	take func(watch.Event) bool) error {
+	w, err := a.WatchWithContext(ctx, *options)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event := <-w.ResultChan():
+			if !take(event) {
+				return nil
+			}
 		}
 	}
 }

@@ -5,32 +5,32 @@ import (
 	"testing"
 )
 
-// join has a part take the place of others, as a partSet does.
-func (f *feed) join(selection Selection, parts ...*part) *part {
+// join replaces partitions by one, as a partitionSet does.
+func (f *feed) join(selection Selection, parts ...*partition) *partition {
 	f.Helper()
-	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}, begun: true}
-	r := &runningPart{part: &part{generation: f.g, selection: selection}}
-	var gone []*runningPart
+	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}, started: true}
+	r := &runningPartition{partition: &partition{generation: f.g, selection: selection}}
+	var gone []*runningPartition
 	for _, p := range parts {
-		gone = append(gone, &runningPart{part: p})
-		r.joins = append(r.joins, p.selection)
+		gone = append(gone, &runningPartition{partition: p})
+		r.replaces = append(r.replaces, p.selection)
 	}
-	r.join(gone)
-	wanted := Part{Selection: selection}
-	f.ok(s.swap([]Part{wanted}, map[partKey]*runningPart{wanted.key(): r}, gone))
-	return r.part
+	r.replace(gone)
+	wanted := Partition{Selection: selection}
+	f.ok(s.commitSet([]Partition{wanted}, map[partitionKey]*runningPartition{wanted.key(): r}, gone))
+	return r.partition
 }
 
-// TestJoinedParts: one part in the place of two goes on where the one is that is behind. What the other knows
-// does not come a second time, nor does what has been deleted come back.
-func TestJoinedParts(t *testing.T) {
+// TestReplacedPartitions: a partition that replaces two continues from the older version. Events that the
+// other one has applied are not applied again, and deleted objects do not return.
+func TestReplacedPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
 	a, b := parts[0], parts[1]
 	f.listPart(a, 10, object("x@a1", 10), object("y@a2", 8))
 	f.listPart(b, 10, object("z@b1", 9))
 	f.ok(b.Update(object("z@b1", 12)))
-	f.ok(b.Add(object("x@b2", 15))) // a has not heard that its x is gone
+	f.ok(b.Add(object("x@b2", 15))) // a has not received the deletion of its x
 	f.ok(b.Add(object("w@b3", 16)))
 	f.ok(b.Delete(object("w@b3", 17)))
 	f.ok(b.Bookmark("20"))
@@ -41,7 +41,7 @@ func TestJoinedParts(t *testing.T) {
 	if j.version != "10" || j.latest() != "20" {
 		t.Fatalf("it goes on from %s, and has come to %s", j.version, j.latest())
 	}
-	f.ok(j.Update(object("x@a1", 11))) // older than what has its name now
+	f.ok(j.Update(object("x@a1", 11))) // older than the object with its name
 	f.ok(j.Update(object("z@b1", 12)))
 	f.ok(j.Delete(object("x@a1", 14)))
 	f.ok(j.Add(object("x@b2", 15)))
@@ -61,8 +61,8 @@ func TestJoinedParts(t *testing.T) {
 	}
 }
 
-// TestJoinedAgain: what a part knows of that has joined others is not forgotten when it is joined itself.
-func TestJoinedAgain(t *testing.T) {
+// TestReplacedTwice: a partition that is replaced before it has caught up passes on its progress.
+func TestReplacedTwice(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"), ofInitials("c"))
 	for k, p := range parts {
@@ -89,8 +89,8 @@ func TestJoinedAgain(t *testing.T) {
 		"update x120 x131", "update x230 x230"})
 }
 
-// TestJoinedWithoutOrder: where the versions of one of the parts have no order, all is listed.
-func TestJoinedWithoutOrder(t *testing.T) {
+// TestReplacedWithoutOrder: if the versions of a replaced partition are not ordered, all objects are listed.
+func TestReplacedWithoutOrder(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
 	f.listPart(parts[0], 10, object("x@a1", 10))
@@ -106,12 +106,12 @@ func TestJoinedWithoutOrder(t *testing.T) {
 	expect(t, "events", log.take(), []string{"lost ns/y y3", "update x10 x10"})
 }
 
-// TestListedParts: a part says whether it can be joined.
-func TestListedParts(t *testing.T) {
+// TestOnListed: OnListed reports whether the versions are ordered.
+func TestOnListed(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.selected(ofInitials("a"))
 	var listed []bool
-	parts[0].listed = func(ordered bool) { listed = append(listed, ordered) }
+	parts[0].onListed = func(ordered bool) { listed = append(listed, ordered) }
 	f.ok(parts[0].Replace(nil, "three"))
 	f.ok(parts[0].Replace(nil, ""))
 	f.ok(parts[0].Replace(nil, "3"))

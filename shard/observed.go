@@ -13,30 +13,31 @@ import (
 // Labels of the Leases.
 const (
 	labelGroup  = "shard.crdcache.dev/group"  // Options.Name
-	labelShard  = "shard.crdcache.dev/shard"  // the number of the shard; absent from the Leases of members
-	labelShards = "shard.crdcache.dev/shards" // how many shards there are
+	labelShard  = "shard.crdcache.dev/shard"  // the number of the shard; not on member Leases
+	labelShards = "shard.crdcache.dev/shards" // the number of shards
 	labelLayout = "shard.crdcache.dev/layout" // Options.Layout
 )
 
-// sighting is what is known of a Lease, and since when on the own clock: times in Leases are of other clocks.
-type sighting struct {
+// observedLease is the observed state of a Lease. Times are of the own clock, because times in Leases are of
+// other clocks.
+type observedLease struct {
 	spec            coordinationv1.LeaseSpec
 	labels          map[string]string
 	resourceVersion string
 	changed         time.Time
-	// token is the greatest that a tenure of the Lease can have had.
+	// token is the greatest possible token of all tenures so far.
 	token int64
-	// deleted says that the Lease is gone. Its holder does not know yet, so that it counts for as long as it
-	// would have.
+	// deleted is true if the Lease was deleted. It stays held until it would have expired, because its holder
+	// may not know.
 	deleted bool
 }
 
-func (s *sighting) record() *resourcelock.LeaderElectionRecord {
+func (s *observedLease) record() *resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaseSpecToLeaderElectionRecord(&s.spec)
 }
 
-// holder returns who holds the Lease; "" when nobody does, or has not renewed it for as long as it says.
-func (s *sighting) holder(now time.Time) string {
+// holder returns the holder of the Lease; "" if it has none or has expired.
+func (s *observedLease) holder(now time.Time) string {
 	record := s.record()
 	if now.After(s.expiry(record)) {
 		return ""
@@ -44,24 +45,24 @@ func (s *sighting) holder(now time.Time) string {
 	return record.HolderIdentity
 }
 
-func (s *sighting) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
+func (s *observedLease) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
 	return s.changed.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
-// sightings are all Leases of a group, by name. It is pure: every rule about who is there and who holds what
-// is here.
-type sightings struct {
+// observedLeases are the observed Leases of a group, by name. It has all rules about members and holders, and
+// does no I/O.
+type observedLeases struct {
 	options Options
-	leases  map[string]*sighting
+	leases  map[string]*observedLease
 }
 
-// note records a Lease as it is now.
-func (s *sightings) note(lease *coordinationv1.Lease, now time.Time) {
+// note records the current state of a Lease.
+func (s *observedLeases) note(lease *coordinationv1.Lease, now time.Time) {
 	if known := s.leases[lease.Name]; known != nil && !known.deleted &&
 		apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
 		return
 	}
-	next := &sighting{
+	next := &observedLease{
 		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now,
 		token: greatestToken(lease),
 	}
@@ -71,15 +72,14 @@ func (s *sightings) note(lease *coordinationv1.Lease, now time.Time) {
 	s.leases[lease.Name] = next
 }
 
-// noteDeleted records that there is no Lease of a name any more.
-func (s *sightings) noteDeleted(name string) {
+func (s *observedLeases) noteDeleted(name string) {
 	if known := s.leases[name]; known != nil {
 		known.deleted = true
 	}
 }
 
-// noteAll records a list of all Leases.
-func (s *sightings) noteAll(leases []coordinationv1.Lease, now time.Time) {
+// noteAll records a complete list of Leases.
+func (s *observedLeases) noteAll(leases []coordinationv1.Lease, now time.Time) {
 	present := map[string]bool{}
 	for i := range leases {
 		s.note(&leases[i], now)
@@ -92,39 +92,38 @@ func (s *sightings) noteAll(leases []coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// lookAlike reports whether replicas that write such labels mean the same by a shard.
-func (s *sightings) lookAlike(labels map[string]string) bool {
+// compatible reports whether the labels are those of replicas with the same shards and layout.
+func (s *observedLeases) compatible(labels map[string]string) bool {
 	return labels[labelShards] == strconv.Itoa(s.options.Shards) && labels[labelLayout] == s.options.Layout
 }
 
-// situation is what a replica decides by.
+// situation is the input of plan.
 type situation struct {
 	self string
-	// members are the replicas that are there, sorted, with self.
+	// members are the sorted running replicas, including self.
 	members []string
-	// holders has who holds each shard; "" is nobody.
+	// holders has the holder of each shard; "" if it has none.
 	holders []string
-	// foreign says that somebody is there, or holds a shard, who means something else by it.
+	// foreign is true if a replica with other shards or another layout is a member or holds a shard.
 	foreign bool
-	// next is when time alone changes something; zero: never.
+	// next is the next time at which a Lease expires; zero if none does.
 	next time.Time
 }
 
-// situation returns what is the case now.
-func (s *sightings) situation(self string, now time.Time) situation {
+func (s *observedLeases) situation(self string, now time.Time) situation {
 	v := situation{self: self, members: []string{self}, holders: make([]string, s.options.Shards)}
 	for name, lease := range s.leases {
 		record := lease.record()
 		holder := lease.holder(now)
 		_, isShard := lease.labels[labelShard]
 		if holder == "" || !isShard && lease.deleted {
-			continue // a member that deletes its Lease is gone
+			continue // a member that deletes its Lease has ended
 		}
 		if holder != self {
 			if expiry := lease.expiry(record).Add(1); v.next.IsZero() || expiry.Before(v.next) {
 				v.next = expiry
 			}
-			v.foreign = v.foreign || !s.lookAlike(lease.labels)
+			v.foreign = v.foreign || !s.compatible(lease.labels)
 		}
 		if isShard {
 			if k := s.options.shardOf(name); k >= 0 {
@@ -139,9 +138,8 @@ func (s *sightings) situation(self string, now time.Time) situation {
 	return v
 }
 
-// abandoned returns the names of Leases of members that have not been renewed for ten times as long as they
-// say.
-func (s *sightings) abandoned(now time.Time) []string {
+// abandoned returns the names of member Leases that were not renewed for ten times their duration.
+func (s *observedLeases) abandoned(now time.Time) []string {
 	var names []string
 	for name, lease := range s.leases {
 		_, isShard := lease.labels[labelShard]
@@ -152,8 +150,8 @@ func (s *sightings) abandoned(now time.Time) []string {
 	return names
 }
 
-// forget drops what is over and will not come back: deleted Leases of members.
-func (s *sightings) forget() {
+// forget removes deleted member Leases.
+func (s *observedLeases) forget() {
 	for name, lease := range s.leases {
 		if _, isShard := lease.labels[labelShard]; lease.deleted && !isShard {
 			delete(s.leases, name)

@@ -21,10 +21,10 @@ type lists struct{ cache.ListWatch }
 
 func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// namespacePart lists one object and then watches in silence. It lists when free is closed, and counts its
-// lists.
-func namespacePart(namespace string, free <-chan struct{}, times *int) Part {
-	return Part{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
+// namespacePart returns a partition that lists one object when free is closed, and counts its lists. Its
+// watch is silent.
+func namespacePart(namespace string, free <-chan struct{}, times *int) Partition {
+	return Partition{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			select {
 			case <-free:
@@ -44,10 +44,10 @@ func namespacePart(namespace string, free <-chan struct{}, times *int) Part {
 	}}}
 }
 
-// changing is a generation whose parts a test changes.
+// changing is a generation with partitions that a test changes.
 type changing struct {
 	*Informer
-	sets   chan []Part
+	sets   chan []Partition
 	ended  chan error
 	listed int
 	cancel context.CancelFunc
@@ -55,9 +55,9 @@ type changing struct {
 
 func newChanging(t *testing.T, options Options) *changing {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &changing{Informer: New(nil, options), sets: make(chan []Part), ended: make(chan error, 1),
+	c := &changing{Informer: New(nil, options), sets: make(chan []Partition), ended: make(chan error, 1),
 		cancel: cancel}
-	next := func(ctx context.Context) ([]Part, bool) {
+	next := func(ctx context.Context) ([]Partition, bool) {
 		select {
 		case set := <-c.sets:
 			return set, true
@@ -65,12 +65,12 @@ func newChanging(t *testing.T, options Options) *changing {
 			return nil, false
 		}
 	}
-	go func() { c.ended <- c.RunChangingParts(ctx, func() { c.listed++ }, next) }() // ended by cancel
+	go func() { c.ended <- c.RunChangingPartitions(ctx, func() { c.listed++ }, next) }() // ended by cancel
 	return c
 }
 
-// become has these parts run.
-func (c *changing) become(parts ...Part) {
+// become runs these partitions.
+func (c *changing) become(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()
 }
@@ -93,13 +93,13 @@ func (c *changing) end(t *testing.T) {
 	<-c.Stopped()
 }
 
-// TestChangingParts: what stays is left alone, what goes is told as gone, what comes is listed.
-func TestChangingParts(t *testing.T) {
+// TestChangingPartitions: partitions that stay are not listed again, others are deleted or listed.
+func TestChangingPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, blocked := make(chan struct{}), make(chan struct{})
 		close(free)
 		times := map[string]*int{"a": new(int), "ab": new(int), "b": new(int), "c": new(int)}
-		part := func(namespace string, free <-chan struct{}) Part {
+		part := func(namespace string, free <-chan struct{}) Partition {
 			return namespacePart(namespace, free, times[namespace])
 		}
 		c := newChanging(t, Options{})
@@ -122,45 +122,46 @@ func TestChangingParts(t *testing.T) {
 	})
 }
 
-// TestChangingPartsWithoutAny: nothing to list is listed.
-func TestChangingPartsWithoutAny(t *testing.T) {
+// TestChangingPartitionsWithoutAny: an informer without partitions has synced.
+func TestChangingPartitionsWithoutAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, Options{})
 		c.become()
 		c.expect(t, "none", true)
 		c.end(t)
-		err := c.RunChangingParts(t.Context(), nil,
-			func(context.Context) ([]Part, bool) { return nil, false })
+		err := c.RunChangingPartitions(t.Context(), nil,
+			func(context.Context) ([]Partition, bool) { return nil, false })
 		if !errors.Is(err, ErrStopped) {
 			t.Errorf("after the stop: %v", err)
 		}
 	})
 }
 
-// TestChangingPartsAfterAnotherGeneration: what that left and nobody lists any more is removed, the rest
-// stays.
-func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
+// TestChangingPartitionsAfterAnotherGeneration: objects of the previous generation outside the partitions are
+// removed.
+func TestChangingPartitionsAfterAnotherGeneration(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
 	f.list(1, in("a", object("x", 1)), in("ab", object("x", 1)), object("nowhere", 1))
 	f.flush()
 	log.take()
-	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}}
-	f.g.unlisted = 1
-	f.ok(s.swap([]Part{{Namespace: "ab"}}, map[partKey]*runningPart{{namespace: "ab"}: {part: &part{}}}, nil))
+	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}}
+	f.g.pendingLists = 1
+	f.ok(s.commitSet([]Partition{{Namespace: "ab"}},
+		map[partitionKey]*runningPartition{{namespace: "ab"}: {partition: &partition{}}}, nil))
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
 	expect(t, "events", got, []string{"lost a/x x1", "lost ns/nowhere nowhere1"})
 	expect(t, "keys", f.keys(), []string{"ab/x"})
-	if f.g.unlisted != 1 {
-		t.Errorf("%d parts are to be listed", f.g.unlisted)
+	if f.g.pendingLists != 1 {
+		t.Errorf("%d parts are to be listed", f.g.pendingLists)
 	}
 }
 
-// TestLatePart: a part that comes when all others have listed is not waited for, and its first list is no
-// takeover, which would tell handlers of objects that have not changed.
-func TestLatePart(t *testing.T) {
+// TestLatePartition: the generation does not wait for a partition that is added after the others have listed.
+// Its first list is not a takeover, so handlers are not notified of unchanged objects.
+func TestLatePartition(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
 	log, _ := f.handle()
 	f.list(1, in("a", object("x", 1)))
@@ -169,19 +170,20 @@ func TestLatePart(t *testing.T) {
 	}
 	f.flush()
 	log.take()
-	s := &partSet{generation: f.g, begun: true}
-	late := &runningPart{part: &part{generation: f.g, prefix: "a/"}}
-	f.ok(s.swap([]Part{{Namespace: "a"}}, map[partKey]*runningPart{{namespace: "a"}: late}, nil))
-	f.listPart(late.part, 2, in("a", object("x", 1)), in("a", object("y", 2)))
+	s := &partitionSet{generation: f.g, started: true}
+	late := &runningPartition{partition: &partition{generation: f.g, prefix: "a/"}}
+	f.ok(s.commitSet([]Partition{{Namespace: "a"}},
+		map[partitionKey]*runningPartition{{namespace: "a"}: late}, nil))
+	f.listPart(late.partition, 2, in("a", object("x", 1)), in("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
-	if f.g.unlisted != 0 {
-		t.Errorf("%d parts are to be listed", f.g.unlisted)
+	if f.g.pendingLists != 0 {
+		t.Errorf("%d parts are to be listed", f.g.pendingLists)
 	}
 }
 
-// TestChangingPartsResync: handlers get their resyncs whichever part stays.
-func TestChangingPartsResync(t *testing.T) {
+// TestChangingPartitionsResync: handlers receive resyncs after partitions have changed.
+func TestChangingPartitionsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		close(free)

@@ -23,17 +23,17 @@ func in(namespace string, o *unstructured.Unstructured) *unstructured.Unstructur
 	return o
 }
 
-// parts gives the generation one part for each namespace, and tells how often everything has been listed.
-func (f *feed) parts(namespaces ...string) (parts []*part, listed *int) {
+// parts adds a partition for each namespace. listed counts how often all have listed.
+func (f *feed) parts(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
-	f.g.unlisted, f.g.listed = len(namespaces), func() { *listed++ }
+	f.g.pendingLists, f.g.onListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
-		parts = append(parts, &part{generation: f.g, prefix: namespace + "/"})
+		parts = append(parts, &partition{generation: f.g, prefix: namespace + "/"})
 	}
 	return parts, listed
 }
 
-func (f *feed) listPart(p *part, version int, objects ...*unstructured.Unstructured) {
+func (f *feed) listPart(p *partition, version int, objects ...*unstructured.Unstructured) {
 	f.Helper()
 	list := make([]any, len(objects))
 	for k, o := range objects {
@@ -42,7 +42,7 @@ func (f *feed) listPart(p *part, version int, objects ...*unstructured.Unstructu
 	f.ok(p.Replace(list, fmt.Sprint(version)))
 }
 
-func TestPartsSyncTogether(t *testing.T) {
+func TestPartitionsSyncTogether(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, handle := f.handle()
 	parts, listed := f.parts("a", "b")
@@ -70,7 +70,7 @@ func TestPartsSyncTogether(t *testing.T) {
 	}
 }
 
-// counted counts the keys that a snapshot hands out.
+// counted counts the keys that a snapshot returns.
 type counted struct {
 	*store.Snapshot
 	keys int
@@ -88,12 +88,10 @@ func (c *counted) KeysByIndex(name, value string) ([]string, error) {
 	return keys, err
 }
 
-// TestPartsCostNothingToOthers: what the list of one namespace takes depends on its own objects, not on how
-// many others there are.
-func TestPartsCostNothingToOthers(t *testing.T) {
+// TestPartitionsCostNothingToOthers: the cost of listing a namespace does not depend on other namespaces.
+func TestPartitionsCostNothingToOthers(t *testing.T) {
 	const size = 10
-	// listAmong returns how many bytes it takes to list a namespace again, and how many keys are looked at
-	// for it.
+	// listAmong returns the bytes that listing a namespace again allocates, and the number of keys it reads.
 	listAmong := func(others int) (bytes uint64, keys int) {
 		f := newFeed(t, Options{})
 		var namespaces []string
@@ -110,7 +108,7 @@ func TestPartsCostNothingToOthers(t *testing.T) {
 			f.ok(p.Replace(list, "1"))
 		}
 		bytes = math.MaxUint64
-		for range 20 { // of which others may allocate, too
+		for range 20 { // other goroutines may allocate, too
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			f.ok(parts[others].Replace(list, "2"))
@@ -133,8 +131,8 @@ func TestPartsCostNothingToOthers(t *testing.T) {
 	}
 }
 
-// TestRelistOfOnePart: what the other parts brought stays, whatever its resource version is.
-func TestRelistOfOnePart(t *testing.T) {
+// TestRelistOfOnePartition: the objects of other partitions stay, whatever their resource versions are.
+func TestRelistOfOnePartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
 	parts, listed := f.parts("a", "ab")
@@ -154,12 +152,12 @@ func TestRelistOfOnePart(t *testing.T) {
 	g := f.g
 	f.finish()
 	f.next()
-	if err := (&part{generation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrGenerationOver) {
+	if err := (&partition{generation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrGenerationOver) {
 		t.Errorf("a generation that is over lists: %v", err)
 	}
 }
 
-// TestTakeover: a generation that takes over, with objects of another version, tells everyone of all of them.
+// TestTakeover: handlers are notified of all objects of a generation that takes over with another version.
 func TestTakeover(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
 		t.Run(name, func(t *testing.T) {
@@ -175,10 +173,10 @@ func TestTakeover(t *testing.T) {
 			log.take()
 			list := func() { f.list(2, object("a", 1)) }
 			told := false
-			f.g.listed = func() { told = true }
+			f.g.onListed = func() { told = true }
 			if namespaces != nil {
 				parts, _ := f.parts(namespaces...)
-				f.g.listed = func() { told = true }
+				f.g.onListed = func() { told = true }
 				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
 			}
 			list()
@@ -194,8 +192,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestPartsResync: handlers get their resyncs, of everything, even if a part never lists.
-func TestPartsResync(t *testing.T) {
+// TestPartitionsResync: handlers receive resyncs even if a partition never lists.
+func TestPartitionsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, blocked := make(chan struct{}), make(chan struct{})
 		close(free)
@@ -211,7 +209,7 @@ func TestPartsResync(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { // ended by cancel
-			ended <- i.RunParts(ctx, nil, namespacePart("a", blocked, new(int)),
+			ended <- i.RunPartitions(ctx, nil, namespacePart("a", blocked, new(int)),
 				namespacePart("b", free, new(int)), namespacePart("c", free, new(int)))
 		}()
 		time.Sleep(time.Minute + time.Second)
@@ -227,32 +225,31 @@ func TestPartsResync(t *testing.T) {
 	})
 }
 
-func TestRunPartsNeedsParts(t *testing.T) {
-	if err := New(nil, Options{}).RunParts(t.Context(), nil); !errors.Is(err, errNoParts) {
+func TestRunPartitionsNeedsPartitions(t *testing.T) {
+	if err := New(nil, Options{}).RunPartitions(t.Context(), nil); !errors.Is(err, errNoPartitions) {
 		t.Errorf("running nothing ends with %v", err)
 	}
 }
 
-// TestRoomForAList: what a watch-list makes room for before it has come is what there is of the part, and not
-// of all.
+// TestRoomForAList: a watch-list allocates for the stored objects of its partition.
 func TestRoomForAList(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.parts("a", "b")
 	f.listPart(parts[0], 1, in("a", object("x", 1)))
 	f.listPart(parts[1], 1, in("b", object("x", 1)), in("b", object("y", 1)))
-	shard := &part{generation: f.g, selection: ofInitials("a")}
+	shard := &partition{generation: f.g, selection: ofInitials("a")}
 	for what, tt := range map[string]struct {
 		target target
 		want   int
 	}{
 		"everything": {f.g, 3}, "a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
 	} {
-		if got := (&inline{generation: f.g, target: tt.target}).held(); got != tt.want {
+		if got := (&inline{generation: f.g, target: tt.target}).sizeHint(); got != tt.want {
 			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
 		}
 	}
-	f.g.partsOfSet = 1
-	if got := (&inline{generation: f.g, target: shard}).held(); got != 3 {
+	f.g.partitions = 1
+	if got := (&inline{generation: f.g, target: shard}).sizeHint(); got != 3 {
 		t.Errorf("the only range: room for %d objects", got)
 	}
 }

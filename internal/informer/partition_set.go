@@ -1,0 +1,238 @@
+package informer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// RunChangingPartitions is RunPartitions for partitions that change. next returns the next set of partitions,
+// each of another namespace or selection, and may block until there is one. It is called again when that set
+// runs and the partitions outside it have ended. It must return false when its context ends, and can do so
+// before to end the generation.
+//
+// A partition with the namespace and selection of a running one is the same and continues. A partition with
+// Replaces continues where the replaced ones have ended. Objects outside the namespaces of the set are
+// deleted; objects in these namespaces that no partition selects depart.
+//
+// The informer has synced, and listed is called, when all partitions of the first set that are still in the
+// set have listed. Partitions that are added later change neither.
+func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
+	next func(context.Context) ([]Partition, bool)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, StateFresh, StateIdle) // its pending list is the first set
+	if err != nil {
+		return err
+	}
+	defer i.end(g)
+	g.onListed = listed
+	i.reflector.Store(nil)
+	s := &partitionSet{generation: g, running: map[partitionKey]*runningPartition{}}
+	defer s.workers.Wait()
+	defer cancel()
+	s.workers.Go(func() { g.resyncs(ctx) }) // ended by cancel
+	for {
+		partitions, ok := next(ctx)
+		if !ok {
+			return nil
+		}
+		if err := s.run(ctx, partitions); err != nil {
+			return err
+		}
+	}
+}
+
+// partitionSet has the running partitions of a generation.
+type partitionSet struct {
+	*generation
+	running map[partitionKey]*runningPartition
+	started bool // the first set has been started
+	workers sync.WaitGroup
+}
+
+type partitionKey struct {
+	namespace string
+	selection Selection
+}
+
+func (p Partition) key() partitionKey { return partitionKey{p.Namespace, p.Selection} }
+
+// runningPartition is a partition with its reflector.
+type runningPartition struct {
+	*partition
+	replaces []Selection
+	replaced bool // by another partition
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when the reflector has ended
+}
+
+// run ends the partitions that are not in the set, and starts those that do not run.
+func (s *partitionSet) run(ctx context.Context, set []Partition) error {
+	added := map[partitionKey]*runningPartition{}
+	keep := map[partitionKey]bool{}
+	for _, p := range set {
+		key := p.key()
+		keep[key] = true
+		if s.running[key] == nil {
+			added[key] = &runningPartition{partition: s.partition(p), replaces: p.Replaces,
+				done: make(chan struct{})}
+		}
+	}
+	var removed []*runningPartition
+	for key, r := range s.running {
+		if !keep[key] {
+			r.cancel()
+			<-r.done // or it could write objects that nothing would remove
+			removed = append(removed, r)
+			delete(s.running, key)
+		}
+	}
+	for _, r := range added {
+		r.replace(removed)
+	}
+	first := !s.started
+	if err := s.commitSet(set, added, removed); err != nil {
+		return err
+	}
+	s.settle()
+	s.announce()
+	if first {
+		s.restore(ctx, partitionsOf(added))
+	}
+	for _, p := range set {
+		if r := added[p.key()]; r != nil {
+			s.start(ctx, r)
+			s.running[p.key()] = r
+			delete(added, p.key()) // it may be in the set twice
+		}
+	}
+	return nil
+}
+
+// replace makes the partition continue where the removed partitions that it replaces have ended.
+func (r *runningPartition) replace(removed []*runningPartition) {
+	if len(r.replaces) == 0 {
+		return
+	}
+	var replaced []*runningPartition
+	for _, p := range removed {
+		if p.prefix == r.prefix && slices.Contains(r.replaces, p.selection) {
+			p.replaced = true
+			replaced = append(replaced, p)
+		}
+	}
+	r.progress = join(replaced)
+	r.hasListed, r.relisting = true, true
+}
+
+func (s *partitionSet) start(ctx context.Context, r *runningPartition) {
+	ctx, r.cancel = context.WithCancel(ctx)
+	// Ended by run, or with the generation.
+	s.workers.Go(func() {
+		defer close(r.done)
+		s.informer.reflectPartition(ctx, r.partition, 0)
+	})
+}
+
+func partitionsOf(running map[partitionKey]*runningPartition) []*partition {
+	partitions := make([]*partition, 0, len(running))
+	for _, r := range running {
+		partitions = append(partitions, r.partition)
+	}
+	return partitions
+}
+
+// commitSet makes the set the current one: it counts the pending lists and removes the objects that leave.
+func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runningPartition,
+	removed []*runningPartition) error {
+	i := s.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != s.generation {
+		return ErrGenerationOver
+	}
+	i.mu.partitions = append(partitionsOf(s.running), partitionsOf(added)...)
+	s.partitions = len(i.mu.partitions)
+	for _, r := range added {
+		if s.pendingLists == 0 {
+			r.hasListed = true // the generation does not wait for it
+		} else if !r.hasListed {
+			s.pendingLists++
+		}
+	}
+	var changes []store.Change
+	for _, r := range removed {
+		if !r.hasListed {
+			s.pendingLists--
+		}
+		if !r.replaced {
+			changes = append(changes, i.removeLocked(r.prefix, r.ownsLocked)...)
+		}
+	}
+	if !s.started {
+		changes = i.removeOutsideLocked(set)
+		s.started = true
+		s.pendingLists--
+	}
+	s.recordListLocked(changes, false)
+	for _, r := range removed { // after that, because handlers do not know of unconfirmed objects
+		r.confirmLocked()
+	}
+	return nil
+}
+
+// removeOutsideLocked removes the objects that belong to none of the partitions. Those in the namespace of a
+// partition depart; the result has the others, which are deleted.
+func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
+	byPrefix := map[string][]Partition{}
+	for _, p := range partitions {
+		byPrefix[p.prefix()] = append(byPrefix[p.prefix()], p)
+	}
+	var deleted []store.Change
+	var leaving []notification
+	for key, item := range i.store.Snapshot().All {
+		within := byPrefix[""]
+		if slash := strings.IndexByte(key, '/'); slash >= 0 {
+			within = append(slices.Clip(within), byPrefix[key[:slash+1]]...)
+		}
+		selects := func(p Partition) bool { return p.Selection == nil || p.Selection.Has(item) }
+		switch {
+		case slices.ContainsFunc(within, selects):
+			continue
+		case len(within) > 0:
+			leaving = append(leaving, departed(item))
+		default:
+			deleted = append(deleted, store.Change{Key: key, Old: item})
+		}
+		i.store.Remove(key, "")
+	}
+	i.notifyLocked(leaving...)
+	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
+	return deleted
+}
+
+// resyncs notifies the handlers that are due for a resync, until ctx ends. It stands in for the resyncs of a
+// reflector, because a partition may end, or never list.
+func (g *generation) resyncs(ctx context.Context) {
+	if g.resyncCheck <= 0 {
+		return
+	}
+	ticker := g.informer.clock.NewTicker(g.resyncCheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if g.shouldResync() {
+			if err := g.Resync(); err != nil { // the generation is over
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package informer
+
+import "slices"
+
+// progress describes how far the stream of a partition has been applied. It is guarded by Informer.mu.
+type progress struct {
+	// version is the resource version up to which one stream has delivered all objects of the partition. It
+	// is empty if there is none, for example after a user has written to the cache.
+	version string
+	// ahead are objects that are newer than version. A partition that has replaced others has some until its
+	// watch has caught up.
+	ahead []applied
+}
+
+// applied are selected objects whose events have been applied up to a resource version.
+type applied struct {
+	selects func(obj any) bool
+	version string
+}
+
+// join returns the progress of a partition that replaces others, which have ended: the least of their
+// versions, and what each of them is ahead of that. If their resource versions are not ordered, it returns no
+// version, and everything has to be listed.
+func join(replaced []*runningPartition) progress {
+	var p progress
+	for _, from := range replaced {
+		if !isVersion(from.version) {
+			return progress{}
+		}
+		if p.version == "" || older(from.version, p.version) {
+			p.version = from.version
+		}
+		selects := from.selection.Has
+		p.ahead = append(p.ahead, applied{selects, from.version})
+		for _, a := range from.ahead {
+			p.ahead = append(p.ahead,
+				applied{func(obj any) bool { return selects(obj) && a.selects(obj) }, a.version})
+		}
+	}
+	p.prune()
+	return p
+}
+
+// hasApplied reports whether an event of an object has been applied already. Only the partition's reflector
+// may call it, because it takes no lock.
+func (p *progress) hasApplied(obj any) bool {
+	if len(p.ahead) == 0 {
+		return false
+	}
+	version := resourceVersion(obj)
+	return isVersion(version) && slices.ContainsFunc(p.ahead, func(a applied) bool {
+		return !older(a.version, version) && a.selects(obj)
+	})
+}
+
+// advanceLocked records that the stream has been applied up to a resource version. A nil partition has no
+// progress.
+func (p *partition) advanceLocked(version string) {
+	if p == nil || p.version == "" || version == "" {
+		return
+	}
+	p.version = version
+	p.prune()
+}
+
+// prune removes what is no longer ahead. Objects at the partition's version stay ahead, because several
+// events can have one version.
+func (p *progress) prune() {
+	p.ahead = slices.DeleteFunc(p.ahead, func(a applied) bool { return older(a.version, p.version) })
+}
+
+// latest returns the latest version of any object of the partition; empty if none is known.
+func (p *progress) latest() string {
+	latest := p.version
+	for _, a := range p.ahead {
+		latest = later(latest, a.version)
+	}
+	return latest
+}
+
+// older reports whether a resource version precedes another. It returns false if they are not ordered.
+func older(a, b string) bool {
+	order, err := compareVersions(a, b)
+	return err == nil && order < 0
+}
+
+// later returns the later version, or a if they are not ordered.
+func later(a, b string) string {
+	if older(a, b) {
+		return b
+	}
+	return a
+}

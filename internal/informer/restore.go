@@ -1,0 +1,351 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// PersistedState gives access to the objects that an earlier process persisted.
+type PersistedState interface {
+	// Load returns the persisted objects, or nil if none belong to the running generation. It is called
+	// before the server has answered, and again afterwards, when more is known of the server. If the second
+	// call returns nil, the result of the first one is invalid.
+	Load(ctx context.Context, answered bool) *Restored
+	// Serving is called with true when readers see the restored objects, and with false when they no longer
+	// do, or when the server has confirmed the objects but the informer has not synced.
+	Serving(unconfirmed bool)
+	// Confirmed is called when the server has confirmed all restored objects.
+	Confirmed()
+}
+
+// Restored is the content of the cache of an earlier process.
+type Restored struct {
+	Items []Item
+	// ResourceVersion is the version to watch from. If Namespaces is set, each namespace has its own.
+	ResourceVersion string
+	Namespaces      map[string]string
+}
+
+// restore loads the objects that an earlier process persisted of the first partitions of a generation, and
+// stores them. Readers see them at once; resume then has each partition confirmed. It does nothing if the
+// store has objects of an earlier generation, because handlers know of these.
+func (g *generation) restore(ctx context.Context, partitions []*partition) {
+	state, lw := restorable(partitions)
+	if state == nil || g.informer.hasContent() {
+		return
+	}
+	// If an index function panics, the partitions are listed.
+	defer utilruntime.HandleCrashWithContext(ctx)
+	restored := state.Load(ctx, false)
+	if restored == nil { // the cluster may be the same one at another address
+		if partitions[0].isAll() {
+			if _, err := lw.CurrentVersion(ctx); err != nil {
+				return
+			}
+		}
+		restored = state.Load(ctx, true)
+	}
+	if restored == nil {
+		return
+	}
+	if err := g.storeRestored(restored, state, partitions); err != nil {
+		klog.FromContext(ctx).Info("Cannot restore persisted objects, listing them", "reflector",
+			g.informer.reflectorName(), "err", err)
+	}
+}
+
+// restorable returns the state that the partitions share, and the InlineWatcher of one of them; nil if no
+// partition can be restored.
+func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher) {
+	for _, p := range partitions {
+		if watcher, ok := p.lw.(InlineWatcher); ok && p.state != nil {
+			state, lw = p.state, watcher
+		}
+	}
+	return state, lw
+}
+
+// hasContent reports whether the informer has synced or stores objects.
+func (i *Informer) hasContent() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.synced.Load().reached() || i.store.Snapshot().Len() > 0
+}
+
+// storeRestored stores the restored objects of the partitions.
+func (g *generation) storeRestored(restored *Restored, state PersistedState, partitions []*partition) error {
+	i := g.informer
+	versions := map[string]string{}
+	for _, p := range partitions {
+		version, found := restored.Namespaces[p.namespace()]
+		if restored.Namespaces == nil {
+			version, found = restored.ResourceVersion, restored.ResourceVersion != ""
+		}
+		if _, inline := p.lw.(InlineWatcher); found && inline && p.state != nil {
+			versions[p.namespace()] = version
+		}
+	}
+	if len(versions) == 0 {
+		return nil
+	}
+	keyed := make([]store.Keyed, 0, len(restored.Items))
+	for _, item := range restored.Items {
+		if versions[""] == "" && versions[namespaceOf(item)] == "" {
+			continue
+		}
+		key, err := i.keyOf(item)
+		if err != nil {
+			return err
+		}
+		keyed = append(keyed, store.Keyed{Key: key, Item: item})
+	}
+	for {
+		batch := i.store.PrepareAll(keyed)
+		done, err := g.commitRestored(batch, versions, state, partitions)
+		if err != nil {
+			return err
+		}
+		if done {
+			state.Serving(true)
+			return nil
+		}
+	}
+}
+
+// commitRestored stores a prepared batch of restored objects. It returns false if the batch has to be
+// prepared again.
+func (g *generation) commitRestored(batch *store.Batch, versions map[string]string, state PersistedState,
+	partitions []*partition) (bool, error) {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return false, ErrGenerationOver
+	}
+	if !i.store.Restore(batch, versions[""]) {
+		return false, nil
+	}
+	i.mu.unconfirmed = unconfirmed{namespaces: map[string]bool{}, state: state}
+	for _, p := range partitions {
+		if version := versions[p.namespace()]; version != "" {
+			p.version = version
+			i.mu.unconfirmed.namespaces[p.namespace()] = true
+		}
+	}
+	i.mu.log.reset(versions[""])
+	return true, nil
+}
+
+// restoration confirms the restored objects of a partition: the server has not advanced since they were
+// persisted, or a watch from their version has delivered an event or bookmark of the server's version. That
+// the server accepts the watch is not enough, because events may be on their way.
+type restoration struct {
+	*partition
+	lw InlineWatcher
+	// version is the resource version of the stored objects, goal the version at which they are current.
+	version, goal string
+}
+
+// A server sends a bookmark two seconds before the end of a watch, and otherwise about once a minute. A watch
+// of less than three seconds gets none.
+var confirmationSeconds = int64(3)
+
+// confirmationWatches is the number of watches that may end without a confirmation before everything is
+// listed.
+const confirmationWatches = 4
+
+// resume has the server confirm the restored objects of a partition. It returns the resource version to
+// watch from, or "" if the partition is to be listed.
+func (p *partition) resume(ctx context.Context) (version string) {
+	i := p.informer
+	i.mu.Lock()
+	restored := i.mu.unconfirmed.namespaces[p.namespace()]
+	version = p.version // or empty, after a user has written to the cache
+	i.mu.Unlock()
+	if !restored || version == "" {
+		return ""
+	}
+	defer utilruntime.HandleCrashWithContext(ctx)
+	r := &restoration{partition: p, lw: p.lw.(InlineWatcher), version: version}
+	why, err := r.run(ctx)
+	switch {
+	case err != nil:
+		return ""
+	case why != "":
+		klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
+			i.reflectorName(), "why", why)
+		return ""
+	}
+	return r.version
+}
+
+// run returns the reason why everything has to be listed; it is empty if the objects are confirmed. The error
+// is that of ctx or ErrGenerationOver.
+func (r *restoration) run(ctx context.Context) (why string, err error) {
+	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
+		return "", err
+	}
+	if r.state.Load(ctx, true) == nil {
+		r.drop()
+		return "the objects belong to another cluster or type", nil
+	}
+	for range confirmationWatches {
+		order, err := compareVersions(r.version, r.goal)
+		switch {
+		case err != nil:
+			return err.Error(), nil
+		case order > 0:
+			return fmt.Sprintf("the server is at version %s, which is before %s", r.goal, r.version), nil
+		case order == 0:
+			return "", r.confirm(ctx)
+		}
+		if why, err := r.watch(ctx); why != "" || err != nil || !r.isBehind() {
+			return why, err
+		}
+	}
+	return "no watch has reached the version of the server", nil
+}
+
+func (r *restoration) isBehind() bool {
+	order, err := compareVersions(r.version, r.goal)
+	return err != nil || order < 0
+}
+
+// watch applies the events of a watch until the objects are current, and confirms them, or until the watch
+// ends. It returns the reason if everything has to be listed.
+func (r *restoration) watch(ctx context.Context) (why string, err error) {
+	options := &metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &confirmationSeconds,
+		AllowWatchBookmarks: true}
+	refusal := r.lw.WatchInline(ctx, options, func(event watch.Event) bool {
+		why, err = r.apply(event)
+		return why == "" && err == nil && r.isBehind()
+	})
+	switch {
+	case why != "" || err != nil:
+		return why, err
+	case !r.isBehind():
+		return "", r.confirm(ctx)
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case refusal == nil:
+		return "", nil
+	case isTransient(refusal):
+		pause(ctx, clock.RealClock{}, refusalPause)
+		return "", context.Cause(ctx)
+	}
+	return refusal.Error(), nil
+}
+
+// refusalPause follows a watch that the server refuses for now. It is a variable for the sake of tests.
+var refusalPause = time.Second
+
+// isTransient reports whether the server refuses a watch because it is overloaded or has just started.
+// Listing everything would not be less work for it.
+func isTransient(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsServerTimeout(err)
+}
+
+// apply applies an event. It returns the reason if it cannot.
+func (r *restoration) apply(event watch.Event) (why string, err error) {
+	if event.Type == watch.Error {
+		return apierrors.FromObject(event.Object).Error(), nil
+	}
+	object, err := meta.Accessor(event.Object)
+	if err != nil || isTable(event.Object) {
+		return "an event has no object", nil
+	}
+	version := object.GetResourceVersion()
+	if order, err := compareVersions(version, r.version); err != nil {
+		return err.Error(), nil
+	} else if order < 0 {
+		return fmt.Sprintf("version %s follows version %s", version, r.version), nil
+	}
+	err = applyEvent(r.partition, event, version)
+	r.version = version
+	return "", err
+}
+
+// confirm delivers the objects of the partition to the handlers as its first list.
+func (r *restoration) confirm(ctx context.Context) error {
+	if err := r.confirmStored(); err != nil {
+		return err
+	}
+	r.settle()
+	r.announce()
+	if r.informer.store.ExtractsBlocks() {
+		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the generation
+	}
+	return nil
+}
+
+func (p *partition) confirmStored() error {
+	i := p.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != p.generation {
+		return ErrGenerationOver
+	}
+	p.confirmLocked()
+	l := listing{changes: changeList(nil)}
+	if now := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
+		l.changes = p.additions(now)
+	} else {
+		i.events.adds.Add(int64(now.Len()))
+	}
+	p.recordLocked(l, true)
+	return nil
+}
+
+// additions returns the partition's objects as changes.
+func (p *partition) additions(now *store.Snapshot) changeList {
+	var changes changeList
+	if p.isAll() {
+		changes = make(changeList, 0, now.Len())
+		for key, item := range now.All {
+			changes = append(changes, store.Change{Key: key, New: item})
+		}
+		return changes
+	}
+	for _, key := range keysOf(now, p.prefix) {
+		item, _ := now.Get(key)
+		changes = append(changes, store.Change{Key: key, New: item})
+	}
+	return changes
+}
+
+// drop removes the restored objects of the partition from the store.
+func (p *partition) drop() {
+	i := p.informer
+	i.mu.Lock()
+	if i.mu.current == p.generation && p.confirmLocked() {
+		i.mu.unconfirmed.listed, p.version = true, ""
+		i.removeNamespaceLocked(p.namespace())
+	}
+	i.mu.Unlock()
+	p.settle()
+}
+
+// extractPause separates two slices of extractBlocks, which take less than a millisecond.
+const extractPause = 2 * time.Millisecond
+
+// extractBlocks copies objects out of the blocks in which they were persisted, so that reading one does not
+// have to find it in its block. It returns when it is done or ctx ends.
+func (i *Informer) extractBlocks(ctx context.Context) {
+	for next := i.store.ExtractBlocks(0); next != 0; next = i.store.ExtractBlocks(next) {
+		if !pause(ctx, clock.RealClock{}, extractPause) {
+			return
+		}
+	}
+}

@@ -23,17 +23,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ignoringReporter is a Reporter without effect.
-type ignoringReporter struct{ Reporter }
-
-func (ignoringReporter) RequestStarted(Verb)  {}
-func (ignoringReporter) WatchOpened()         {}
-func (ignoringReporter) NoContact()           {}
-func (ignoringReporter) Answer(Verb, error)   {}
-func (ignoringReporter) Listed(time.Duration) {}
-func (ignoringReporter) Throttled(Verb)       {}
-func (ignoringReporter) Contact(bool)         {}
-
 // inlineRequests returns the inline watch of gadgets.
 func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) lister {
 	t.Helper()
@@ -43,7 +32,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
-		Tweak: func(*metav1.ListOptions) {}}, ignoringReporter{},
+		Tweak: func(*metav1.ListOptions) {}}, noReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(lister)
 	if !ok {

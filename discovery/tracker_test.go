@@ -112,9 +112,9 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	l.until("Added ds.example.com 1")
 }
 
-// TestTrackerBelievesDiscovery: if discovery still lists a type after the lag since the deletion of its CRD,
-// the type exists again, without waiting for the poll.
-func TestTrackerBelievesDiscovery(t *testing.T) {
+// TestTrackerUsesDiscoveryAfterLag: if discovery still lists a type after the lag since the deletion of its
+// CRD, the type exists again, without waiting for the poll.
+func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
 	server.put(crdPath, crdObjectOf(definition("as", "1",
 		func(d *crd.Definition) { d.Name, d.Group = "as.agg.io", "agg.io" })))
@@ -154,9 +154,9 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	l.until("Removed as.agg.io")
 }
 
-// TestTrackerAsksAgain: discovery is updated after the APIService, and the group is at first missing or
-// unknown. The tracker finds its types without another change or poll.
-func TestTrackerAsksAgain(t *testing.T) {
+// TestTrackerRetriesDiscovery: discovery is updated after the APIService, and the group is at first missing
+// or unknown. The tracker finds its types without another change or poll.
+func TestTrackerRetriesDiscovery(t *testing.T) {
 	for name, late := range map[string]*group{
 		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
 	} {

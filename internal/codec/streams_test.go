@@ -238,8 +238,8 @@ func TestFastPath(t *testing.T) {
 	}
 }
 
-// TestUnusualEventIsAlone checks that events after one unusual event use the fast path.
-func TestUnusualEventIsAlone(t *testing.T) {
+// TestUnusualEventDecodedAlone checks that events after one unusual event use the fast path.
+func TestUnusualEventDecodedAlone(t *testing.T) {
 	const unusual = `{"apiVersion":"v1","kind":"Widget","Kind":"Gadget","metadata":{"name":"a"}}`
 	for name, object := range map[string]string{"an object": unusual, "a Table": bodies["Table"]} {
 		serializer := &countingSerializer{NegotiatedSerializer: stock()}

@@ -372,9 +372,9 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
-// TestSentBackForEver: a server whose answers only cause relists is a problem, although each answer is part
+// TestRepeatedRelists: a server whose answers only cause relists is a problem, although each answer is part
 // of the protocol.
-func TestSentBackForEver(t *testing.T) {
+func TestRepeatedRelists(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
 	expired := serverError(410)
@@ -406,8 +406,8 @@ func TestSentBackForEver(t *testing.T) {
 	}
 }
 
-// TestHealthOfPastGeneration: late reports of an earlier generation are dropped.
-func TestHealthOfPastGeneration(t *testing.T) {
+// TestLateReports: late reports of an earlier generation are dropped.
+func TestLateReports(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()
 	first := h.Begin("", "1")

@@ -83,7 +83,7 @@ func (e *exchange) expect(step string, d *diary, l *ListenerHandle, want ...stri
 	d.lines = nil
 }
 
-func TestListenerIsToldInOrder(t *testing.T) {
+func TestListenerOrder(t *testing.T) {
 	e := newExchange(t, true)
 	d, l := e.listen()
 	h := e.health(widgets, false)
@@ -185,9 +185,9 @@ func TestListenerRemoved(t *testing.T) {
 	}
 }
 
-// TestSlowListenerDelaysNobody: a slow listener delays neither the informers nor another listener, and its
+// TestSlowListener: a slow listener delays neither the informers nor another listener, and its
 // depth is reported.
-func TestSlowListenerDelaysNobody(t *testing.T) {
+func TestSlowListener(t *testing.T) {
 	e := newExchange(t, true)
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow, err := e.Add(Listener{StateChanged: func(_, after Status) {

@@ -26,8 +26,8 @@ func many(n int) (*Health, Reporter) {
 	return h, r
 }
 
-// TestPartsThatAreWell: the memory for a request does not depend on the number of other partitions.
-func TestPartsThatAreWell(t *testing.T) {
+// TestCostOfHealthyPartitions: the memory for a request does not depend on the number of other partitions.
+func TestCostOfHealthyPartitions(t *testing.T) {
 	costs := func(n int) float64 {
 		h, r := many(n)
 		defer h.Stopped("")
@@ -41,8 +41,8 @@ func TestPartsThatAreWell(t *testing.T) {
 	}
 }
 
-// TestFirstPartInTroubleSpeaks: the message is that of the first partition by name.
-func TestFirstPartInTroubleSpeaks(t *testing.T) {
+// TestMessageOfFirstPartition: the message is that of the first partition by name.
+func TestMessageOfFirstPartition(t *testing.T) {
 	for range 20 {
 		h := New(schema.GroupVersionResource{}, "", time.Now)
 		h.Started()

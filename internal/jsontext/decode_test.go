@@ -218,8 +218,8 @@ func spoil(value any) {
 	}
 }
 
-// TestTemplatesNest checks the nesting limit for text with a template.
-func TestTemplatesNest(t *testing.T) {
+// TestTemplateDepth checks the nesting limit for text with a template.
+func TestTemplateDepth(t *testing.T) {
 	d := jsontext.NewDecoder()
 	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
 	for range 3 {

@@ -70,7 +70,7 @@ func skipAgrees(t *testing.T, data []byte) {
 	}
 }
 
-func TestSkipGoesAsDeepAsItMay(t *testing.T) {
+func TestSkipDepth(t *testing.T) {
 	for _, levels := range []int{1, 2, 63, 64, 65, 128, 129, 1000} {
 		for _, pair := range []string{"[]", "{}"} {
 			inner, outer := pair[:1], pair[1:]

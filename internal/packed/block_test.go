@@ -150,8 +150,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestNotInBlocks uses an object without JSON.
-func TestNotInBlocks(t *testing.T) {
+// TestBlocksRejectObjectsWithoutJSON uses an object without JSON.
+func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
 	o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "K", "odd": struct{}{}}})
 	if err != nil {

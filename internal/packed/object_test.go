@@ -53,9 +53,9 @@ func TestBytesAreCopied(t *testing.T) {
 	}
 }
 
-// TestChangingACopy changes decoded objects, which callers must not do, and checks that the packed object is
-// unaffected.
-func TestChangingACopy(t *testing.T) {
+// TestCopiesAreIndependent changes decoded objects, which callers must not do, and checks that the packed
+// object is unaffected.
+func TestCopiesAreIndependent(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	want, err := o.Decode()
 	if err != nil {

@@ -45,8 +45,8 @@ func TestPair(t *testing.T) {
 	runtime.KeepAlive([]any{previous, current})
 }
 
-// TestPairSharesWithNothingOlder checks that changing a copy does not affect copies of later versions.
-func TestPairSharesWithNothingOlder(t *testing.T) {
+// TestPairSharesOnlyNewCopies checks that changing a copy does not affect copies of later versions.
+func TestPairSharesOnlyNewCopies(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
 	damaged := before.Unstructured()
@@ -61,8 +61,9 @@ func TestPairSharesWithNothingOlder(t *testing.T) {
 	runtime.KeepAlive(damaged)
 }
 
-// TestChangingAPair changes a part that a pair shares, and checks that the packed objects are unaffected.
-func TestChangingAPair(t *testing.T) {
+// TestPairsAreIndependentOfObjects changes a part that a pair shares, and checks that the packed objects are
+// unaffected.
+func TestPairsAreIndependentOfObjects(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
 	previous, _ := packed.Pair(before, after)

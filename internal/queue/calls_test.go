@@ -107,8 +107,8 @@ func TestCallsPanic(t *testing.T) {
 	})
 }
 
-// TestCallsAreClosedByOneThatEndsItsGoroutine checks that no caller waits forever.
-func TestCallsAreClosedByOneThatEndsItsGoroutine(t *testing.T) {
+// TestCallsGoexit checks that no caller waits forever.
+func TestCallsGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewCalls()
 		q.Push(runtime.Goexit, func() { t.Error("called") })

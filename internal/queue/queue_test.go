@@ -51,8 +51,8 @@ func run[T any](q *Queue[T], handle func(T)) {
 	<-ended
 }
 
-// TestClosedQueueKeepsNothing: time is virtual, so that a timer that refers to the queue would retain it.
-func TestClosedQueueKeepsNothing(t *testing.T) {
+// TestClosedQueueRetainsNothing: time is virtual, so that a timer that refers to the queue would retain it.
+func TestClosedQueueRetainsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := func() weak.Pointer[[1 << 10]byte] {
 			consumer := new([1 << 10]byte)
@@ -133,9 +133,9 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	})
 }
 
-// TestCallThatEndsItsGoroutine: the queue is closed, so that a test that fails in a handler does not wait
+// TestQueueGoexit: the queue is closed, so that a test that fails in a handler does not wait
 // forever.
-func TestCallThatEndsItsGoroutine(t *testing.T) {
+func TestQueueGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
 		ended := 0
@@ -319,9 +319,9 @@ func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	return set
 }
 
-// TestElementsStandForMany: expanded elements are handled and counted one by one, and closing in the middle
+// TestExpandedElements: expanded elements are handled and counted one by one, and closing in the middle
 // drops the rest.
-func TestElementsStandForMany(t *testing.T) {
+func TestExpandedElements(t *testing.T) {
 	type span struct{ from, to int }
 	count := func(s *span) int { return s.to - s.from }
 	next := func(s *span) (span, bool) {

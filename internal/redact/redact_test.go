@@ -56,7 +56,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-func TestOthersAreShown(t *testing.T) {
+func TestOtherTypesAreUnchanged(t *testing.T) {
 	object := secret("1", "x")
 	if got := New(true).Object(secrets, object); text(t, got) != text(t, object) {
 		t.Error("redacted although everything is to be shown")

@@ -138,8 +138,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestWhiteSpaceIsNoProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
-func TestWhiteSpaceIsNoProgress(t *testing.T) {
+// TestWhiteSpaceIsNotProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
+func TestWhiteSpaceIsNotProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watchListOf(t, func(r *http.Request) io.ReadCloser {
 			body, events := io.Pipe()

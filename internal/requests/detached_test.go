@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenWatchesKeepNoRequest: the stream of a watch retains the response, but neither the request nor the
+// TestOpenWatchesReleaseRequest: the stream of a watch retains the response, but neither the request nor the
 // headers, a kilobyte for each type. An idle watch ends with its context.
-func TestOpenWatchesKeepNoRequest(t *testing.T) {
+func TestOpenWatchesReleaseRequest(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()

@@ -150,7 +150,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 	})
 }
 
-func TestStreamKeeps(t *testing.T) {
+func TestStreamFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
 		var l listener
@@ -186,8 +186,8 @@ func TestStreamStopsWithoutAReader(t *testing.T) {
 	})
 }
 
-// TestSlowReaderIsNoStall: initial events that wait for their reader have not stopped.
-func TestSlowReaderIsNoStall(t *testing.T) {
+// TestSlowReaderIsNotAStall: initial events that wait for their reader have not stopped.
+func TestSlowReaderIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 256
 		source := watch.NewFakeWithChanSize(events, false)

@@ -120,9 +120,9 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	}
 }
 
-// TestInlineWatchesAskAgain checks that watches are retried with pauses while the server cannot be reached or
+// TestInlineWatchesRetry checks that watches are retried with pauses while the server cannot be reached or
 // throttles. Other failures cause a relist. The end of the context ends a pause.
-func TestInlineWatchesAskAgain(t *testing.T) {
+func TestInlineWatchesRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked int
 		lost := roundTrip(func(*http.Request) (*http.Response, error) {

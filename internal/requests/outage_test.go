@@ -309,9 +309,9 @@ func TestConsistencyIsChecked(t *testing.T) {
 	})
 }
 
-// TestRelistsAreNoOlderThanWhatWasWatched checks that watched objects do not vanish after a list from a
+// TestRelistsAreNotOlderThanWatch checks that watched objects do not vanish after a list from a
 // lagging server.
-func TestRelistsAreNoOlderThanWhatWasWatched(t *testing.T) {
+func TestRelistsAreNotOlderThanWatch(t *testing.T) {
 	races(t, func(r *race) {
 		r.startOurs(false)
 		r.awaitSync(gadgets)

@@ -54,8 +54,8 @@ func TestOutageTurns(t *testing.T) {
 	})
 }
 
-// TestOwnTrouble: a type whose requests fail although the server answers others backs off.
-func TestOwnTrouble(t *testing.T) {
+// TestSingleTypeBacksOff: a type whose requests fail although the server answers others backs off.
+func TestSingleTypeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
 		requests, begun := 0, time.Now()

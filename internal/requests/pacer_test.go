@@ -153,7 +153,7 @@ func (p *Pacer) fail(err error, asked time.Duration) {
 	p.record(outcome{verb: VerbList, err: err, retryAfter: asked})
 }
 
-func TestPacerIsCutShort(t *testing.T) {
+func TestRetrySignalEndsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := NewRetrySignal()
 		p := NewPacer(false, false, retry)

@@ -320,8 +320,8 @@ func TestOtherClientsDecode(t *testing.T) {
 	}
 }
 
-// TestRequestsThatCannotBeMade checks that they fail when they are sent, as with the dynamic client.
-func TestRequestsThatCannotBeMade(t *testing.T) {
+// TestInvalidRequests checks that they fail when they are sent, as with the dynamic client.
+func TestInvalidRequests(t *testing.T) {
 	own, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
 	if err != nil {
 		t.Fatal(err)

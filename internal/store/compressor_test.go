@@ -85,9 +85,9 @@ func TestSamplesAreWeak(t *testing.T) {
 	}
 }
 
-// TestOtherObjectsCallForTraining changes the content of the objects: another dictionary is trained, and old
+// TestRetraining changes the content of the objects: another dictionary is trained, and old
 // objects remain readable.
-func TestOtherObjectsCallForTraining(t *testing.T) {
+func TestRetraining(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
 	early := keyedCertificate(t, form, 0, 1).Item
@@ -122,8 +122,8 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	}
 }
 
-// TestCompressionCanFail checks that objects stay uncompressed, and that the error is reported once.
-func TestCompressionCanFail(t *testing.T) {
+// TestTrainingFails checks that objects stay uncompressed, and that the error is reported once.
+func TestTrainingFails(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	utilruntime.ErrorHandlers = nil
@@ -142,8 +142,8 @@ func TestCompressionCanFail(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestSmallObjectsStayPlain checks that objects stay uncompressed if they do not shrink.
-func TestSmallObjectsStayPlain(t *testing.T) {
+// TestIncompressibleObjects checks that objects stay uncompressed if they do not shrink.
+func TestIncompressibleObjects(t *testing.T) {
 	form := NewPacked(nil, zstd.New(zstd.Options{}))
 	var kept []Item
 	for n := range 2 * samplesToTrain {

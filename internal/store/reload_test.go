@@ -28,9 +28,9 @@ func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
 	return keys
 }
 
-// TestReloadsLeaveNothingBehind checks that reloading a config often does not grow the memory of objects that
+// TestReloadsDoNotGrow checks that reloading a config often does not grow the memory of objects that
 // never change.
-func TestReloadsLeaveNothingBehind(t *testing.T) {
+func TestReloadsDoNotGrow(t *testing.T) {
 	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil),
 		Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
 	fill(t, s, 10, 1)

@@ -2,8 +2,8 @@ package store
 
 import "testing"
 
-// TestListsAgainReuseObjects checks that a relist reuses stored packed objects.
-func TestListsAgainReuseObjects(t *testing.T) {
+// TestRelistsReuseObjects checks that a relist reuses stored packed objects.
+func TestRelistsReuseObjects(t *testing.T) {
 	form := NewPacked(withoutManagedFields(t), nil)
 	s := New(Options{Form: form, Indexers: byNamespace()})
 	fill(t, s, 100, 1)

@@ -177,7 +177,7 @@ func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) c
 	return next
 }
 
-func TestStoreRefusesWhatWasPreparedBeforeAnIndex(t *testing.T) {
+func TestPutRejectsMissingIndex(t *testing.T) {
 	store := newStore(t, nil)
 	th := &thing{key: "k", number: 1}
 	stale := store.Prepare(th.keyed())

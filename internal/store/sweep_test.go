@@ -138,9 +138,9 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 }
 
-// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes often is not compressed
-// each time.
-func TestNewObjectsStayForAPeriod(t *testing.T) {
+// TestChangingObjectsStayUncompressed writes objects between sweeps: an object that changes often is not
+// compressed each time.
+func TestChangingObjectsStayUncompressed(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, AfterFill)
 	sweepAll(s, AfterFill)
@@ -180,9 +180,9 @@ func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 	}
 }
 
-// TestSweptRowsKeepNoJSON checks that strings in rows and indexes do not share the memory of compressed
+// TestSweptRowsDoNotRetainJSON checks that strings in rows and indexes do not share the memory of compressed
 // objects' JSON.
-func TestSweptRowsKeepNoJSON(t *testing.T) {
+func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	before := map[*row]string{}
 	for r := range s.Snapshot().rows.all {
@@ -214,8 +214,8 @@ func TestSweptRowsKeepNoJSON(t *testing.T) {
 	}
 }
 
-// TestRelistsKnowCompressedObjects relists objects that are stored in all forms: rows remain.
-func TestRelistsKnowCompressedObjects(t *testing.T) {
+// TestRelistsKeepCompressedRows relists objects that are stored in all forms: rows remain.
+func TestRelistsKeepCompressedRows(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, AfterFill)
 	before := s.Snapshot()

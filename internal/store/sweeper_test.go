@@ -211,8 +211,8 @@ func bytesOf(s *store.Store) int64 {
 	return m.Bytes()
 }
 
-// TestBudgetThatCannotBeKept checks that unsuccessful sweeps are not repeated often.
-func TestBudgetThatCannotBeKept(t *testing.T) {
+// TestUnreachableBudget checks that unsuccessful sweeps are not repeated often.
+func TestUnreachableBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64
 		s := store.New(store.Options{Form: store.NewAdaptive(nil, counting{&tries})})
@@ -240,8 +240,8 @@ func (c counting) Compress(dst, src []byte) []byte {
 
 func (counting) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
 
-// TestGoroutineEndsWithTheLast joins and leaves; synctest fails for a remaining goroutine.
-func TestGoroutineEndsWithTheLast(t *testing.T) {
+// TestSweeperGoroutineEnds joins and leaves; synctest fails for a remaining goroutine.
+func TestSweeperGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sweeper := store.NewSweeper(0)
 		if err := sweeper.Compress(t.Context(), adaptive()); err != nil {

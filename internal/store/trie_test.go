@@ -73,8 +73,8 @@ func TestTrieIsAMap(t *testing.T) {
 	}
 }
 
-// TestTrieEmpties removes all entries: no nodes remain.
-func TestTrieEmpties(t *testing.T) {
+// TestTrieRemovesAll removes all entries: no nodes remain.
+func TestTrieRemovesAll(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			of := func(p *pair) uint64 { return hash(p.key) }
@@ -97,8 +97,8 @@ func TestTrieEmpties(t *testing.T) {
 	}
 }
 
-// TestTrieIsBuiltAtOnce compares tries from buildTrie with tries built entry by entry.
-func TestTrieIsBuiltAtOnce(t *testing.T) {
+// TestBuildTrie compares tries from buildTrie with tries built entry by entry.
+func TestBuildTrie(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			of := func(p *pair) uint64 { return hash(p.key) }

@@ -37,7 +37,7 @@ func checkSources(text string, definitions []*crd.Definition, err error) (*index
 }
 
 // CheckSources reports all errors in the order of the file, one for each cause.
-func TestErrorsOfBothKindsAtOnce(t *testing.T) {
+func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
 	config, err := checkSources(brokenTwice, definitions(t), nil)
 	var wrong *indexers.ConfigError
 	if !errors.As(err, &wrong) || config != nil {

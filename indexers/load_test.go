@@ -63,7 +63,7 @@ func TestFilesAreMerged(t *testing.T) {
 		t.Error("no resource y")
 	}
 	if r, ok := c.Resource("n"); ok {
-		t.Errorf("there is a resource %v", r)
+		t.Errorf("unexpected resource %v", r)
 	}
 
 	_, err = indexers.Parse(
@@ -148,7 +148,7 @@ func TestNoSchema(t *testing.T) {
 }
 
 // Positions do not depend on line endings or a byte order mark.
-func TestPlacesInOtherFiles(t *testing.T) {
+func TestPositionsWithOtherLineEndings(t *testing.T) {
 	text := strings.Replace(
 		header(
 			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)

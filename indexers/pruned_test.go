@@ -59,7 +59,7 @@ func TestPrunedIndexes(t *testing.T) {
 }
 
 // The warning points to the expression that reads the field.
-func TestPlaceOfWhatIsPruned(t *testing.T) {
+func TestPositionOfPrunedIndexWarning(t *testing.T) {
 	for index, want := range map[string]string{
 		"{name: i, path: .spec.a}":                                            ":7:21: W001",
 		"{name: i, path: .spec.b, when: '@.spec.b && @.spec.a == 1'}":         ":7:50: W001",

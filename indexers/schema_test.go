@@ -203,7 +203,7 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 }
 
 // The schema rejects configs that the decoder rejects for their form.
-func TestSchemaRefusesBrokenConfigs(t *testing.T) {
+func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 	code := regexp.MustCompile(`(?m)^\S+: ([EW]\d+): `)
 	files, err := filepath.Glob("testdata/broken/*.golden")
 	if err != nil || len(files) < 60 {

@@ -101,7 +101,7 @@ func TestKeys(t *testing.T) {
 		}
 		back := i.Parts(got)
 		if again, err := i.Key(back...); err != nil || again != got {
-			t.Errorf("%s: %q comes back as %q, %v", test.reason, got, back, err)
+			t.Errorf("%s: %q decodes as %q, %v", test.reason, got, back, err)
 		}
 	}
 	composite := index(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")

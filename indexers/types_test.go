@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A type has the indexes and references of all resources that mean it in its version, each index once; names
-// that would be taken twice have those of their resources.
+// A type has the distinct indexes and references of all matching resources; indexes of the same name are
+// prefixed with the name of their resource.
 func TestIndexesOf(t *testing.T) {
 	config := parse(t, `
   - name: a

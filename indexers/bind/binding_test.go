@@ -15,7 +15,7 @@ import (
 )
 
 // A type that is installed later is bound when it appears.
-func TestPatternGetsATypeThatComesLater(t *testing.T) {
+func TestPatternBindsLaterType(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, anyExample))
 	if err := s.tracker.WaitForSync(s.ctx); err != nil {
@@ -43,7 +43,7 @@ func TestPatternGetsATypeThatComesLater(t *testing.T) {
 }
 
 // Follow binds the known types of a synced tracker before it returns.
-func TestFollowBindsWhatIsKnown(t *testing.T) {
+func TestFollowBindsKnownTypes(t *testing.T) {
 	for range 20 { // it must not depend on who is faster
 		s := newScene(t)
 		if err := s.tracker.WaitForSync(s.ctx); err != nil {
@@ -117,7 +117,7 @@ func TestApply(t *testing.T) {
 }
 
 // A removed index is dropped immediately, and an invalid config changes nothing.
-func TestApplyLessAndWrong(t *testing.T) {
+func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
@@ -191,6 +191,6 @@ func TestResolve(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := b.Target(""); err == nil {
-		t.Error("no name stands for a type")
+		t.Error("an empty name matches a type")
 	}
 }

@@ -20,7 +20,7 @@ const widgetsOfTeams = `  - name: widgets
 
 // A pattern of namespaces follows each namespace if the type cannot be read cluster-wide, and existing
 // queriers see new namespaces.
-func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
+func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector := faults.New(server)
 		injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
@@ -62,7 +62,7 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
 
 // A reference into a namespace that the server forbids is unknown, and dangles once the namespace is readable
 // and the target does not exist.
-func TestReferencesToWhatMayNotBeRead(t *testing.T) {
+func TestReferencesToForbiddenNamespace(t *testing.T) {
 	var injector *faults.Injector
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)
@@ -88,11 +88,11 @@ func TestReferencesToWhatMayNotBeRead(t *testing.T) {
 	}
 	s.eventually("known", func() bool { return graph.Stats().Synced == 2 })
 	if got := graph.Dangling(); len(got) > 0 {
-		t.Errorf("of what may not be read, %v dangle", got)
+		t.Errorf("forbidden references dangle: %v", got)
 	}
 	to := references.Object{Group: "example.com", Kind: "Gadget", Namespace: "prod", Name: "red"}
 	if got := graph.To(to); len(got) != 1 || got[0].State != references.Resolved {
-		t.Errorf("what is there: %v", got)
+		t.Errorf("resolved reference: %v", got)
 	}
 	injector.Clear()
 	target, err := b.Target("gadgets")

@@ -18,7 +18,7 @@ import (
 
 // A change with a forbidden informer waits, reports since when and why, and takes over once access is
 // granted.
-func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
+func TestPending(t *testing.T) {
 	var injector *faults.Injector
 	s := newSceneBehind(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)

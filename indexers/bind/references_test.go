@@ -44,7 +44,7 @@ func TestReferences(t *testing.T) {
 	}
 	s.eventually("known", func() bool { return graph.Stats().References == 3 })
 	if graph.Stats().Dangling != 0 {
-		t.Errorf("references to a type that nobody follows dangle: %v", graph.Dangling())
+		t.Errorf("references to a type without target dangle: %v", graph.Dangling())
 	}
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red",

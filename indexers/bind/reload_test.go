@@ -148,7 +148,7 @@ func TestReloadsWhileReading(t *testing.T) {
 }
 
 // Changing an index fails no query: each uses either the old or the new declaration.
-func TestRedefiningAnIndexFailsNoQuery(t *testing.T) {
+func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })

@@ -162,7 +162,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 }
 
 // A change that is reverted does not list again.
-func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
+func TestApplyRevertedBeforeSync(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
@@ -185,7 +185,7 @@ func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
 }
 
 // A closed binding removes its own indexes, but not an index of another binding that reused a name.
-func TestCloseLeavesNamesThatOthersHaveTakenOver(t *testing.T) {
+func TestCloseKeepsReusedNames(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
@@ -205,6 +205,6 @@ func TestCloseLeavesNamesThatOthersHaveTakenOver(t *testing.T) {
 	}
 	first.Close()
 	if !finds(second, "widgets", "color=red", "home/chair", "home/lamp") {
-		t.Errorf("what is left are %v", indexNames(t, target))
+		t.Errorf("remaining indexes: %v", indexNames(t, target))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // References to a type that is not served, not in the config, or removed do not dangle: the graph returns the
 // types with the reason.
-func TestUncheckedTypesAreNamed(t *testing.T) {
+func TestUncheckedTypes(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
 	graph, err := b.References()
@@ -57,7 +57,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
 		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
-			t.Errorf("told of %+v after %v", e, events)
+			t.Errorf("got %+v after %v", e, events)
 		}
 	}
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))

@@ -6,7 +6,7 @@ import (
 )
 
 // A resource without version switches to another one when its version is no longer served.
-func TestVersionThatIsNoLongerServed(t *testing.T) {
+func TestRemovedVersion(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("v1", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })

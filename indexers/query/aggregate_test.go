@@ -282,7 +282,7 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 
 // Repeated values are all computed with, also from an index. Their type is that of an index over the same
 // path or of the schema; without one, an ambiguous text is an error.
-func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
+func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 	cpus := func(name string, values ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},
 			"spec": m{"cpu": values, "max": values[0]}}}

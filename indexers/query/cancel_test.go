@@ -11,7 +11,7 @@ import (
 )
 
 // A query whose context ends while it reads one large object stops there.
-func TestWorkWithinOneObjectEnds(t *testing.T) {
+func TestCancelWithinOneObject(t *testing.T) {
 	large := simple("a/w", "edge", 1, "gold")
 	var list []any
 	for range 50_000 {

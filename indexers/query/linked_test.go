@@ -148,7 +148,7 @@ func TestUnknownObjectsWarn(t *testing.T) {
 	}
 }
 
-func TestReferencesThatAreNotThere(t *testing.T) {
+func TestUnknownReferences(t *testing.T) {
 	querier, _, _ := linkedStock(t)
 	var unknown *query.UnknownReferenceError
 	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err,

@@ -23,10 +23,10 @@ func TestNarrow(t *testing.T) {
 	}
 	rest, err := querier.Keys(t.Context(), q, query.Options{Continue: page.Continue})
 	if err != nil || !slices.Equal(append(page.Keys(), rest...), all) {
-		t.Errorf("%v goes on with %v, %v, of %v", page.Keys(), rest, err, all)
+		t.Errorf("after %v got %v, %v, of %v", page.Keys(), rest, err, all)
 	}
 	if _, err := querier.Keys(t.Context(), query.And(q, query.All()),
 		query.Options{Continue: page.Continue}); !errors.Is(err, query.ErrContinue) {
-		t.Errorf("another query goes on with it: %v", err)
+		t.Errorf("another query accepts the token: %v", err)
 	}
 }

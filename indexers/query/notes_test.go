@@ -8,7 +8,7 @@ import (
 )
 
 // A negated junction can start with an index of one of its negated parts.
-func TestNegationsLeadToIndexes(t *testing.T) {
+func TestNegationsUseIndexes(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, start := range map[string]string{
 		"!(team!=edge || weight>9)":               "team=edge",
@@ -52,7 +52,7 @@ func TestNoNamespace(t *testing.T) {
 }
 
 // The plan explains that != of an index and of a condition treat missing values differently.
-func TestExplainSaysWhatUnequalMeans(t *testing.T) {
+func TestNotesOnUnequal(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, want := range map[string]string{
 		"class!=gold": "note   !(class=gold) also holds for objects without a value in class; add && class to leave them out\n",

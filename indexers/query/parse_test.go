@@ -171,7 +171,7 @@ func TestUnknownIndexError(t *testing.T) {
 }
 
 // Errors about values point to the position of the value.
-func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
+func TestTextQueryErrorPositions(t *testing.T) {
 	querier := stock(t)
 	for text, want := range map[string]string{
 		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are address, addresses, class, condition",

@@ -87,7 +87,7 @@ func TestScansNeedPermission(t *testing.T) {
 }
 
 // A label selector starts with an index over one of its labels, if that has all selected objects.
-func TestLabelsBeginWithAnIndex(t *testing.T) {
+func TestLabelSelectorsUseIndexes(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
 		u := simple(fmt.Sprintf("ns/w%02d", i), []string{"edge", "payments"}[i/90], int64(i), "gold")
@@ -159,7 +159,7 @@ sort   along weight, all of it
 }
 
 // Two bounds of a single-valued index are joined, unlike bounds of a multi-valued index.
-func TestBoundsAreJoined(t *testing.T) {
+func TestJoinedBounds(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, joins := range map[string]bool{
 		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true,
@@ -269,7 +269,7 @@ func TestContinueTokens(t *testing.T) {
 	}
 }
 
-func TestOtherErrors(t *testing.T) {
+func TestQueryErrors(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) ||
@@ -317,13 +317,13 @@ func TestContextEndsAQuery(t *testing.T) {
 	}
 }
 
-func TestReading(t *testing.T) {
+func TestReadResults(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	if u, ok := querier.Get("a/y"); !ok || u.GetName() != "y" {
 		t.Errorf("got %v", u)
 	}
 	if _, ok := querier.Get("a/none"); ok {
-		t.Error("found what is not there")
+		t.Error("found a missing object")
 	}
 	r, err := querier.Query(t.Context(), query.Range("weight", "9", "11"), query.Options{SortBy: "weight"})
 	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Stamp.Synced {
@@ -352,7 +352,7 @@ func TestReading(t *testing.T) {
 func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 
 // Operands are transformed like the values of the index: case and blanks.
-func TestOperandsAreTransformed(t *testing.T) {
+func TestTransformedOperands(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
 	u.SetLabels(map[string]string{"tier": "web"})

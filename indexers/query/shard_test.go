@@ -14,7 +14,7 @@ import (
 )
 
 // A shard with added ranges that are not listed yet is incomplete, although the informer stays synced.
-func TestStampOfAShard(t *testing.T) {
+func TestShardStamp(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 		"kind": "Widget"}}
@@ -65,6 +65,6 @@ func TestStampOfAShard(t *testing.T) {
 	}
 	shard.SetRanges(halves[0])
 	if s := querier.Stamp(); !s.Synced {
-		t.Errorf("what is missing is not wanted: %+v", s)
+		t.Errorf("unexpected stamp: %+v", s)
 	}
 }

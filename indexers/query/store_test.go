@@ -99,7 +99,7 @@ func TestModelAfterChanges(t *testing.T) {
 
 // A query reads one snapshot: an object whose value changes constantly has exactly one value in each result
 // and on each page.
-func TestQueriesSeeOneMoment(t *testing.T) {
+func TestQueriesReadOneSnapshot(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
@@ -138,7 +138,7 @@ func TestQueriesSeeOneMoment(t *testing.T) {
 }
 
 // Concurrent readers, writers and index changes.
-func TestEverythingAtOnce(t *testing.T) {
+func TestConcurrentAccess(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
@@ -220,7 +220,7 @@ func TestEverythingAtOnce(t *testing.T) {
 
 // With few candidates and a long range of an index, the candidates are tested one by one and the result is
 // the same.
-func TestFewObjectsAndALongStretch(t *testing.T) {
+func TestFewObjectsAndALongRange(t *testing.T) {
 	for _, mode := range modes {
 		name := mode.String()
 		f := functions(t)

@@ -127,7 +127,7 @@ func TestSubscriptionToAShard(t *testing.T) {
 	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
 	departed, ok := h.ResourceEventHandler.(dynamicinformer.Departed)
 	if !ok {
-		t.Fatal("the handler is not told of departures")
+		t.Fatal("the handler does not implement Departed")
 	}
 	departed.OnAdd(found, true)
 	departed.OnAdd(other, true)

@@ -13,7 +13,7 @@ import (
 )
 
 // The text of a query parses to the same query for any values.
-func TestTextIsTheSameQuery(t *testing.T) {
+func TestTextRoundTrip(t *testing.T) {
 	odd := []string{"a", "a/b", `a\b`, `a\`, "/", "", "(", ")", "a b", `"`, "'", "~x", "now", "*", "é",
 		"\x00", "a,b", "x/"}
 	var objects []*unstructured.Unstructured
@@ -42,7 +42,7 @@ func TestTextIsTheSameQuery(t *testing.T) {
 }
 
 // Continue tokens are rejected by other queries.
-func TestTokensBelongToOneQuery(t *testing.T) {
+func TestContinueTokensOfOtherQueries(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
 	for _, other := range []query.Query{
@@ -55,7 +55,7 @@ func TestTokensBelongToOneQuery(t *testing.T) {
 		}
 		if _, err := querier.Query(t.Context(), other,
 			query.Options{Limit: 1, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
-			t.Errorf("%s goes on with a token of %s: %v", other, first, err)
+			t.Errorf("%s accepts a token of %s: %v", other, first, err)
 		}
 	}
 	// Operands that are not valid UTF-8 differ, too.
@@ -98,7 +98,7 @@ func TestNilQueries(t *testing.T) {
 }
 
 // Words and patterns of other languages are rejected with a remedy.
-func TestMistakesSayWhatToWrite(t *testing.T) {
+func TestForeignSyntaxErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"a=1 and b=2":            `query:5: "and" cannot stand here; write &&`,
 		"(a=1 OR b=2)":           `query:6: "OR" cannot stand here; write ||`,

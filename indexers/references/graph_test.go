@@ -239,7 +239,7 @@ func TestReferencesWithSlashes(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestGraphErrors(t *testing.T) {
 	graph := references.New()
 	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers},
 		{Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers,

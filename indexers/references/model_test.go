@@ -195,7 +195,7 @@ func history(t *testing.T, random *rand.Rand) {
 			t.Fatalf("step %d, %s: dangling (-model +graph):\n%s", step, what, diff)
 		}
 		if len(wrong) > 0 || len(dangling) != len(got) || subscription.Waiting() > 0 {
-			t.Fatalf("step %d, %s: wrong events %v; %d dangle, told were %d", step, what, wrong,
+			t.Fatalf("step %d, %s: wrong events %v; %d dangle, events for %d", step, what, wrong,
 				len(got), len(dangling))
 		}
 		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||

@@ -60,7 +60,7 @@ func TestShard(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1 reference to Secret is not checked: only a shard of them is followed"},
 		unchecked); diff != "" {
-		t.Errorf("what is not checked (-want +got):\n%s", diff)
+		t.Errorf("unchecked references (-want +got):\n%s", diff)
 	}
 	shard.SetRanges(halves[1])
 	if err := informer.Flush(t.Context()); err != nil {

@@ -40,7 +40,7 @@ func run(t *testing.T, options reload.Options) *scene {
 
 // A config that Check and then Apply reject temporarily is applied later without another write. The same
 // failure is reported once.
-func TestRefusedConfigIsTriedAgain(t *testing.T) {
+func TestRejectedConfigIsRetried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	var checks, applications atomic.Int64
@@ -66,7 +66,7 @@ func TestRefusedConfigIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTheSameFailureIsReportedOnce(t *testing.T) {
+func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	var checks, reports atomic.Int64

@@ -162,7 +162,7 @@ func TestConfigMapIsSwapped(t *testing.T) {
 }
 
 // The folder behind a link is watched.
-func TestTargetOfALinkIsWritten(t *testing.T) {
+func TestLinkTargetIsWritten(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
 	write(t, target, configWith("a"))
@@ -201,7 +201,7 @@ func TestBadConfigChangesNothing(t *testing.T) {
 }
 
 // A config that Check or Apply rejects is not in effect, and is retried on each Reload.
-func TestRefusedConfig(t *testing.T) {
+func TestRejectedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	refusal := errors.New("refused")

@@ -47,7 +47,7 @@ func TestDocumentDepth(t *testing.T) {
 }
 
 // A chain of unions of two keys has 2^n paths; compiling and scanning must not follow each.
-func TestUnionsDoNotMultiply(t *testing.T) {
+func TestRepeatedUnions(t *testing.T) {
 	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
 	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
 	if got := evaluate(t, p, doc); len(got) != 0 {

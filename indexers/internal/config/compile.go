@@ -180,7 +180,7 @@ func (d *decoder) match(f *matchForm, r *Resource) {
 	}
 }
 
-// storage compiles storage and prune. A field that is set replaces the default.
+// storageAndPrune compiles storage and prune. A field that is set replaces the default.
 func (d *decoder) storageAndPrune(storage *storageForm, prune *pruneForm, s *Storage, p *Prune) {
 	if storage.Mode.node != nil {
 		s.Mode = storage.Mode.value

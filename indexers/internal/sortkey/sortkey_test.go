@@ -90,7 +90,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	for typ, texts := range map[sortkey.Type][]string{
 		sortkey.Int:      {"", "x", "1.5", "9223372036854775808", "1e30", " 1", "0x10"},
 		sortkey.Number:   {"", "x", "NaN", "Inf", "-", ".", "1e", "1e99999", "1.2.3", "--1", "-+1", "1_000"},
@@ -148,7 +148,7 @@ func TestTuples(t *testing.T) {
 			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
 		}
 		if back, ok := sortkey.Parts(encode(a)); !ok || cmp.Diff(a, back) != "" {
-			t.Fatalf("%q comes back as %q, %v", a, back, ok)
+			t.Fatalf("%q decodes as %q, %v", a, back, ok)
 		}
 		prefix := encode(a[:1])
 		if within := encode(b) >= prefix && encode(b) < sortkey.After(prefix); within != (a[0] == b[0]) {

@@ -2,6 +2,7 @@ package indexers
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -28,7 +29,7 @@ func (e *OperandError) Error() string { return fmt.Sprintf("index %q: %s", e.Ind
 // is an [*OperandError]: a wrong number of parts, or a part of another type.
 func (i *Index) Key(parts ...string) (string, error) {
 	if len(parts) != len(i.parts) {
-		return "", i.wrongParts(len(parts), needs(len(i.parts)))
+		return "", i.wrongParts(len(parts), strconv.Itoa(len(i.parts)))
 	}
 	encoded, err := i.encode(parts)
 	if err != nil {
@@ -42,13 +43,13 @@ func (i *Index) Key(parts ...string) (string, error) {
 // [Index.Key].
 func (i *Index) Prefix(parts ...string) (string, error) {
 	if len(parts) == 0 || len(parts) > len(i.parts) {
-		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d are", len(i.parts)))
+		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
 	if typ := i.parts[last].Type; open && !typ.Text() {
 		return "", &OperandError{i.Name, last,
-			fmt.Sprintf("a value of type %s has no beginning to search for; use a range", typ)}
+			fmt.Sprintf("a value of type %s has no prefixes; use a range", typ)}
 	}
 	encoded, err := i.encode(parts)
 	if err != nil {
@@ -138,23 +139,12 @@ func (i *Index) join(encoded []string) string {
 	return string(key)
 }
 
-func needs(n int) string {
-	if n == 1 {
-		return "1 is"
-	}
-	return fmt.Sprintf("%d are", n)
-}
-
 func (i *Index) wrongParts(got int, want string) error {
-	parts := fmt.Sprintf("%d parts were", got)
-	if got == 1 {
-		parts = "1 part was"
-	}
-	what := "it is over one value"
+	names := ""
 	if i.Composite() {
-		what = "its parts are " + strings.Join(i.Keys, ", ")
+		names = " (" + strings.Join(i.Keys, ", ") + ")"
 	}
-	return &OperandError{i.Name, -1, fmt.Sprintf("%s given and %s wanted: %s", parts, want, what)}
+	return &OperandError{i.Name, -1, fmt.Sprintf("want %s parts%s, got %d", want, names, got)}
 }
 
 // Operand applies lower, upper and trim to a part of an operand, so that it matches the indexed values. It

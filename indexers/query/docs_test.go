@@ -97,7 +97,7 @@ func TestDocumentedQueries(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := query.Options{}
-		if strings.Contains(want, "along watts until 1 object") {
+		if strings.Contains(want, "along watts, up to 1 object") {
 			options = query.Options{SortBy: "watts", Descending: true, Limit: 1}
 		}
 		plan, err := querier.Explain(q, options)

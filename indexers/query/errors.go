@@ -12,7 +12,7 @@ var ErrContinue = errors.New("the continue token does not belong to this query")
 
 // ErrNoReferences is returned for a query about references by a Querier without [Querier.WithReferences].
 var ErrNoReferences = errors.New(
-	"there are no references to ask for; give the querier those of a references.Graph by WithReferences")
+	"the querier has no references; call Querier.WithReferences with the view of a references.Graph")
 
 // UnknownReferenceError is returned if the objects have no reference of a name.
 type UnknownReferenceError struct {
@@ -56,7 +56,7 @@ type UnsortedError struct {
 
 // Error implements error.
 func (e *UnsortedError) Error() string {
-	return fmt.Sprintf("index %q has no order, which %s needs; add order: sorted to it", e.Index, e.For)
+	return fmt.Sprintf("index %q is not sorted, which %s needs; add order: sorted to it", e.Index, e.For)
 }
 
 // SortError is returned for an invalid Options.SortBy.
@@ -90,7 +90,7 @@ type ScanError struct {
 
 // Error implements error.
 func (e *ScanError) Error() string {
-	return fmt.Sprintf("%s has to look at all %d objects; combine it with a condition on an index, or allow "+
+	return fmt.Sprintf("%s needs a scan of all %d objects; combine it with a condition on an index, or allow "+
 		"a full scan", e.Query, e.Objects)
 }
 

@@ -73,7 +73,7 @@ func ExampleParse() {
 	// Output:
 	// issuer in (letsencrypt, internal) && expiry>=2026-02-01T00:00:00Z <nil>
 	// [prod/docs prod/shop] <nil>
-	// query:20: '&' cannot stand here; expected &&, || or the end
+	// query:20: '&' is not allowed here; expected &&, || or the end
 }
 
 func ExampleQuerier_Values() {

@@ -58,7 +58,7 @@ func (p *Plan) String() string {
 	case p.Scan:
 		fmt.Fprintf(&b, "scan   all %d objects\n", p.Objects)
 	case len(p.Start) == 0:
-		b.WriteString("start  with no object\n")
+		b.WriteString("start  nothing\n")
 	}
 	for _, s := range p.Start {
 		fmt.Fprintf(&b, "start  %s: at most %d of %d objects\n", s.Query, s.Objects, p.Objects)
@@ -77,7 +77,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "note   %s\n", n)
 	}
 	for _, w := range p.Warnings {
-		fmt.Fprintf(&b, "doubt  %s\n", w)
+		fmt.Fprintf(&b, "warn   %s\n", w)
 	}
 	if p.Examined > 0 {
 		fmt.Fprintf(&b, "found  %s by %s\n", count(p.Found, "object"), count(p.Examined, "test"))

@@ -15,8 +15,8 @@ var foreignWords = map[string]string{
 	"lt":         "an order is written INDEX<VALUE",
 	"gt":         "an order is written INDEX>VALUE",
 	"exists":     "INDEX alone means that there is a value, and !INDEX that there is none",
-	"like":       "the beginning of a text is written INDEX^=VALUE",
-	"startswith": "the beginning of a text is written INDEX^=VALUE",
+	"like":       "a prefix is written INDEX^=VALUE",
+	"startswith": "a prefix is written INDEX^=VALUE",
 	"between":    "a range is written INDEX in [1, 10), without its end",
 }
 
@@ -30,7 +30,7 @@ func (p *parser) rejectWordOperator() error {
 		return nil
 	}
 	p.at += len(word)
-	return p.failAt(start, "%q cannot stand here; write %s", p.text[start:p.at], instead)
+	return p.failAt(start, "%q is not allowed here; write %s", p.text[start:p.at], instead)
 }
 
 // rejectWordComparison rejects the foreignWords after an index.
@@ -62,7 +62,7 @@ func (p *parser) rejectWordComparison(index string) error {
 	for _, fill := range [][2]string{{"INDEX", index}, {"VALUE", value}} {
 		hint = strings.ReplaceAll(hint, fill[0], fill[1])
 	}
-	return p.failAt(start, "%q cannot stand here; %s", p.text[start:end], hint)
+	return p.failAt(start, "%q is not allowed here; %s", p.text[start:end], hint)
 }
 
 // rejectNot rejects "not" before a condition.
@@ -74,7 +74,7 @@ func (p *parser) rejectNot(name string, start int) error {
 	if rest == "" || rest[0] != '(' && (!isName(rest[0]) || p.wordFollows("in", "and", "or")) {
 		return nil // an index named "not"
 	}
-	return p.failAt(start, "%q cannot stand here; a negation is written !team, team!=edge or "+
+	return p.failAt(start, "%q is not allowed here; a negation is written !team, team!=edge or "+
 		"!(team=edge && tier=web)", name)
 }
 
@@ -87,12 +87,12 @@ func (p *parser) rejectWildcard(c *comparison, text string) error {
 	p.at++
 	switch {
 	case text == "":
-		return p.failAt(start, `"*" is no pattern; %s alone means that there is a value`, c.index)
+		return p.failAt(start, `"*" is not a wildcard; %s alone means that there is a value`, c.index)
 	case p.at == len(p.text) || !isBare(rune(p.text[p.at])):
-		return p.failAt(start, `"*" is no pattern; the beginning of a text is written %s^=%s`, c.index, text)
+		return p.failAt(start, `"*" is not a wildcard; a prefix is written %s^=%s`, c.index, text)
 	}
 	return p.
-		failAt(start, `"*" is no pattern; what contains a text is written %s contains %s, and a regular `+
+		failAt(start, `"*" is not a wildcard; a substring is written %s contains %s, and a regular `+
 			`expression %[1]s=~"^%[2]s"`, c.index, text)
 }
 
@@ -126,11 +126,11 @@ func (p *parser) rejectForeignOperator(index string) error {
 		"<>": "inequality is written %s!=x", "!~": "a negation is written !(%s=~\"x\")",
 		"===": "equality is written %s=x", "~": "a regular expression is written %s=~\"x\"",
 		"$=": "a regular expression is written %s=~\"x$\"",
-		"*=": "what contains a text is written %s contains x",
+		"*=": "a substring is written %s contains x",
 	} {
 		if strings.HasPrefix(p.text[p.at:], text) {
 			p.at += len(text)
-			return p.failAt(start, "%q cannot stand here; %s", text, fmt.Sprintf(hint, index))
+			return p.failAt(start, "%q is not allowed here; %s", text, fmt.Sprintf(hint, index))
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 		t.Fatal(err)
 	}
 	querier := stock(t).WithReferences(graph.View(widget))
-	doubts := func(text string) []string {
+	warnings := func(text string) []string {
 		t.Helper()
 		q, err := query.Parse(text)
 		if err != nil {
@@ -192,16 +192,16 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 		}
 		return r.Plan.Warnings
 	}
-	if got := doubts("dangling(gadget)"); len(got) > 0 {
+	if got := warnings("dangling(gadget)"); len(got) > 0 {
 		t.Errorf("without a reference: %v", got)
 	}
 	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
 	want := []string{
 		"dangling(gadget): 1 reference to Gadget.example.com is not checked: no informer follows them, so that they do not count as dangling"}
-	if diff := cmp.Diff(want, doubts("dangling(gadget)")); diff != "" {
+	if diff := cmp.Diff(want, warnings("dangling(gadget)")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := doubts("dangling(owners)"); len(got) > 0 {
+	if got := warnings("dangling(owners)"); len(got) > 0 {
 		t.Errorf("of another reference: %v", got)
 	}
 	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets",

@@ -96,7 +96,7 @@ func (o order) String() string {
 func (c *compiler) compileOrder(options Options) (order, error) {
 	if strings.TrimSpace(options.SortBy) == "" {
 		if options.Descending {
-			return nil, errors.New("a descending order needs something to sort by")
+			return nil, errors.New("a descending order needs a sort term; set Options.SortBy")
 		}
 		return nil, nil
 	}

@@ -73,10 +73,10 @@ func (p *parser) failAt(start int, format string, args ...any) error {
 
 func (p *parser) unexpected(expected string) error {
 	if p.at >= len(p.text) {
-		return p.failAt(len(p.text), "the query ends here; %s", expected)
+		return p.failAt(len(p.text), "the query ends too early; %s", expected)
 	}
 	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
-	return p.failAt(p.at, "%q cannot stand here; %s", r, expected)
+	return p.failAt(p.at, "%q is not allowed here; %s", r, expected)
 }
 
 func (p *parser) blanks() {
@@ -398,7 +398,7 @@ func (p *parser) doubleQuoted() (string, error) {
 			p.at = i + 1
 			var text string
 			if err := json.Unmarshal([]byte(p.text[start:p.at]), &text); err != nil {
-				return "", p.failAt(start, "this is not a text of JSON; write \\\\ for a backslash")
+				return "", p.failAt(start, "this is not a valid JSON string; write \\\\ for a backslash")
 			}
 			return text, nil
 		}

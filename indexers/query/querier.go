@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-var errNoQuery = errors.New("there is no query")
+var errNoQuery = errors.New("the query is nil; query.All() selects all objects")
 
 // Querier answers queries over one source. It is safe for concurrent use.
 type Querier struct {

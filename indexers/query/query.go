@@ -275,7 +275,7 @@ func Label(selector string) Query {
 	return &labelQuery{selector: s, err: err, text: selector}
 }
 
-var errNoSelector = errors.New("there is no selector; labels.Everything() selects all objects")
+var errNoSelector = errors.New("the label selector is nil; labels.Everything() selects all objects")
 
 // Selector is Label for a parsed selector. A nil selector makes a query that always fails.
 func Selector(selector labels.Selector) Query {

@@ -190,7 +190,7 @@ func (s span) intersect(other span) span {
 // prefix returns the span of the keys that begin with some parts.
 func (a openedIndex) prefix(v value) (span, error) {
 	if !a.sorted() && !a.composite() {
-		return span{}, &UnsortedError{a.name, "a beginning"}
+		return span{}, &UnsortedError{a.name, "a prefix"}
 	}
 	prefix, err := a.declared.Prefix(a.parts(v, true)...)
 	return span{low: prefix, high: sortkey.After(prefix)}, err

@@ -48,7 +48,7 @@ func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bo
 		for _, typ := range a.declared.Types() {
 			if typ != "" && typ != sortkey.String.String() && !a.composite() {
 				return nil, &indexers.OperandError{Index: a.name,
-					Message: fmt.Sprintf("a value of type %s has no text to search in; compare it, or use a range", typ)}
+					Message: fmt.Sprintf("a value of type %s cannot be searched as text; compare it, or use a range", typ)}
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (a openedIndex) within(operand string) (func(value string) bool, error) {
 	typ := a.addressType()
 	if typ == sortkey.Any {
 		return nil, &indexers.OperandError{Index: a.name,
-			Message: "it has no addresses to be within a range; declare type: ip or cidr"}
+			Message: "it has no addresses; declare type: ip or cidr"}
 	}
 	wide, ok := sortkey.ParseRange(operand)
 	if !ok {

@@ -282,11 +282,11 @@ func (x *execution) sortText() string {
 	case len(x.order) == 0:
 		return ""
 	case x.sortMethod() == bySorting:
-		return "what is found: " + atMost(x.candidateCount())
+		return "candidates: " + atMost(x.candidateCount())
 	case x.options.Limit > 0:
-		return "along " + x.order[0].name + " until " + count(x.options.Limit, "object") + " came"
+		return "along " + x.order[0].name + ", up to " + count(x.options.Limit, "object")
 	}
-	return "along " + x.order[0].name + ", all of it"
+	return "along " + x.order[0].name
 }
 
 func atMost(objects int) string { return "at most " + count(objects, "object") }

@@ -25,7 +25,7 @@ func (c *compiler) warn(format string, args ...any) {
 // checkComparison warns if an index may answer a comparison differently than the user expects.
 func (c *compiler) checkComparison(index openedIndex, q *comparison) {
 	if d, ok := c.snapshot.(dropper); ok && d.Dropped(index.name) > 0 {
-		c.warn("index %q has left out values beyond its limits, so that objects may be missing; raise maxValues or maxValueBytes", index.name)
+		c.warn("index %q left out values beyond its limits, so that objects can be missing; raise maxValues or maxValueBytes", index.name)
 	}
 	if index.declared == nil {
 		return

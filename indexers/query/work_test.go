@@ -44,14 +44,14 @@ func TestSortingCost(t *testing.T) {
 		limit, tests  int // at most
 		sort          string
 	}{
-		{"team=few", "weight", 0, 20, "what is found: at most 10 objects"},
-		{"team=few", "weight", 2, 13, "what is found: at most 10 objects"},
-		{"team=few", "host desc, name", 2, 13, "what is found: at most 10 objects"},
-		{"*", "weight", 2, 6, "along weight until 2 objects came"},
-		{"team=many", "weight", 2, 20, "along weight until 2 objects came"},
-		{"team=many && weight>0", "weight", 2, 20, "along weight until 2 objects came"},
+		{"team=few", "weight", 0, 20, "candidates: at most 10 objects"},
+		{"team=few", "weight", 2, 13, "candidates: at most 10 objects"},
+		{"team=few", "host desc, name", 2, 13, "candidates: at most 10 objects"},
+		{"*", "weight", 2, 6, "along weight, up to 2 objects"},
+		{"team=many", "weight", 2, 20, "along weight, up to 2 objects"},
+		{"team=many && weight>0", "weight", 2, 20, "along weight, up to 2 objects"},
 		{"*", "", 0, objects * 2, ""},
-		{"*", "weight", 0, objects * 2, "along weight, all of it"},
+		{"*", "weight", 0, objects * 2, "along weight"},
 	} {
 		q, err := query.Parse(test.query)
 		if err != nil {

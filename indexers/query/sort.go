@@ -6,16 +6,6 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// sortMethod is how a result is sorted.
-type sortMethod uint8
-
-const (
-	// bySorting sorts all candidates.
-	bySorting sortMethod = iota
-	// byWalking walks an index in its order and stops at the limit.
-	byWalking
-)
-
 type positioned struct {
 	entry
 	position
@@ -23,7 +13,7 @@ type positioned struct {
 
 // arrange adds the objects to out in order, until it is full.
 func (x *execution) arrange(out *output) {
-	if x.sortMethod() == bySorting {
+	if !x.walksIndex() {
 		x.gather(out)
 		return
 	}
@@ -45,21 +35,18 @@ func (x *execution) sortWork() int {
 	return x.candidateCount() * x.order[0].index.keyCost()
 }
 
-// sortMethod chooses the cheaper way. The cost of walking is an estimate, because the matching objects can be
-// anywhere in the order.
-func (x *execution) sortMethod() sortMethod {
+// walksIndex reports whether walking an index in its order, up to the limit, is cheaper than sorting all
+// candidates. The cost of walking is an estimate, because the matching objects can be anywhere in the order.
+func (x *execution) walksIndex() bool {
 	if len(x.order) != 1 || x.order[0].index == nil {
-		return bySorting
+		return false
 	}
 	objects, found := x.snapshot.Len(), x.candidateCount()
 	steps := objects + found
 	if limit := x.options.Limit; limit > 0 && found > 0 {
 		steps = min(steps, (limit+1)*objects/found)
 	}
-	if x.sortWork() <= steps {
-		return bySorting
-	}
-	return byWalking
+	return x.sortWork() > steps
 }
 
 func (x *execution) gather(out *output) {
@@ -281,7 +268,7 @@ func (x *execution) sortText() string {
 	switch {
 	case len(x.order) == 0:
 		return ""
-	case x.sortMethod() == bySorting:
+	case !x.walksIndex():
 		return "candidates: " + atMost(x.candidateCount())
 	case x.options.Limit > 0:
 		return "along " + x.order[0].name + ", up to " + count(x.options.Limit, "object")

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // EventType is the type of an [Event].
@@ -36,10 +38,7 @@ type Event struct {
 }
 
 // Informer is the part of an informer that a subscription needs.
-type Informer interface {
-	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error
-}
+type Informer = references.Informer
 
 // Subscription is an event handler for the objects that match a query.
 type Subscription struct {

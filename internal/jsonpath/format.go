@@ -10,7 +10,7 @@ import (
 // formatSteps writes the canonical form of a path, which compiles to the same path in the same dialect
 // without warnings W101 and W105.
 func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
-	if len(steps) == 0 || root == "@" || !dotted(steps[0], d) {
+	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !bare(steps[0], d) {
 		b.WriteString(root)
 	}
 	for _, s := range steps {
@@ -18,11 +18,8 @@ func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
 	}
 }
 
-// dotted reports whether a step is written with a dot rather than in brackets.
-func dotted(s Step, d Dialect) bool {
-	if s.Recursive {
-		return true
-	}
+// bare reports whether the selector of a step is written without brackets.
+func bare(s Step, d Dialect) bool {
 	sel := s.Selectors[0]
 	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
 		plainName(sel.Name, d))
@@ -47,8 +44,7 @@ func plainName(name string, d Dialect) bool {
 
 func formatStep(b *strings.Builder, s Step, d Dialect) {
 	sel := s.Selectors[0]
-	if len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
-		plainName(sel.Name, d)) {
+	if bare(s, d) {
 		b.WriteByte('.')
 		if s.Recursive {
 			b.WriteByte('.')

@@ -38,7 +38,8 @@ type edge struct {
 	next, previous *edge
 }
 
-// addHolder adds a member that has the object, removeHolder removes it. They return false if present stays the same.
+// addHolder adds a member that has the object, removeHolder removes it. They return false if present stays
+// the same.
 func (n *node) addHolder(uid string) bool {
 	for i := range n.present {
 		if n.present[i].uid == uid {

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Cache is a cache.Cache whose informers come from a dynamicinformer.Factory. Create it with New. It is
+// Cache is a cache.Cache with the informers of a dynamicinformer.Factory. Create it with New. It is
 // safe for concurrent use.
 type Cache struct {
 	scheme   *runtime.Scheme

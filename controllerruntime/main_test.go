@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// The types of the tests. Those of the core group have Go types, widgets do not.
+// The types of the tests. Core types have Go types, widgets do not.
 var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	configMaps    = apitest.ConfigMaps.GVR

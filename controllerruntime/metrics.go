@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// maxNames is the number of caches in a process whose metrics get distinct names.
+// maxNames is the number of caches in a process with distinct names in metrics.
 const maxNames = 100
 
 // registerMetrics registers the metrics of the factory. It logs errors: a cache without metrics still

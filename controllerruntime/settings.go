@@ -28,14 +28,15 @@ type settings struct {
 }
 
 type typeSettings struct {
-	// namespaces has the settings by namespace; cache.AllNamespaces has those of all other namespaces.
+	// namespaces has the settings by namespace; cache.AllNamespaces has the settings of all other namespaces.
 	// Empty if one watch follows all of them.
 	namespaces map[string]cache.Config
 	// whole has the settings of a watch on all namespaces.
 	whole cache.Config
 }
 
-// forType returns the settings of a type by namespace. The key "" has those of all namespaces without a key.
+// forType returns the settings of a type by namespace. The key "" has the settings of all namespaces without
+// a key.
 func (s settings) forType(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
 	t, ok := s.byKind[gvk]
 	if !ok {

@@ -170,7 +170,7 @@ func TestSecondStart(t *testing.T) {
 	}
 }
 
-// TestSharedRequests counts the list requests of a cache whose forms share informers.
+// TestSharedRequests counts the list requests of a cache with shared informers.
 func TestSharedRequests(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})

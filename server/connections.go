@@ -14,8 +14,8 @@ import (
 // anonymous clients could hold many connections.
 const handshakeTimeout = 5 * time.Second
 
-// limitConnections limits the connections of a listener. It closes those above the limit of an address;
-// those above the total limit wait.
+// limitConnections limits the connections of a listener. It closes connections above the limit of an
+// address. Connections above the total limit wait.
 func limitConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
 	bounded := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
 		refused: refused, open: map[string]int{}})

@@ -67,7 +67,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	}
 }
 
-// Flags returns the flags in sections for help. The first section has those of crdcached.
+// Flags returns the flags in sections for help. The first section has the flags of crdcached.
 func (o *Options) Flags() flag.NamedFlagSets {
 	var sections flag.NamedFlagSets
 	set := sections.FlagSet("crdcached")

@@ -100,7 +100,7 @@ func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *
 	return scope
 }
 
-// scope returns the scope of a type for a user, in all namespaces ("") or in those of the request.
+// scope returns the scope of a type for a user, in all namespaces ("") or in the namespaces of the request.
 func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 	may func(namespace string) bool) web.Scope {
 	if may("") {

@@ -18,8 +18,8 @@ type watchTimes struct {
 // watchGrace is the delay after which a watch that has not ended by itself is cut.
 const watchGrace = 10 * time.Second
 
-// limit ends watches after a random time, or earlier if the client asks for it. They end like those of an
-// API server, so clients resume them.
+// limit ends watches after a random time, or earlier if the client asks for it. They end like the watches of
+// an API server, so clients resume them.
 func (t *watchTimes) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lasts := t.randomDuration()

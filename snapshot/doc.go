@@ -42,6 +42,6 @@
 // # Memory
 //
 // A Writer buffers one block for each open Section, about 256 KB, and stores an index entry for each block.
-// Reading needs one block, too. A type whose objects were not added in the order of their keys is read
+// Reading needs one block, too. A type with objects that were not added in the order of their keys is read
 // completely; lists of custom resources have that order.
 package snapshot

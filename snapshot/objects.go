@@ -12,7 +12,7 @@ type Objects struct {
 	file  *File
 	entry entry
 
-	// whole has all records sorted by key, for a type whose entry is Unsorted.
+	// whole has all records sorted by key, for a type with an Unsorted entry.
 	whole struct {
 		sync.Mutex
 		records []Record

@@ -15,7 +15,7 @@ const maxRelated = 200
 
 // relatedAnswer has the references from and to an object.
 type relatedAnswer struct {
-	// Owners and Refers are the objects it refers to, Owned and Referred those that refer to it.
+	// Owners and Refers are the objects it refers to, Owned and Referred the objects that refer to it.
 	Owners   []relation `json:"owners"`
 	Refers   []relation `json:"refers"`
 	Owned    []relation `json:"owned"`

@@ -30,7 +30,7 @@ type Source struct {
 	References func(schema.GroupVersionResource) []*indexers.Reference
 	// Definition returns the CustomResourceDefinition of a type, or nil, for its kind and printer columns. It
 	// is called often and must not block. Default: none. Tables of types without a CRD have name and age;
-	// those of common built-in types also have some fields.
+	// tables of common built-in types also have some fields.
 	Definition func(schema.GroupVersionResource) *crd.Definition
 }
 

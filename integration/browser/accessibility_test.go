@@ -131,7 +131,7 @@ func TestAccessibility(t *testing.T) {
 	whole("object")
 
 	b.goTo("#/events")
-	b.has(".log", "Waiting")
+	b.has(".log", "No events yet")
 	b.hears("region", "Events, the latest first", "focused", "true")
 	b.hears("button", "Pause", "pressed", "false")
 	b.hears("group", "Kinds of events")

@@ -47,5 +47,5 @@ func TestConnectionLost(t *testing.T) {
 
 	page.become(serve(t, inMemory(t, 0).Config(), platform(t)).handler)
 	server.CloseClientConnections()
-	b.has("#banner", "this browser has not been let in")
+	b.has("#banner", "this browser is not logged in")
 }

@@ -119,7 +119,7 @@ func TestNarrowAndDark(t *testing.T) {
 		"object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "events": "#/events"} {
 		b.goTo(place)
 		b.has("main", map[string]string{"types": "workloads", "type": "ledger", "object": "artifactBytes",
-			"events": "Waiting"}[name])
+			"events": "No events yet"}[name])
 		if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 380 {
 			t.Errorf("%s is %d wide", name, wide)
 		}

@@ -230,7 +230,7 @@ func recovers(t *testing.T, v persistence.View) {
 	}
 }
 
-// hangingFS is a file system whose syncs can block.
+// hangingFS is a file system with syncs that can block.
 type hangingFS struct {
 	vfs.FS
 	hangs   *atomic.Bool

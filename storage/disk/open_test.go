@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// failing is a file system whose writes can fail, or block until release is closed.
+// failing is a file system with writes that can fail, or block until release is closed.
 type failing struct {
 	vfs.FS
 	why     atomic.Pointer[error]

@@ -66,7 +66,7 @@ func entries(object map[string]any) managers {
 	return all
 }
 
-// changedBy returns the managers that changed a field: those that wrote and own it, or owned it before.
+// changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
 // Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
 // returns the owner that wrote last.
 func (m managers) changedBy(f Field) []Manager {

@@ -159,7 +159,7 @@ func TestServeWeb(t *testing.T) {
 		t.Errorf("values of color (-want +got):\n%s", diff)
 	}
 	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text,
-		`"total":3,`) || strings.Contains(text, "No index helps") {
+		`"total":3,`) || strings.Contains(text, "No index applies") {
 		t.Errorf("a query by index: %s", text)
 	}
 	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text,

@@ -121,8 +121,8 @@ func distance(given, name string) int {
 		return -1
 	}
 	// Most names fit these arrays, which avoids allocations.
-	var room [3][64]int16
-	before, above, row := room[0][:], room[1][:], room[2][:]
+	var buffers [3][64]int16
+	before, above, row := buffers[0][:], buffers[1][:], buffers[2][:]
 	if len(name) >= len(row) {
 		before, above, row = make([]int16, len(name)+1), make([]int16,
 			len(name)+1), make([]int16, len(name)+1)

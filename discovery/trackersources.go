@@ -73,14 +73,14 @@ func (t *Tracker) crdReports() watchReports {
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
 		synced: func(first bool) {
-			late := false
+			missed := false
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				status.APIServices.Synced, status.APIServices.Denied = true, false
-				late = first && t.mu.discovering
+				missed = first && t.mu.discovering
 				return nil
 			})
 			t.answered()
-			if late {
+			if missed {
 				t.Refresh() // this list includes registrations since the first round
 			}
 		},

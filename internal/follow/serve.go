@@ -153,17 +153,17 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
-	asked := make(chan struct{})
+	probeEnded := make(chan struct{})
 	// ended by cancel
 	go func() {
-		defer close(asked)
+		defer close(probeEnded)
 		if f.Requests.AwaitPermission(ctx, f.describe(g, ""), refusal) {
 			close(allowed)
 		}
 	}()
 	defer func() {
 		cancel()
-		<-asked
+		<-probeEnded
 	}()
 	namespaces, err := f.AllNamespaces()
 	if err != nil { // after the shutdown of the factory

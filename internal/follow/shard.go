@@ -13,8 +13,8 @@ import (
 
 // Shard is the followed part of a hash space, which can change at any time. It is safe for concurrent use.
 type Shard struct {
-	key    sharding.Key
-	wanted func() requests.Ranges
+	key     sharding.Key
+	desired func() requests.Ranges
 	// notify is called, without locks, when the result of State changes.
 	notify func()
 	// news has an element when the set of parts may have to change.
@@ -43,10 +43,10 @@ type shardPart struct {
 	joins []*requests.Selection
 }
 
-// NewShard returns a Shard of the ranges that wanted returns, which follows nothing yet. notify is called,
+// NewShard returns a Shard of the ranges that desired returns, which follows nothing yet. notify is called,
 // without locks, when the result of State changes.
-func NewShard(key sharding.Key, wanted func() requests.Ranges, notify func()) *Shard {
-	s := &Shard{key: key, wanted: wanted, notify: notify, news: make(chan struct{}, 1)}
+func NewShard(key sharding.Key, desired func() requests.Ranges, notify func()) *Shard {
+	s := &Shard{key: key, desired: desired, notify: notify, news: make(chan struct{}, 1)}
 	s.mu.parts = map[*requests.Selection]*shardPart{}
 	return s
 }
@@ -55,12 +55,12 @@ func NewShard(key sharding.Key, wanted func() requests.Ranges, notify func()) *S
 func (s *Shard) Narrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := s.wanted()
+	desired := s.desired()
 	for selection := range s.mu.parts {
-		selection.Narrow(wanted)
+		selection.Narrow(desired)
 	}
 	for _, selection := range s.mu.ending {
-		selection.Narrow(wanted)
+		selection.Narrow(desired)
 	}
 }
 
@@ -93,8 +93,8 @@ func (s *Shard) Dropped() int64 { return s.dropped.Load() }
 func (s *Shard) State() status.Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := s.wanted()
-	state := status.Shard{Key: s.key, Wanted: wanted, Filter: sharding.FilterServer}
+	desired := s.desired()
+	state := status.Shard{Key: s.key, Wanted: desired, Filter: sharding.FilterServer}
 	missing := requests.Ranges{}
 	covered := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
@@ -108,10 +108,10 @@ func (s *Shard) State() status.Shard {
 		state.Filter = sharding.FilterUnknown
 	}
 	for _, namespace := range s.mu.namespaces {
-		missing = missing.Or(wanted.Minus(covered[namespace]))
+		missing = missing.Or(desired.Minus(covered[namespace]))
 	}
 	if s.mu.namespaces != nil {
-		state.Listed = wanted.Minus(missing)
+		state.Listed = desired.Minus(missing)
 	}
 	return state
 }
@@ -157,7 +157,7 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 		return len(selection.Ranges()) == 0 || !slices.Contains(namespaces, p.namespace)
 	})
 	s.joinLocked()
-	wanted := s.wanted()
+	desired := s.desired()
 	all := map[string]map[*requests.Selection][]*requests.Selection{}
 	for _, namespace := range namespaces {
 		all[namespace] = map[*requests.Selection][]*requests.Selection{}
@@ -168,7 +168,7 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
 	for namespace, selections := range all {
-		if missing := wanted.Minus(followed[namespace]); len(missing) > 0 {
+		if missing := desired.Minus(followed[namespace]); len(missing) > 0 {
 			selection := requests.NewSelection(s.key, missing, s.notify, &s.dropped)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
 			selections[selection] = nil

@@ -40,10 +40,10 @@ type typeState struct {
 }
 
 // undiscovered returns why discovery failed for the first version that the policy accepts, or nil.
-func (s *typeState) undiscovered(asked schema.GroupVersionResource, policy Versions) error {
+func (s *typeState) undiscovered(requested schema.GroupVersionResource, policy Versions) error {
 	var found error
 	for gv, err := range s.unknown {
-		if gv.Group == asked.Group && policy.accepts(asked.Version, gv.Version) {
+		if gv.Group == requested.Group && policy.accepts(requested.Version, gv.Version) {
 			if text := fmt.Errorf("%s: %w", gv, err); found == nil || text.Error() < found.Error() {
 				found = text
 			}
@@ -55,7 +55,7 @@ func (s *typeState) undiscovered(asked schema.GroupVersionResource, policy Versi
 // runnable returns the version to follow in these namespaces, or the reason to wait with its cause, which can
 // be nil.
 func (s *typeState) runnable(
-	asked schema.GroupVersionResource, policy Versions, namespaces Namespaces,
+	requested schema.GroupVersionResource, policy Versions, namespaces Namespaces,
 ) (version string, waits requests.Reason, cause error) {
 	switch {
 	case !s.exists && !s.complete:
@@ -65,10 +65,10 @@ func (s *typeState) runnable(
 	case !s.Established:
 		return "", requests.ReasonNotEstablished, nil
 	default:
-		version, waits = policy.choose(asked.Version, s.Type)
+		version, waits = policy.choose(requested.Version, s.Type)
 	}
 	if waits == requests.ReasonNotInstalled || waits == requests.ReasonVersionNotServed {
-		if cause = s.undiscovered(asked, policy); cause != nil {
+		if cause = s.undiscovered(requested, policy); cause != nil {
 			return "", requests.ReasonGroupUnknown, cause
 		}
 	}

@@ -67,28 +67,28 @@ func (v Versions) Validate() error {
 	return nil
 }
 
-// accepts reports whether the policy allows a version if asked is the requested one.
-func (v Versions) accepts(asked, version string) bool {
+// accepts reports whether the policy allows a version in place of the requested one.
+func (v Versions) accepts(requested, version string) bool {
 	switch v.kind {
 	case versionsPreferred:
 		return true
 	case versionsOrdered:
 		return slices.Contains(v.order, version)
 	}
-	return version == asked
+	return version == requested
 }
 
-// choose returns the version to follow if asked is the requested one, or the reason why there is none.
-func (v Versions) choose(asked string, t typesource.Type) (version string, none requests.Reason) {
-	wanted := []string{asked}
+// choose returns the version to follow for a requested one, or the reason why there is none.
+func (v Versions) choose(requested string, t typesource.Type) (version string, none requests.Reason) {
+	candidates := []string{requested}
 	switch v.kind {
 	case versionsPreferred:
-		wanted = slices.Concat(t.Versions, t.Unwatchable)
+		candidates = slices.Concat(t.Versions, t.Unwatchable)
 	case versionsOrdered:
-		wanted = v.order
+		candidates = v.order
 	}
 	none = requests.ReasonVersionNotServed
-	for _, version := range wanted {
+	for _, version := range candidates {
 		if slices.Contains(t.Versions, version) {
 			return version, requests.ReasonNone
 		}

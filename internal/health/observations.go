@@ -282,7 +282,7 @@ func (f observations) message(c complaint) string {
 	case f.synced && f.covered():
 		return ""
 	case !f.synced && f.resuming:
-		return "showing what an earlier process kept, until that is known to be current"
+		return "serving restored objects until they are confirmed"
 	default:
 		return "waiting for the first list"
 	}

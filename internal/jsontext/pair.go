@@ -40,10 +40,10 @@ const (
 type twin struct {
 	mode  twinMode
 	first []byte
-	// marks are the values of the first text, each before the values inside it. most is the largest number of
-	// marks so far.
-	marks []mark
-	most  int
+	// marks are the values of the first text, each before the values inside it. highest is the largest number
+	// of marks so far.
+	marks   []mark
+	highest int
 	// level is the range of marks of the current object or array.
 	level level
 }
@@ -80,7 +80,7 @@ func (p *parser) record(key string, index int) any {
 	}
 	start, owned, at := p.pos, p.owned, len(t.marks)
 	t.marks = append(t.marks, mark{key: key, index: int32(index), start: uint32(start)})
-	t.most = max(t.most, len(t.marks))
+	t.highest = max(t.highest, len(t.marks))
 	value := p.value()
 	if c == '"' && p.owned == owned {
 		t.marks = t.marks[:at]
@@ -143,6 +143,6 @@ func (t *twin) forget() {
 	if t.mode == twinNone {
 		return
 	}
-	clear(t.marks[:t.most])
+	clear(t.marks[:t.highest])
 	*t = twin{marks: t.marks[:0]}
 }

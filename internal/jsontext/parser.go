@@ -18,9 +18,9 @@ type parser struct {
 	text     []byte    // scratch for unescaping
 	lastKey  *interned // the last shared key
 	// number of short strings that were not shared; containers with such strings do not recur
-	fresh int
-	owned int  // number of strings that were not shared, of any length
-	twin  twin // state of DecodePair
+	unshared int
+	owned    int  // number of strings that were not shared, of any length
+	twin     twin // state of DecodePair
 }
 
 func (p *parser) fail(reason string) {
@@ -147,7 +147,7 @@ func (p *parser) container() any {
 		p.pos += len(t.text)
 		return t.copy()
 	}
-	fresh := p.fresh
+	unshared := p.unshared
 	value := p.parseContainer(int(place.size.Load()))
 	if p.failure != "" {
 		return nil
@@ -155,7 +155,7 @@ func (p *parser) container() any {
 	if object, ok := value.(map[string]any); ok {
 		place.learnSize(len(object))
 	}
-	if p.fresh == fresh {
+	if p.unshared == unshared {
 		p.decoder.templates.learn(slot, p.data[start:p.pos], value)
 	}
 	return value
@@ -271,7 +271,7 @@ func (p *parser) stringValue() any {
 func (p *parser) own(text []byte) string {
 	p.owned++
 	if len(text) <= maxInterned {
-		p.fresh++
+		p.unshared++
 	}
 	return string(text)
 }

@@ -65,18 +65,18 @@ type attempt struct {
 	failure error
 	// http1 is set for a response over HTTP/1, closesWithContext if its body ends with the context.
 	http1, closesWithContext bool
-	// foreign is set if the user's client reads the body, on its own goroutine.
-	foreign bool
+	// clientReads is set if the user's client reads the body, on its own goroutine.
+	clientReads bool
 	// waiting is set while the timer for silence runs.
 	waiting bool
 	// slow is set if the response headers came late.
 	slow bool
 	// silence is the longest accepted silence of a watch; zero means no limit. last is the time when the
-	// request was sent, or when the watch or a part of it began. lively is set if the first event or bookmark
+	// request was sent, or when the watch or a part of it began. prompt is set if the first event or bookmark
 	// came soon after that.
 	silence time.Duration
 	last    time.Time
-	lively  bool
+	prompt  bool
 }
 
 // attemptKey is the context key of an attempt.

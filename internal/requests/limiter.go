@@ -15,8 +15,8 @@ type Limiter struct {
 
 	mu struct {
 		sync.Mutex
-		bound, held int
-		waiting     []chan struct{} // each is closed when its owner gets a slot
+		bound, active int
+		waiting       []chan struct{} // each is closed when its owner gets a slot
 		// eased is the time before which the bound does not change: a burst of 429s counts once, and the
 		// bound does not grow before the server's retry time.
 		eased time.Time
@@ -74,22 +74,22 @@ func (l *Limiter) leave(turn chan struct{}) {
 		l.mu.waiting = slices.Delete(l.mu.waiting, i, i+1)
 		return
 	}
-	l.mu.held--
+	l.mu.active--
 	l.admitLocked()
 }
 
 func (l *Limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.held--
+	l.mu.active--
 	l.admitLocked()
 }
 
 func (l *Limiter) admitLocked() {
-	for l.mu.held < l.mu.bound && len(l.mu.waiting) > 0 {
+	for l.mu.active < l.mu.bound && len(l.mu.waiting) > 0 {
 		close(l.mu.waiting[0])
 		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
-		l.mu.held++
+		l.mu.active++
 	}
 }
 
@@ -117,8 +117,8 @@ func (l *Limiter) succeeded() {
 }
 
 // Load returns the number of lists in progress, the number of waiting lists, and the current bound.
-func (l *Limiter) Load() (held, waiting, bound int) {
+func (l *Limiter) Load() (active, waiting, bound int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.held, len(l.mu.waiting), l.mu.bound
+	return l.mu.active, len(l.mu.waiting), l.mu.bound
 }

@@ -25,9 +25,9 @@ type Pacer struct {
 }
 
 // NewPacer returns a pacer whose pauses retry interrupts. known states that a source of types reports the
-// type as served, late that the requests are for a namespace that was just created.
-func NewPacer(known, late bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: policy{known: known, late: late}, retry: retry, outage: &outage{}}
+// type as served, newNamespace that the requests are for a namespace that was just created.
+func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
+	p := &Pacer{policy: policy{known: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}
 	p.mu.woken = retry.next()
 	return p
 }
@@ -64,10 +64,10 @@ func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
 }
 
 // watched records the end of a watch.
-func (p *Pacer) watched(silent, lively bool) {
+func (p *Pacer) watched(silent, prompt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.state.buffered = !lively && (silent || p.mu.state.buffered)
+	p.mu.state.buffered = !prompt && (silent || p.mu.state.buffered)
 }
 
 // awaitRound waits until a round of list and watch may begin. The first may begin immediately.

@@ -53,8 +53,8 @@ type policy struct {
 	// known states that a source of types reports the type as served. A 404 then comes from a lagging API
 	// server.
 	known bool
-	// late states that the requests are for a new namespace, in which permissions may follow soon.
-	late bool
+	// newNamespace states that the requests are for a new namespace, in which permissions may follow soon.
+	newNamespace bool
 }
 
 // stage selects the backoff.
@@ -74,7 +74,7 @@ const (
 func (p policy) pauses(reason Reason, failing time.Duration) (stage, pauses) {
 	switch {
 	case reason == ReasonNotFound && p.known && failing < laggingFor,
-		reason == ReasonForbidden && p.late && failing < laggingFor:
+		reason == ReasonForbidden && p.newNamespace && failing < laggingFor:
 		return lagging, laggingPause
 	case reason == ReasonNotFound && p.known:
 		return absent, absentPause

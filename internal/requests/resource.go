@@ -80,7 +80,7 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions,
 
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
-	a.foreign = true
+	a.clientReads = true
 	a.sent()
 	w, err := d.Watch(ctx, options)
 	a.answered()

@@ -31,13 +31,13 @@ type Selection struct {
 	Key sharding.Key
 	// changed is called when the result of Filter changes.
 	changed func()
-	// ranges are the desired ranges, asked the ranges of the latest request.
-	ranges, asked atomic.Pointer[Ranges]
-	filter        atomic.Pointer[sharding.Filter]
-	// dropped, if set, counts the filtered objects, also of other selections. foreign counts the objects
+	// ranges are the desired ranges, requested the ranges of the latest request.
+	ranges, requested atomic.Pointer[Ranges]
+	filter            atomic.Pointer[sharding.Filter]
+	// dropped, if set, counts the filtered objects, also of other selections. unrequested counts the objects
 	// outside of asked.
-	dropped *atomic.Int64
-	foreign atomic.Int64
+	dropped     *atomic.Int64
+	unrequested atomic.Int64
 }
 
 // NewSelection returns a selection. changed is called, without locks, when the result of Filter changes.
@@ -45,7 +45,7 @@ type Selection struct {
 func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
 	s := &Selection{Key: key, changed: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
-	s.asked.Store(&ranges)
+	s.requested.Store(&ranges)
 	unknown := sharding.FilterUnknown
 	s.filter.Store(&unknown)
 	return s
@@ -114,8 +114,8 @@ func (s *Selection) take(hash uint64) bool {
 	if s.dropped != nil {
 		s.dropped.Add(1)
 	}
-	if !s.asked.Load().Contains(hash) {
-		s.foreign.Add(1)
+	if !s.requested.Load().Contains(hash) {
+		s.unrequested.Add(1)
 		s.observe(sharding.FilterClient)
 	}
 	return false
@@ -138,20 +138,20 @@ func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
 		return nil
 	}
 	ranges := s.Ranges().selectedBy()
-	s.asked.Store(&ranges)
+	s.requested.Store(&ranges)
 	options.ShardSelector = ranges.Selector(s.Key)
 	if options.ResourceVersion == "0" {
 		// The list must include changes that another process made before it released an object.
 		options.ResourceVersion = ""
 	}
-	return &shardRequest{selection: s, selector: options.ShardSelector, foreign: s.foreign.Load()}
+	return &shardRequest{selection: s, selector: options.ShardSelector, unrequested: s.unrequested.Load()}
 }
 
 // shardRequest is a request with a selector.
 type shardRequest struct {
-	selection *Selection
-	selector  string
-	foreign   int64 // Selection.foreign before the request
+	selection   *Selection
+	selector    string
+	unrequested int64 // Selection.unrequested before the request
 }
 
 // listed evaluates a page of a list.
@@ -160,7 +160,7 @@ func (a *shardRequest) listed(list runtime.Object) {
 		return
 	}
 	switch echo := echoOf(list); {
-	case a.gotForeign():
+	case a.gotUnrequested():
 	case echo == a.selector:
 		a.selection.observe(sharding.FilterServer)
 	default:
@@ -170,13 +170,13 @@ func (a *shardRequest) listed(list runtime.Object) {
 
 // watched evaluates the initial events of a watch-list, which never contain the selector.
 func (a *shardRequest) watched() {
-	if a != nil && !a.gotForeign() {
+	if a != nil && !a.gotUnrequested() {
 		a.selection.observe(sharding.FilterUnknown)
 	}
 }
 
-// gotForeign reports whether objects outside of the selector arrived.
-func (a *shardRequest) gotForeign() bool { return a.selection.foreign.Load() > a.foreign }
+// gotUnrequested reports whether objects outside of the selector arrived.
+func (a *shardRequest) gotUnrequested() bool { return a.selection.unrequested.Load() > a.unrequested }
 
 // echoOf returns the selector in the metadata of a list.
 func echoOf(list runtime.Object) string {

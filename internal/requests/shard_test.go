@@ -154,14 +154,14 @@ func TestManyRanges(t *testing.T) {
 	s := NewSelection(shards.ByUID, wanted, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	s.prepare(&options)
-	asked := *s.asked.Load()
-	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 ||
-		options.ShardSelector != asked.Selector(shards.ByUID) || len(options.ShardSelector) > 6000 {
-		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked),
+	requested := *s.requested.Load()
+	if len(requested) != selectable || len(wanted.Minus(requested)) > 0 ||
+		options.ShardSelector != requested.Selector(shards.ByUID) || len(options.ShardSelector) > 6000 {
+		t.Errorf("%d ranges are requested for, %v are not, by %d bytes", len(requested), wanted.Minus(requested),
 			len(options.ShardSelector))
 	}
 	if options.ResourceVersion != "" {
-		t.Errorf("version %q is asked for", options.ResourceVersion)
+		t.Errorf("version %q is requested for", options.ResourceVersion)
 	}
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -170,7 +170,7 @@ func TestManyRanges(t *testing.T) {
 			t.Errorf("%s is kept: %v", u.GetUID(), s.keep(u))
 		}
 	}
-	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.foreign.Load() == 0 {
-		t.Errorf("%d dropped, %d of them foreign", dropped.Load(), s.foreign.Load())
+	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.unrequested.Load() == 0 {
+		t.Errorf("%d dropped, %d of them foreign", dropped.Load(), s.unrequested.Load())
 	}
 }

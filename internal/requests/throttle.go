@@ -56,7 +56,7 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
 	a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
-	if !a.foreign {
+	if !a.clientReads {
 		response.Body = watchedBody{response.Body, a}
 	}
 	retryAfter := response.Header.Get(retryAfterHeader)

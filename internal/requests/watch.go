@@ -185,7 +185,7 @@ func (l *listWatch) finish(o *openWatch) {
 	}
 	l.continuity.Closed()
 	if o.verb == VerbWatch {
-		l.pacer.watched(silent, o.lively)
+		l.pacer.watched(silent, o.prompt)
 	}
 	o.stop()
 	_ = o.Close()
@@ -230,7 +230,7 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 func (l *listWatch) received(o *openWatch) {
 	if !o.live {
 		o.live = true
-		o.lively = time.Since(o.last) < silenceHTTP1
+		o.prompt = time.Since(o.last) < silenceHTTP1
 		if o.verb == VerbWatch {
 			l.record(outcome{verb: VerbWatch, phase: flowing})
 		}

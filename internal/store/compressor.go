@@ -108,7 +108,7 @@ func (p *compressor) sample(o *packed.Object) {
 // alive drops samples that were freed and returns the JSON of the others.
 func (p *compressor) alive() [][]byte {
 	var samples [][]byte
-	kept := p.samples[:0]
+	remaining := p.samples[:0]
 	p.bytes = 0
 	for _, s := range p.samples {
 		o := s.Value()
@@ -116,9 +116,9 @@ func (p *compressor) alive() [][]byte {
 			continue
 		}
 		text, _ := o.JSON()
-		samples, kept, p.bytes = append(samples, []byte(text)), append(kept, s), p.bytes+len(text)
+		samples, remaining, p.bytes = append(samples, []byte(text)), append(remaining, s), p.bytes+len(text)
 	}
-	p.samples = kept
+	p.samples = remaining
 	return samples
 }
 

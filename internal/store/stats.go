@@ -62,12 +62,12 @@ func (s *Store) Stats() Stats {
 		}
 		stats.TableBytes += rowBytes(r)
 	}
-	held := map[*byte]bool{}
+	counted := map[*byte]bool{}
 	byID := map[int]int64{}
 	for r := range now.rows.all {
 		vs := r.values()
-		if at := unsafe.StringData(string(vs)); vs != "" && !held[at] {
-			held[at] = true
+		if at := unsafe.StringData(string(vs)); vs != "" && !counted[at] {
+			counted[at] = true
 			vs.divide(byID)
 		}
 	}

@@ -28,27 +28,27 @@ func makeLeaf[E any](entries int) *leaf[E] {
 	switch {
 	case entries <= 4:
 		l := &inlineLeaf[E, [4]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	case entries <= 8:
 		l := &inlineLeaf[E, [8]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	case entries <= 12:
 		l := &inlineLeaf[E, [12]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	case entries <= 16:
 		l := &inlineLeaf[E, [16]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	case entries <= 20:
 		l := &inlineLeaf[E, [20]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	case entries <= leafMax:
 		l := &inlineLeaf[E, [leafMax]*E]{}
-		l.entries = l.room[:entries]
+		l.entries = l.array[:entries]
 		return &l.leaf
 	default:
 		return &leaf[E]{entries: make([]*E, entries)}
@@ -56,9 +56,9 @@ func makeLeaf[E any](entries int) *leaf[E] {
 }
 
 // inlineLeaf is a leaf allocated together with its entries.
-type inlineLeaf[E, Room any] struct {
+type inlineLeaf[E, Array any] struct {
 	leaf[E]
-	room Room
+	array Array
 }
 
 func newLeaf[E any](entries []hashed[*E]) *leaf[E] {
@@ -84,9 +84,9 @@ func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
 // byte is also found, which only costs a look at its entry.
 func (l *leaf[E]) next(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	wanted := uint64(tag(hash)) * ones
+	pattern := uint64(tag(hash)) * ones
 	for ; at < leafMax; at = at&^7 + 8 {
-		word := binary.LittleEndian.Uint64(l.tags[at&^7:]) ^ wanted
+		word := binary.LittleEndian.Uint64(l.tags[at&^7:]) ^ pattern
 		found := (word - ones) &^ word & tops >> (at & 7 * 8) << (at & 7 * 8)
 		if found != 0 {
 			at = at&^7 + bits.TrailingZeros64(found)/8

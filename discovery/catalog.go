@@ -52,7 +52,7 @@ func (c *Catalog) Groups() []string {
 	return out
 }
 
-// Unknown returns the group versions whose discovery failed or is stale. Their earlier types are part of
+// Unknown returns the group versions with failed or stale discovery. Their earlier types are part of
 // Resources, marked Stale.
 func (c *Catalog) Unknown() []GroupFailure { return slices.Clone(c.unknown) }
 

@@ -107,7 +107,7 @@ func newSource(t *transport, p part, options Options) *source {
 }
 
 // needsCore reports whether resolving n requires the core document. Names with a group are not in the core
-// group, whose name is empty, so one request is enough for them.
+// group (its name is empty), so one request is enough for them.
 func needsCore(n Name) bool {
 	for _, r := range n.Readings {
 		if r.Group == "" || pattern.Match(r.Group, "") {
@@ -174,7 +174,7 @@ func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
 	return &old, nil
 }
 
-// fetchSince returns a catalog of documents whose fetch began at or after t. Without withCore the catalog
+// fetchSince returns a catalog of documents fetched at or after t. Without withCore the catalog
 // includes a cached core document, if any.
 func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*Catalog, error) {
 	core := c.core.peek()

@@ -260,7 +260,7 @@ func listen(t testing.TB, tracker *Tracker) *listener {
 	return l
 }
 
-// until returns the events up to and including the first whose text is want.
+// until returns the events up to and including the first with the text want.
 func (l *listener) until(want string) []string {
 	l.t.Helper()
 	patience, cancel := context.WithTimeout(l.t.Context(), time.Minute)

@@ -27,7 +27,7 @@
 //
 // A Catalog is an immutable snapshot. A Client fetches it again when it is older than Options.TTL, and
 // whenever a name is not found, but at most once a second; resolving an unknown name may therefore wait up to
-// a second. A group version whose discovery failed or is stale is unknown rather than absent: its earlier
+// a second. A group version with failed or stale discovery is unknown rather than absent: its earlier
 // types remain, marked Resource.Stale, and errors name it.
 //
 // A Tracker is eventually consistent. Events of one type are in order; there is no order between types, and

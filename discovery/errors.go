@@ -46,7 +46,7 @@ type NoMatchError struct {
 	Name string
 	// Suggestions are at most five similar names that exist, the most similar first.
 	Suggestions []string
-	// Unknown are the group versions whose discovery failed and which may contain the name.
+	// Unknown are the group versions with failed discovery that may contain the name.
 	Unknown []GroupFailure
 	// RefreshErr is set if refreshing failed, so that the answer is based on an older catalog.
 	RefreshErr error

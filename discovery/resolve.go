@@ -73,7 +73,7 @@ func (c *Catalog) matchNames(r Reading) []int {
 func exactGroup(group, given string) bool  { return given == "" || group == given }
 func groupPrefix(group, given string) bool { return strings.HasPrefix(group, given) }
 
-// filter returns the positions whose version and group fit the reading.
+// filter returns the positions that fit the version and group of the reading.
 func (c *Catalog) filter(positions []int, r Reading, groupFits func(group, given string) bool) []int {
 	var out []int
 	for _, i := range positions {

@@ -95,7 +95,7 @@ type Resolution struct {
 	// Skipped are members of a category or wildcard that cannot be listed and watched. It is empty for a
 	// single type, which is returned whatever its verbs are.
 	Skipped []Skip
-	// Unknown are the group versions whose discovery failed or is stale. Their earlier types are members of a
+	// Unknown are the group versions with failed or stale discovery. Their earlier types are members of a
 	// wildcard or category, marked Stale; there may be others.
 	Unknown []GroupFailure
 }

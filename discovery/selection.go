@@ -45,7 +45,8 @@ func NewSelection(names ...string) (*Selection, error) {
 // Names returns the names in the given order.
 func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
-// Claims returns the types that the names match in a catalog. It includes types whose discovery failed.
+// Claims returns the types that the names match in a catalog. It includes types of groups with failed
+// discovery.
 func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 	claims := map[Claim]bool{}
 	for _, m := range s.meanings(catalog) {

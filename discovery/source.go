@@ -64,7 +64,7 @@ func (s *source) peek() *snapshot {
 	return s.mu.latest
 }
 
-// since returns a snapshot whose fetch started at or after t. It waits for a fetch in progress, starts one,
+// since returns a snapshot fetched at or after t. It waits for a fetch in progress, starts one,
 // or waits until one may start.
 func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 	s.loadOnce()

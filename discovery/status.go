@@ -40,7 +40,7 @@ type TrackerStatus struct {
 	Synced bool
 	// Types is the number of known types.
 	Types int
-	// Unknown are the group versions whose discovery failed or is stale. Their earlier types remain.
+	// Unknown are the group versions with failed or stale discovery. Their earlier types remain.
 	Unknown []GroupFailure
 	// CRDs is the watch of CustomResourceDefinitions.
 	CRDs SourceStatus

@@ -121,7 +121,7 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// validators sends If-None-Match and reads ETag for requests whose context has an exchange.
+// validators sends If-None-Match and reads ETag for requests with an exchange in their context.
 type validators struct{ next http.RoundTripper }
 
 func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {

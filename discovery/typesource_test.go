@@ -37,7 +37,7 @@ func TestInformerType(t *testing.T) {
 	}
 }
 
-// TestTypeSourceReportsUnknownGroups: an informer of a type whose group is stale from the start waits for it,
+// TestTypeSourceReportsUnknownGroups: an informer waits for a type if its group is stale from the start,
 // as does WaitForSync. Names and patterns resolve to earlier members.
 func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	server := newTypeServer(t,

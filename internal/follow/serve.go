@@ -74,7 +74,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	})
 }
 
-// parts returns the parts of a generation whose set does not change.
+// parts returns the unchanging parts of a generation.
 func (f *Follower) parts(g *generation) []informer.Partition {
 	var parts []informer.Partition
 	for _, name := range f.Namespaces.requested() {

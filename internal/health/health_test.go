@@ -372,7 +372,7 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
-// TestRepeatedRelists: a server whose answers only cause relists is a problem, although each answer is part
+// TestRepeatedRelists: a server that only causes relists is a problem, although each answer is part
 // of the protocol.
 func TestRepeatedRelists(t *testing.T) {
 	w := newWatchman(t)

@@ -350,7 +350,7 @@ func (p *part) unreachable() problem {
 	return problem{}
 }
 
-// refused returns the problem of a partition whose credentials the server rejects.
+// refused returns the problem of a partition if the server rejects its credentials.
 func (p *part) refused() problem {
 	for _, t := range []problem{p.list, p.watch} {
 		if t.reason == requests.ReasonUnauthorized {

@@ -27,13 +27,13 @@
 //
 // # Memory
 //
-// Results do not refer to the input, whose buffer can be reused. Each string is a separate allocation. One
-// allocation for all strings of an object would be faster, but any retained string would retain the keys, the
-// punctuation and all removed fields. A Certificate of 2 KB needs 8.8 KB of heap with separate strings and
-// 10.7 KB with one allocation; without managed fields 3.5 KB and 5.5 KB. sigs.k8s.io/json needs 10.9 KB.
+// Results do not refer to the input, so that its buffer can be reused. Each string is a separate allocation.
+// One allocation for all strings of an object would be faster, but any retained string would retain the keys,
+// the punctuation and all removed fields. A Certificate of 2 KB needs 8.8 KB of heap with separate strings
+// and 10.7 KB with one allocation; without managed fields 3.5 KB and 5.5 KB. sigs.k8s.io/json needs 10.9 KB.
 //
 // Keys and short strings that recur are shared through a table of bounded size, together with their interface
-// values. Objects and arrays whose text recurs, such as managed fields, limits and probes, are copied from
+// values. Objects and arrays with recurring text, such as managed fields, limits and probes, are copied from
 // another bounded table instead of being parsed. Each result still has maps and slices of its own and can be
 // changed; only the two results of DecodePair share them. Slices are allocated with their final size, maps
 // with the size of the last similar one, and reallocated if that was much too large.

@@ -68,7 +68,7 @@ func (u *uniqueness) value(i int) int {
 	return i
 }
 
-// seen reports whether the object whose keys begin at base has a key.
+// seen reports whether a key is among the keys from base on.
 func (u *uniqueness) seen(base int, key []byte, many map[string]bool) bool {
 	if many != nil {
 		return many[string(key)]

@@ -131,7 +131,7 @@ key:
 // maxLevels is the nesting limit of SkipValue: half of the limit of API servers.
 const maxLevels = 5000
 
-// SkipValue reads the value at start, whose text may be incomplete. If ok is false, more reports whether the
+// SkipValue reads the value at start, which may be truncated. If ok is false, more reports whether the
 // data may be truncated. Values that are nested too deeply are not ok either.
 func SkipValue(data []byte, start int) (end int, ok, more bool) {
 	end, deep := Skip(data, start, maxLevels)

@@ -70,7 +70,7 @@ func (s *Stream) Value() ([]byte, error) {
 	}
 }
 
-// extent finds the end of an object, array or string whose text arrives in pieces. It inspects each byte
+// extent finds the end of an object, array or string that arrives in pieces. It inspects each byte
 // once.
 type extent struct {
 	seen, open    int

@@ -172,7 +172,7 @@ func (p *templateSlotState) find(data []byte) *template {
 	return e
 }
 
-// learn records a value without a template whose short strings are all shared.
+// learn records a value without a template if all its short strings are shared.
 func (t *templateTable) learn(slot uint32, text []byte, value any) {
 	if len(text) < templatePrefix || len(text) > maxTemplateText {
 		return

@@ -19,7 +19,7 @@ var (
 	// ErrTooLarge is returned for a document, or an item of a list, of more than MaxDocument.
 	ErrTooLarge = fmt.Errorf("a document is larger than %d MiB: is this a file of manifests?",
 		MaxDocument>>20)
-	// ErrNotObject is the error of an entry whose document is valid, but not a Kubernetes object.
+	// ErrNotObject is the error of an entry that is valid, but not a Kubernetes object.
 	ErrNotObject = errors.New("not a Kubernetes object")
 	// ErrNoKind is the error of a map without a kind or an apiVersion. It wraps ErrNotObject.
 	ErrNoKind = fmt.Errorf("%w: it has no apiVersion or no kind", ErrNotObject)

@@ -139,7 +139,7 @@ func (j *jsonReader) object(l *list) error {
 	return stoppedUnless(l.end())
 }
 
-// value reads the value of a field, all of whose keys must be unique.
+// value reads the value of a field and checks for duplicate keys.
 func (j *jsonReader) value(l *list, field string) (value json.RawMessage, err error) {
 	if err := j.Decode(&value); err != nil {
 		return nil, err

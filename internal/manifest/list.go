@@ -106,7 +106,7 @@ func (l *list) certain(e Entry) bool {
 	return version == "v1" || version != "" && version == e.APIVersion
 }
 
-// maxLists limits the depth of nested lists, each of which is decoded separately.
+// maxLists limits the depth of nested lists, which are decoded separately.
 const maxLists = 8
 
 // emit yields an item, or the items of an item that is a list.

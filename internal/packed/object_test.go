@@ -124,7 +124,7 @@ func TestDecodedIsWeak(t *testing.T) {
 	}
 }
 
-// TestMemory pins the cost of packing: two allocations, one of which is the text.
+// TestMemory pins the cost of packing: the Object and its text.
 func TestMemory(t *testing.T) {
 	packer := pruners(t)["presets"]
 	data := certificate(1)

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// reusing returns a copy of the Packer whose lookup returns an object for any key.
+// reusing returns a copy of the Packer with a lookup that returns one object for any key.
 func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 	again := packed.NewPacker(p.Pruner())
 	again.Reuse(func(string) *packed.Object { return held })

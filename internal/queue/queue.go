@@ -1,5 +1,5 @@
-// Package queue contains unbounded queues, whose producers never wait for consumers: Queue for elements with
-// one consumer, and Calls for function calls. The number of waiting elements is exposed for monitoring.
+// Package queue contains unbounded queues, so that producers never wait for consumers: Queue for elements
+// with one consumer, and Calls for function calls. The number of waiting elements is exposed for monitoring.
 package queue
 
 import (

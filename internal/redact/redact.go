@@ -62,7 +62,7 @@ func uidOf(object map[string]any) string {
 	return uid
 }
 
-// redacted returns a redacted copy whose marks are keyed by uid.
+// redacted returns a redacted copy with marks keyed by uid.
 func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	shown := make(map[string]any, len(object))

@@ -68,7 +68,7 @@ func (f *fixedEvents) Next() (watch.Event, bool, error) {
 
 func (f *fixedEvents) Close() error { return nil }
 
-// TestShortWatchOfOtherShards checks that a short watch whose objects are all outside the shard is not an
+// TestShortWatchOfOtherShards checks that a short watch with objects outside the shard only is not an
 // empty watch.
 func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener

@@ -30,7 +30,7 @@ func (l *listener) WatchOpened()             { l.note("opened") }
 func (l *listener) Listed(time.Duration)     { l.note("listed") }
 func (l *listener) Contact(initial bool)     { l.note("contact initial=%v", initial) }
 
-// following returns the watch of a listWatch whose client has opened w.
+// following returns the watch of a listWatch with the open watch w.
 func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()

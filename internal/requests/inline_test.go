@@ -153,7 +153,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestInlineWatchesEndWithTheContext includes transports whose bodies only end when they are closed.
+// TestInlineWatchesEndWithTheContext includes transports with bodies that only end when closed.
 func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, server := io.Pipe()

@@ -54,7 +54,7 @@ func TestOutageTurns(t *testing.T) {
 	})
 }
 
-// TestSingleTypeBacksOff: a type whose requests fail although the server answers others backs off.
+// TestSingleTypeBacksOff: a type backs off if its requests fail although the server answers others.
 func TestSingleTypeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())

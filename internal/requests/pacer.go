@@ -24,7 +24,7 @@ type Pacer struct {
 	}
 }
 
-// NewPacer returns a pacer whose pauses retry interrupts. known states that a source of types reports the
+// NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the
 // type as served, newNamespace that the requests are for a namespace that was just created.
 func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{policy: policy{known: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}

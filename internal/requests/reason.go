@@ -55,7 +55,7 @@ const (
 // errWatchClosed is the failure of watches that are closed immediately without an event.
 var errWatchClosed = errors.New("the server accepts watches and closes them at once")
 
-// errPanicked is the failure of a list or watch whose handling panicked.
+// errPanicked is the failure of a list or watch after a panic in its handling.
 var errPanicked = errors.New("a function of the program panicked")
 
 // EndsWatches reports whether the failure ends each watch soon after it was accepted. It is over when a watch

@@ -78,7 +78,7 @@ func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
 
 // Has reports whether an object's hash is in one of the ranges. It returns true for an object without
-// metadata, whose error is reported elsewhere.
+// metadata; that error is reported elsewhere.
 func (r Ranges) Has(key sharding.Key, object any) bool {
 	if o, ok := object.(*packed.Object); ok {
 		if key == sharding.ByNamespace {

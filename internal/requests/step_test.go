@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// errLost is the error of a request whose connection the server closed.
+// errLost is the error of a request after the server closed the connection.
 var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF}
 
 // TestStep covers every kind of outcome as the first one.

@@ -155,7 +155,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 	return changes, true
 }
 
-// ReplaceList is Replace for contents whose differences should not all be in memory.
+// ReplaceList is Replace without all differences in memory.
 func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -1,9 +1,9 @@
 package store
 
-// Diff calls changed for each key whose row differs from the row in before. old is nil for an added key, next
-// is nil for a removed key. It skips shared nodes, so that the cost is proportional to the number of changes,
-// unless a list replaced the whole content in between. It may report unchanged objects. It stops when changed
-// returns false.
+// Diff calls changed for each key if its row differs from the row in before. old is nil for an added key,
+// next is nil for a removed key. It skips shared nodes, so that the cost is proportional to the number of
+// changes, unless a list replaced the whole content in between. It may report unchanged objects. It stops
+// when changed returns false.
 //
 // Keys may share the items' memory.
 func (s *Snapshot) Diff(before *Snapshot, changed func(key string, old, next Item) bool) {

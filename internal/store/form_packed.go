@@ -38,7 +38,7 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	return f
 }
 
-// NewAdaptive returns a Form like NewPacked's whose objects are compressed in the background, by Store.Sweep.
+// NewAdaptive returns a Form like NewPacked's, but Store.Sweep compresses its objects in the background.
 func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := NewPacked(pruner, trainer)
 	f.adaptive = true

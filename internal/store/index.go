@@ -236,7 +236,7 @@ func valueRuns(f *function, rows, entries []hashed[*row],
 	return entries, runs
 }
 
-// appendPostings appends the postings of runs whose values have the same hash. They nearly always have the
+// appendPostings appends the postings of runs with the same hash. They nearly always have the
 // same value.
 func appendPostings(f *function, to []hashed[*posting], runs []hashed[valueRun],
 	scratch *indexScratch) []hashed[*posting] {

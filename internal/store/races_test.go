@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// slowIndexes is an Extractor whose first result waits.
+// slowIndexes is an Extractor that waits before its first result.
 type slowIndexes struct {
 	fixedIndexes
 	asked, goOn chan struct{}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// fixedIndexes is an Extractor whose indexes have fixed values.
+// fixedIndexes is an Extractor with fixed values.
 type fixedIndexes struct{ names []string }
 
 func (f *fixedIndexes) Names() []string  { return f.names }

@@ -200,7 +200,7 @@ func withoutRow(rows *trie[row], key string) trie[row] {
 // findRow returns the row with that key, or nil.
 func findRow(rows *trie[row], key string) *row { return findHashed(rows, hashOf(key), key) }
 
-// findHashed is findRow for a known hash. It avoids trie.find, whose callback is not inlined.
+// findHashed is findRow for a known hash. It avoids the callback of trie.find, which is not inlined.
 func findHashed(rows *trie[row], hash uint64, key string) *row {
 	if l := rows.leafOf(hash); l != nil {
 		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {

@@ -43,7 +43,7 @@ func (s Stats) Bytes() int64 {
 }
 
 // Stats visits every object and index entry, about 10 ms for 100,000 objects, without blocking writers or
-// readers. The result describes the time of the call, except for index values, some of which may be later.
+// readers. The result describes the time of the call, but index values may be later.
 func (s *Store) Stats() Stats {
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}

@@ -25,7 +25,7 @@ func byTags(obj any) ([]string, error) { return obj.(*thing).tags, nil }
 
 func byParity(obj any) ([]string, error) { return []string{fmt.Sprint(obj.(*thing).number % 2)}, nil }
 
-// newStore returns a store whose index functions must not fail.
+// newStore returns a store and fails the test if an index function fails.
 func newStore(t *testing.T, indexers cache.Indexers) *Store {
 	return New(Options{Indexers: indexers,
 		Report: func(f Failures) { t.Errorf("index functions fail: %v", f) }})
@@ -87,7 +87,7 @@ func (m contents) check(t *testing.T, store *Store, funcs cache.Indexers) {
 	}
 }
 
-// randomThing returns a thing whose tags may repeat or be missing.
+// randomThing returns a thing with repeated or missing tags.
 func randomThing(r *rand.Rand) *thing {
 	th := &thing{key: fmt.Sprint("k", r.IntN(12)), number: r.IntN(1000)}
 	for range r.IntN(5) {

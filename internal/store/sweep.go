@@ -49,7 +49,7 @@ type Swept struct {
 	Worked bool
 }
 
-// Adaptive returns the form of a store whose objects are compressed in the background, or nil.
+// Adaptive returns the form of a store that compresses objects in the background, or nil.
 func (s *Store) Adaptive() *Packed {
 	if f, ok := s.form.(*Packed); ok && f.adaptive {
 		return f
@@ -145,7 +145,7 @@ func (f *Packed) compressed(r *row, o *packed.Object) (formChange, int) {
 	return formChange{r, o, next}, o.Len()
 }
 
-// changeForms stores the new forms of objects whose rows are still in the content, and returns the saved
+// changeForms stores the new forms if their rows are still in the content, and returns the saved
 // bytes. It sends no events, because the objects and their indexes are unchanged.
 func (s *Store) changeForms(changes []formChange) (saved int64) {
 	s.write.Lock()

@@ -84,7 +84,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 		item, _ := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
 		return item.(*packed.Object).Compressed()
 	}
-	sweepAll(s, AfterFill) // some of which train the compressor
+	sweepAll(s, AfterFill) // some train the compressor
 	sweepAll(s, AfterFill)
 	if m := s.Measure(); m.Compressed != objects || m.PackedBytes != 0 {
 		t.Fatalf("after the fill: %+v", m)

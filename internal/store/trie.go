@@ -5,7 +5,7 @@ package store
 //
 // Each level of inner nodes uses four bits of the hash, starting with the highest. Adjacent slots of an inner
 // node share a leaf while their entries fit in one, so leaves are two thirds full on average for any number
-// of entries. Entries whose hashes have most bits in common do not occur in practice, but work.
+// of entries. Entries with nearly equal hashes do not occur in practice, but work.
 type trie[E any] struct {
 	// At most one of inner and leaf is set: the root.
 	inner *inner[E]
@@ -165,7 +165,7 @@ func (w *writing[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
 	return entries
 }
 
-// remove is trie.without for a node, of which at most one of n and l is set. It can return an empty leaf.
+// remove is trie.without for a node: at most one of n and l is set. It can return an empty leaf.
 func (w *writing[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *leaf[E], bool) {
 	if n == nil {
 		l, found := w.removeFrom(l)

@@ -94,7 +94,7 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 }
 
 // collapsed returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
-// set whose size alternates does not split and collapse each time.
+// set of alternating size does not split and collapse each time.
 func (n *inner[E]) collapsed() *leaf[E] {
 	if n.leaves != 1<<fan-1 {
 		return nil
@@ -123,7 +123,7 @@ type hashed[T any] struct {
 	entry T
 }
 
-// firstFrom returns the index of the first of the sorted entries for whose hash from returns true.
+// firstFrom returns the index of the first of the sorted entries for which from returns true.
 func firstFrom[T any](sorted []hashed[T], from func(hash uint64) bool) int {
 	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }

@@ -28,7 +28,7 @@ func NewInMemory(t testing.TB, types ...Type) *Server {
 	return s
 }
 
-// memory is a net.Listener whose connections are pipes.
+// memory is a net.Listener for connections that are pipes.
 type memory struct {
 	conns  chan net.Conn
 	close  sync.Once

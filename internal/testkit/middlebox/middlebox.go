@@ -75,7 +75,7 @@ func (g gzipped) WriteHeader(status int) {
 	g.ResponseWriter.WriteHeader(status)
 }
 
-// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even at the end of a
+// DropBookmarks is a proxy, or an old server, with watches without bookmarks, even at the end of a
 // watch-list.
 func DropBookmarks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,7 @@ type cache struct {
 	factory     *dynamicinformer.Factory
 	live        *live.Server
 	persistence *disk.Store // nil without persistence
-	reconciler  *live.Keeper
+	reconciler  *live.Reconciler
 	turns       *turns
 	// cachedVersion returns the version in which a type is cached, or false.
 	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
@@ -82,11 +82,11 @@ func (c *cache) newReconciler() error {
 	if err != nil {
 		return err
 	}
-	c.reconciler, err = live.NewKeeper(live.KeeperOptions{
+	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
 		Server: c.live, Tracker: c.tracker, Selection: selected, View: c.view, Exclude: c.selection.excludes,
-		Kept:    func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
-		Dropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
-		Refused: func(name string, why error) {
+		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
+		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
+		OnRejected: func(name string, why error) {
 			klog.InfoS("Cannot cache a type", "name", name, "reason", why.Error())
 		},
 	})

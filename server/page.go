@@ -176,7 +176,7 @@ func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Refere
 }
 
 // cachedType returns a cached type, if it is cached in that version.
-func (c *cache) cachedType(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+func (c *cache) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
 	k, ok := c.reconciler.Type(gvr.GroupResource())
 	return k, ok && k.GVR == gvr
 }

@@ -15,58 +15,58 @@ import (
 // AnswerKind is the kind of an Answer.
 const AnswerKind = "QueryAnswer"
 
-// Answer is the answer to a query over HTTP, as JSON. What was not asked for is left out.
+// Answer is the JSON answer to a query. Parts that were not requested are omitted.
 type Answer struct {
 	Kind string `json:"kind"`
-	// ResourceVersion is what the answer is at, and Contact when the API server last confirmed that. Stale is
-	// set while the cache may be behind.
+	// ResourceVersion is the version of the queried state. Contact is the time at which the API server last
+	// confirmed it. Stale is set while the cache can be behind.
 	ResourceVersion string    `json:"resourceVersion"`
 	Contact         time.Time `json:"contact"`
 	Stale           bool      `json:"stale,omitempty"`
-	// Plan says how the query was answered, one step on each line, and Warnings why the answer may not be
-	// what was meant.
+	// Plan describes how the query was answered, one step per line. Warnings describe unlikely but valid
+	// queries.
 	Plan     string   `json:"plan,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Continue is the token for what comes next; empty when nothing does.
+	// Continue is the token of the next page. Empty on the last page.
 	Continue string `json:"continue,omitempty"`
 	// Count is the number of objects.
 	Count *int `json:"count,omitempty"`
-	// Keys are those of the objects, in order.
+	// Keys are the keys of the objects in order.
 	Keys []string `json:"keys,omitempty"`
-	// Values are those of an index.
+	// Values are the values of an index.
 	Values []query.ValueCount `json:"values,omitempty"`
-	// Groups are those of an aggregation.
+	// Groups are the groups of an aggregation.
 	Groups []query.Group `json:"groups,omitempty"`
-	// Items are the objects, in order, as they are kept.
+	// Items are the objects in order.
 	Items []json.RawMessage `json:"items,omitempty"`
-	// Columns are those of the table that was asked for, and Rows what the objects show in them, in order.
+	// Columns are the columns of the table, and Rows the rows of the objects in order.
 	Columns []metav1.TableColumnDefinition `json:"columns,omitempty"`
 	Rows    []Row                          `json:"rows,omitempty"`
 }
 
-// Row is what an object shows in a table.
+// Row is the row of an object in a table.
 type Row struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	// Cells are as those of a Table of the API server: text, int64, float64, bool, or nil.
+	// Cells are text, int64, float64, bool or nil, as in a Table of the API server.
 	Cells []any `json:"cells"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler: whole numbers stay whole.
+// UnmarshalJSON implements json.Unmarshaler. Whole numbers become int64.
 func (r *Row) UnmarshalJSON(text []byte) error {
 	type plain Row
 	return utiljson.Unmarshal(text, (*plain)(r))
 }
 
-// answering is an Answer with the objects as the result of the query holds them.
+// answering is an Answer whose objects are not yet encoded.
 type answering struct {
 	Answer
 	result *query.Result
-	rows   *rows // nil for whole objects
+	rows   *rows // nil for complete objects
 }
 
-// from says what the answer is worth. plan may be nil.
+// from sets the state, the plan and the warnings. plan can be nil.
 func (a *answering) from(s query.Stamp, plan *query.Plan) {
 	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.Contact, s.Stale
 	if plan != nil {
@@ -74,10 +74,10 @@ func (a *answering) from(s query.Stamp, plan *query.Plan) {
 	}
 }
 
-// chunk is how much of an answer is written at a time.
+// chunk is the number of bytes of an answer that are written at a time.
 const chunk = 1 << 16
 
-// writeAnswer writes an answer bit by bit, so that it takes no memory for all of its objects.
+// writeAnswer writes an answer in chunks, so that it is never completely in memory.
 func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 	buf, err := json.Marshal(a.Answer)
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 		err = s.write(w, &buf)
 	}
 	if err != nil {
-		// The answer may have begun: all that is left is to cut it, so that nobody takes it for whole.
+		// the answer can be under way, so cut it to show the client that it is incomplete
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// texts calls take with the JSON of each object, or of its row, which is good until take returns.
+// texts calls take with the JSON of each object or row, which is valid until take returns.
 func (a *answering) texts(take func(text []byte) error) error {
 	if a.rows == nil {
 		return a.result.AllJSON(func(_ string, text []byte) error { return take(text) })
@@ -131,14 +131,14 @@ func (a *answering) texts(take func(text []byte) error) error {
 	return nil
 }
 
-// write writes and empties a buffer, for which a client has as much time as for a part of a list.
+// write writes and empties a buffer, with the write timeout of lists.
 func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 	patience := s.options.Handler.WriteTimeout
 	if patience == 0 {
 		patience = readapi.DefaultWriteTimeout
 	}
 	if patience > 0 {
-		// not every server can do that
+		// not every server supports deadlines
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	}
 	_, err := w.Write(*buf)

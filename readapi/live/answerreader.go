@@ -10,13 +10,13 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// AnswerReader reads an Answer without holding all of its objects or rows in memory.
+// AnswerReader reads an Answer without loading all of its objects or rows.
 type AnswerReader struct {
-	// Answer has no Items and no Rows: Each reads them.
+	// Answer has no Items and no Rows. Each returns them.
 	Answer
 
 	stream *jsontext.Stream
-	// open is set while there are objects or rows to read.
+	// open is set while objects or rows remain.
 	open bool
 }
 
@@ -38,7 +38,7 @@ func ReadAnswer(source io.Reader) (*AnswerReader, error) {
 
 var errNoAnswer = errors.New("the text is no answer to a query")
 
-// head returns the members before the objects or rows as an object of their own.
+// head returns the fields before the objects or rows as a JSON object.
 func (r *AnswerReader) head() ([]byte, error) {
 	if ok, err := r.stream.Take('{'); !ok {
 		return nil, errors.Join(err, errNoAnswer)
@@ -69,7 +69,7 @@ func (r *AnswerReader) head() ([]byte, error) {
 	}
 }
 
-// enclosed encloses members, each of which follows a comma.
+// enclosed makes a JSON object of fields that each follow a comma.
 func enclosed(members []byte) []byte {
 	return append(append([]byte{'{'}, bytes.TrimPrefix(members, []byte{','})...), '}')
 }
@@ -83,7 +83,7 @@ func (r *AnswerReader) end() error {
 }
 
 // Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
-// error: that of take, or of an answer that is incomplete.
+// error of take, or an error if the answer is incomplete.
 func (r *AnswerReader) Each(take func(text []byte) error) error {
 	for first := true; r.open; first = false {
 		ended, err := r.stream.Take(']')

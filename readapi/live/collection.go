@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// collection is the cache of a type, of one epoch of its history, for one request.
+// collection is the cache of a type in one epoch of its history. It serves one request.
 type collection struct {
-	*kept
+	*typeCache
 	typ   readapi.Type
 	ended <-chan struct{}
 	epoch int
@@ -61,14 +61,13 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	return s
 }
 
-// Since implements readapi.Collection. What a comparison with the API server has confirmed beyond the history
-// counts for nothing here: objects may have come and gone in between, of which the informer hears later, and
-// so do those who know of one.
+// Since implements readapi.Collection. It ignores a version that a freshness check has confirmed beyond the
+// history: the informer can still report changes of objects before that version.
 func (c *collection) Since(version uint64) readapi.Changes {
 	h := c.informer.History()
 	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.ResourceVersion, Next: h.Next}
 	if h.Epoch != c.epoch {
-		// however its versions compare, this is another history
+		// another history: its versions are not comparable
 		changes.Oldest = max(changes.Oldest, version+1)
 	}
 	if version < changes.Oldest {
@@ -85,19 +84,19 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	return changes
 }
 
-// sorted are the objects of a moment by key.
+// sorted are the objects at one version by key.
 type sorted struct {
 	objects []object
-	// version and epoch tell the moment.
+	// version and epoch identify the state.
 	version uint64
 	epoch   int
 }
 
-// most is how many changes may lie between a sorted list and what is asked for, as a part of its length, so
-// that the list is not made anew.
+// most is the maximum share of changes relative to a sorted list, as a divisor. With more changes the list is
+// sorted again.
 const most = 8
 
-// sorted returns a list of objects from which the present is not far.
+// sorted returns a sorted list that differs little from the current state.
 func (c *collection) sorted(h dynamicinformer.History) *sorted {
 	c.mu.Lock()
 	had := c.mu.sorted.Value()
@@ -121,8 +120,8 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 	return list
 }
 
-// changesTo is what makes the list that of another version in the same history: what is added or replaced, by
-// key, and the zero object for what is not there.
+// changesTo returns the changes from the list to another version of the same history, by key. The zero object
+// means that the object is deleted.
 func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uint64) map[string]object {
 	changes := map[string]object{}
 	for i := range h.Len() {
@@ -138,11 +137,11 @@ func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uin
 	return changes
 }
 
-// snapshot is the objects at a version.
+// snapshot holds the objects at a version.
 type snapshot struct {
 	readapi.Snapshot
 	base *sorted // keeps the list for the next page
-	// indexed is the cache at that version, of a collection; nil where it has gone on.
+	// indexed is the cache at that version, or nil if the cache has changed since.
 	indexed *dynamicinformer.Snapshot
 	of      *collection
 }

@@ -1,53 +1,51 @@
 // Package live serves the read side of the Kubernetes API from the informers of a factory, with the resource
-// versions of the cluster: a client may go from the API server to such a server and back, or to another one,
-// in the middle of a watch.
+// versions of the cluster. A client can switch between the API server and such servers in the middle of a
+// watch.
 //
 // # Usage
 //
 //	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: config})
-//	err = server.Keep(informer, indexes...) // for each type that is to be served
+//	err = server.Keep(informer, indexes...) // for each type
 //	http.Serve(listener, server)
 //
-// A [Keeper] keeps what names and patterns stand for, as types come and go.
+// A [Reconciler] serves the types that match names and patterns, as types are installed and removed.
 //
-// # What is served
+// # Requests
 //
-// Get, list, watch and watch-list of the types that are kept, as objects, as PartialObjectMetadata and, for
-// custom resources, as Table, by readapi's handler and from the JSON that the informers keep. The indexes of
-// a type are field selectors: "issuer=letsencrypt" beside "metadata.name=a". /query takes the language of
-// package query; see [Server.Query].
+// Get, list, watch and watch-list of cached types are served by package readapi, as objects, as
+// PartialObjectMetadata and, for custom resources, as Table. The indexes of a type are fields for field
+// selectors, such as "issuer=letsencrypt". Paths under /query accept the language of package query, see
+// [QueryPath].
 //
-// All other reading goes to the API server: other types and versions, subresources, tables of built-in types,
-// whose columns are in its code, discovery, OpenAPI, and what it should come to be asked for in other forms
-// than JSON. So clients find the cluster as it is. The header Crdcache-Served says who has answered, "cache"
-// or "cluster", and Crdcache-Pruned that parts of the objects have been left out. Writing, and what is as
-// good as that (exec, attach, portforward, proxy), is refused.
+// All other reads are forwarded to the API server: other types and versions, subresources, tables of built-in
+// types, discovery, OpenAPI, and media types other than JSON. The response header Crdcache-Served is "cache" or
+// "cluster". Crdcache-Pruned lists the parts that the cache does not have. Writes, and reads with side effects
+// (exec, attach, portforward, proxy), are refused.
 //
-// The server reads with the rights of its config, and asks nobody who they are: serve it where every reader
-// may do what the config may. What the API server refuses the informers because of rights is not served from
-// the cache any longer.
+// The server reads with the credentials of its config, and does not authenticate its clients. Serve only
+// clients that are allowed to read everything that the config can read. If the API server forbids the requests
+// of an informer, its type is no longer served from the cache.
 //
 // # Consistency
 //
-// A list without resourceVersion is as recent as one of the API server: it is asked for the present version
-// of the type, and the answer waits until the cache has got there, for [Options.FreshTimeout] at most; then
-// it is 504, as a kube-apiserver's that lags. So is a watch-list without resourceVersion. A get without one
-// is passed on, which costs the API server less. With resourceVersion=0, and with the request header
-// "Cache-Control: max-stale", the answer is what the cache has.
+// A list or watch-list without resourceVersion is a consistent read. The server asks the API server for the
+// current resource version of the type, and waits until the cache has reached it. After [Options.FreshTimeout]
+// the answer is 504, like that of a lagging kube-apiserver. A get without resourceVersion is forwarded, because
+// that costs the API server less. With resourceVersion=0, or with the request header "Cache-Control: max-stale",
+// the answer is the state of the cache.
 //
-// A watch goes on from any version that is not older than the history that is kept ([Options.History]). For
-// an older version, such as that of a client of an earlier process, the API server is asked whether an object
-// of the type has changed before the history began. If none has, the watch continues, and so does a list by
-// its continue token. Otherwise the answer is 410. A running watch gets 410 when the informer has listed
-// again.
+// A watch can continue from any version in the history ([Options.History]). For an older version, the server
+// asks the API server whether an object of the type has changed before the history began. If not, the watch
+// continues, as does a list with its continue token. Otherwise the answer is 410. A running watch gets 410 when
+// the informer has listed again.
 //
 // # Concurrency
 //
-// A Server is safe for concurrent use. Nothing runs but the requests of its clients, and for those that ask
-// for the present state a check that ends with FreshTimeout.
+// A Server is safe for concurrent use. Its goroutines are those of requests, and of freshness checks, which end
+// after FreshTimeout.
 //
 // # Memory
 //
-// There is no second copy of an object: lists, snapshots and the history refer to what the informers keep. A
-// sorted list of the objects of a type is kept while somebody reads it.
+// Lists, snapshots and the history share the objects of the informers. A sorted list of the objects of a type
+// is kept in memory while it is being read.
 package live

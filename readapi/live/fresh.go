@@ -18,34 +18,34 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// checks are comparisons of a cache with the API server. Who asks for one while another is under way gets the
-// next, which begins after that, together with all who ask meanwhile.
-type checks struct {
+// freshnessChecks coalesces consistency checks against the API server. A caller that arrives during a check
+// joins the next one, because the running check may predate its request.
+type freshnessChecks struct {
 	timeout time.Duration
 	mu      struct {
 		sync.Mutex
 		running bool
-		next    *check
+		next    *freshnessCheck
 	}
 }
 
-// check is one of them. err is set when done is closed.
-type check struct {
+// freshnessCheck is one check. err is set when done is closed.
+type freshnessCheck struct {
 	done chan struct{}
 	err  error
 }
 
-// fresh waits until the cache has everything that the API server had when it was called.
-func (c *collection) fresh(ctx context.Context) error {
+// waitUntilFresh blocks until the cache has reached the API server's state at the time of the call.
+func (c *collection) waitUntilFresh(ctx context.Context) error {
 	s := &c.checks
 	s.mu.Lock()
 	if s.mu.next == nil {
-		s.mu.next = &check{done: make(chan struct{})}
+		s.mu.next = &freshnessCheck{done: make(chan struct{})}
 	}
 	mine := s.mu.next
 	if !s.mu.running {
 		s.mu.running = true
-		go c.runChecks() // ends when nobody has asked for another one; each ends with the timeout
+		go c.runChecks() // ends after the last requested check; each check has a timeout
 	}
 	s.mu.Unlock()
 	select {
@@ -56,22 +56,22 @@ func (c *collection) fresh(ctx context.Context) error {
 	}
 }
 
-// reach waits until the cache has got to a version. Should the API server not be there yet either, the
-// handler says so.
-func (c *collection) reach(ctx context.Context, version uint64) error {
-	err := c.fresh(ctx)
+// waitForVersion blocks until the cache has reached a version, or the API server has not reached it either.
+// The handler reports the latter.
+func (c *collection) waitForVersion(ctx context.Context, version uint64) error {
+	err := c.waitUntilFresh(ctx)
 	if c.ResourceVersion() >= version {
 		return nil
 	}
 	return err
 }
 
-// awaitVersion waits until a watch may go on from a version that the cache has not reached. A version that a
-// fresh cache has not reached is lost with a restored backup: the client has to list again. An API server
-// would accept the watch, and send nothing.
+// awaitVersion blocks until a watch can continue from a version that the cache has not reached. If a fresh
+// cache has not reached it, a restored backup has lost the version, and the client must list again. An API
+// server would accept the watch and send nothing.
 func (c *collection) awaitVersion(ctx context.Context, version uint64) error {
-	if err := c.fresh(ctx); err != nil || c.ResourceVersion() >= version {
-		return nil // without an answer the watch waits, as that of an API server does
+	if err := c.waitUntilFresh(ctx); err != nil || c.ResourceVersion() >= version {
+		return nil // without an answer the watch waits, as on an API server
 	}
 	return apierrors.NewResourceExpired(fmt.Sprintf("the API server has not reached resource version %d: it was restored from an older backup", version))
 }
@@ -112,21 +112,21 @@ type item struct {
 }
 
 const (
-	// compared is how many objects are compared one by one to find out whether the cache has all changes.
+	// compared is the maximum number of objects that are compared one by one.
 	compared       = 500
 	acceptPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 	acceptPartial  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
 
-// compare asks the API server how far it is, and waits until the cache has got there.
+// compare reads the resource version of the API server, and blocks until the cache has reached it.
 //
-// A cache that was further before it asked shows what a restore of a backup has undone. It is not fresh
-// before its informer has listed the type again, which begins another epoch.
+// If the cache was ahead of the API server, the API server was restored from a backup. The cache is fresh
+// after its informer has listed the type again, which begins another epoch.
 //
-// Resource versions count the changes of all types, and a watch on which nothing happens tells of those of
-// others once a minute. So where the cache lags, it may have everything all the same: it has if all objects
-// are of the same versions, or, where they are many, if another watch from there on brings nothing that the
-// cache has not got before a bookmark says that it has got to the version.
+// Resource versions count the changes of all types, and an idle watch receives the versions of other types
+// only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of objects,
+// compare checks this by comparing their versions. Otherwise it watches from the version of the cache until a
+// bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) compare(ctx context.Context) error {
 	before := c.informer.History()
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}},
@@ -167,7 +167,7 @@ func (c *collection) compare(ctx context.Context) error {
 	}
 }
 
-// awaitEpoch waits until the type has been listed again.
+// awaitEpoch blocks until the type has been listed again.
 func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.History) error {
 	for {
 		h := c.informer.History()
@@ -182,7 +182,7 @@ func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.Hist
 	}
 }
 
-// path is that of lists of the type.
+// path is the path of lists of the type.
 func (c *collection) path() string {
 	path := "/apis/" + c.gvr.Group + "/" + c.gvr.Version
 	if c.gvr.Group == "" {
@@ -194,7 +194,7 @@ func (c *collection) path() string {
 	return path + "/" + c.gvr.Resource
 }
 
-// same reports whether a snapshot has the same versions of the same objects.
+// same reports whether a snapshot has the same objects with the same versions.
 func same(s *dynamicinformer.Snapshot, items []item) bool {
 	if s.Len() != len(items) {
 		return false
@@ -213,11 +213,11 @@ func same(s *dynamicinformer.Snapshot, items []item) bool {
 	return true
 }
 
-// probeSeconds is how long the watch of a probe may last. A kube-apiserver sends a bookmark two seconds
-// before the end.
+// probeSeconds is the duration of a probe's watch. A kube-apiserver sends a bookmark two seconds before the
+// end.
 const probeSeconds = "3"
 
-// probe watches until a version, and waits until the cache has what has come.
+// probe watches up to a version, and blocks until the cache has the changes of that watch.
 func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, present uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -255,18 +255,17 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 // watchError is an error event of a watch. Clients get 503.
 type watchError struct {
 	*apierrors.StatusError
-	code int32 // of the event
+	code int32 // HTTP status
 }
 
 func newWatchError(text json.RawMessage) error {
 	var status metav1.Status
-	_ = json.Unmarshal(text, &status) // another object has no code
+	_ = json.Unmarshal(text, &status) // other objects have no code
 	return &watchError{apierrors.NewServiceUnavailable("the API server ended a watch: " + string(text)),
 		status.Code}
 }
 
-// watchTo watches from one version to another, and returns the version of the last change in between, or that
-// it began with.
+// watchTo watches from one version to another. It returns the version of the last change in between, or from.
 func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {probeSeconds},

@@ -23,7 +23,7 @@ type gap struct {
 }
 
 // gapLocked returns the gap of a history.
-func (k *kept) gapLocked(h dynamicinformer.History) *gap {
+func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
 	if k.mu.gap.epoch != h.Epoch {
 		k.mu.gap = gap{epoch: h.Epoch, quiet: h.Began, end: h.Began}
 	}
@@ -31,7 +31,7 @@ func (k *kept) gapLocked(h dynamicinformer.History) *gap {
 }
 
 // oldest returns the version since which the changes of a history are known.
-func (k *kept) oldest(h dynamicinformer.History) uint64 {
+func (k *typeCache) oldest(h dynamicinformer.History) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if g := k.gapLocked(h); h.Oldest == g.end {
@@ -41,7 +41,7 @@ func (k *kept) oldest(h dynamicinformer.History) uint64 {
 }
 
 // isDecided reports whether it is known that a client can continue from a version, or that it cannot.
-func (k *kept) isDecided(h dynamicinformer.History, version uint64) bool {
+func (k *typeCache) isDecided(h dynamicinformer.History, version uint64) bool {
 	if version >= k.oldest(h) || h.Oldest != h.Began {
 		return true
 	}

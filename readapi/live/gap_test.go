@@ -90,7 +90,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	before.unrelated("last")
 
 	s := restarted(t, before.cluster, Options{})
-	h := s.server.keeper(environments.GroupResource()).informer.History()
+	h := s.server.cacheOf(environments.GroupResource()).informer.History()
 	if h.Oldest <= number(versions[2]) {
 		t.Fatalf("the history begins at %d, the clients are at %v", h.Oldest, versions)
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// object is an object as the informer keeps it. The zero value is none.
+// object is an object of the informer's cache. The zero value means no object.
 type object struct {
-	key     string // may be a part of stored
+	key     string // can be a part of stored
 	stored  dynamicinformer.PackedObject
 	version string // "v1"
-	// custom objects are written as they come; of others a kube-apiserver writes kind and apiVersion where it
-	// pleases.
+	// custom objects are written unchanged. A kube-apiserver writes kind and apiVersion of built-in types in
+	// another order, or not at all.
 	custom bool
 }
 
@@ -28,7 +28,7 @@ var (
 	_ readapi.ObjectWithUID = object{}
 )
 
-// object makes one of what the informer keeps under a key; none of nil.
+// object converts a cached object. It returns the zero value for nil.
 func (c *collection) object(key string, stored any) object {
 	if o, ok := stored.(dynamicinformer.PackedObject); ok {
 		return object{key, o, c.gvr.Version, c.typ.Custom}
@@ -36,7 +36,7 @@ func (c *collection) object(key string, stored any) object {
 	return object{}
 }
 
-// objectOrNil is object as a readapi.Object that is nil where there is none.
+// objectOrNil is object that returns nil instead of the zero value.
 func (c *collection) objectOrNil(key string, stored any) readapi.Object {
 	if o := c.object(key, stored); o != (object{}) {
 		return o
@@ -68,7 +68,7 @@ func (o object) JSON() ([]byte, error) {
 	return out, err
 }
 
-// AppendJSON implements readapi.Object. Requests for other versions than the one that is kept never get here.
+// AppendJSON implements readapi.Object. Only the version of the cache is served.
 func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	err := o.view(func(text []byte) {
 		if o.custom {
@@ -104,7 +104,7 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// view calls see with the text of the object, which it must not keep.
+// view calls see with the JSON of the object, which is valid until see returns.
 func (o object) view(see func(text []byte)) error {
 	err := o.stored.View(func(text []byte) error { see(text); return nil })
 	if err != nil {
@@ -113,9 +113,8 @@ func (o object) view(see func(text []byte)) error {
 	return nil
 }
 
-// cutType cuts kind and apiVersion, with their quotes, off the beginning of an object, where they are in what
-// a kube-apiserver sends of a built-in type (the kind first), and in what an informer completes. rest follows
-// their comma.
+// cutType cuts kind and apiVersion off the beginning of an object if they are in the order of a
+// kube-apiserver's built-in types or of the informer. rest begins after their comma.
 func cutType(text []byte) (kind, version, rest []byte, found bool) {
 	rest, found = bytes.CutPrefix(text, []byte{'{'})
 	if !found {
@@ -129,7 +128,7 @@ func cutType(text []byte) (kind, version, rest []byte, found bool) {
 	return kind, version, rest, found
 }
 
-// cutMember cuts a member with a plain string, and the comma behind it, off the beginning of a text.
+// cutMember cuts a field with a plain string value, and the following comma, off the beginning of a text.
 func cutMember(text []byte, name string) (value, rest []byte, found bool) {
 	behind, found := bytes.CutPrefix(text, []byte(name+`"`))
 	if !found {
@@ -143,9 +142,9 @@ func cutMember(text []byte, name string) (value, rest []byte, found bool) {
 	return text[start : start+end+2], behind[end+2:], true
 }
 
-// indexKey returns the key that a value has in the index of a name; false where there is no such index, or it
-// is composite.
-func (k *kept) indexKey(name, value string) (key string, found bool, err error) {
+// indexKey returns the key of a value in an index. It returns false if the index does not exist or is
+// composite.
+func (k *typeCache) indexKey(name, value string) (key string, found bool, err error) {
 	for _, x := range k.indexes {
 		if x.Name == name && !x.Composite() {
 			key, err := x.Key(x.Operand(0, value, false))

@@ -16,31 +16,31 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// queryPrefix is what stands before the path of a type in requests that query it.
+// queryPrefix is the prefix of query paths.
 const queryPrefix = "/query"
 
-// QueryPath is the path on which a type is queried, in a namespace or in all:
-// "/query/apis/example.com/v1/widgets".
+// QueryPath returns the path for queries of a type, such as "/query/apis/example.com/v1/widgets". An empty
+// namespace means all.
 //
-// Its parameters are those of a GET:
+// The query parameters of a GET are:
 //
 //	q              the query as text (see package query); without it, all objects
 //	labelSelector  as for lists
 //	fieldSelector  with watch alone
 //	sortBy, descending, limit, continue
-//	               as query.Options say
-//	scan           true lets the query look at every object where no index leads to fewer
-//	keys           true gives keys in place of objects
-//	rows           true gives what a table shows in place of objects, for custom resources
-//	count          true gives the number of objects alone
-//	values         the name of an index: its values, with the number of objects that have them
+//	               see query.Options
+//	scan           true allows queries that no index supports
+//	keys           true returns keys instead of objects
+//	rows           true returns table rows instead of objects, for custom resources
+//	count          true returns only the number of objects
+//	values         the name of an index: returns its values with the number of objects
 //	groupBy, compute
-//	               groups, and what is computed of each; both may be repeated
-//	explain        true says how the query would be answered
+//	               groups, and the aggregates of each; can be repeated
+//	explain        true returns the plan without executing the query
 //	watch          true returns a watch of the query, with the events and parameters of the Kubernetes API
 //
-// The answer is an [Answer], and errors are Status objects. The objects are of the present moment, as for a
-// list without resourceVersion; "Cache-Control: max-stale" takes what the cache has.
+// The answer is an [Answer], and errors are Status objects. Answers are consistent reads, like a list without
+// resourceVersion. With "Cache-Control: max-stale" the answer is the state of the cache.
 func QueryPath(group, version, namespace, resource string) string {
 	path := queryPrefix + "/apis/" + group + "/" + version
 	if group == "" {
@@ -59,7 +59,7 @@ func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// query answers a query. An error comes before anything has been written.
+// query answers a query. Errors are returned before anything is written.
 func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	inner := r.Clone(r.Context())
 	inner.URL.Path = strings.TrimPrefix(r.URL.Path, queryPrefix)
@@ -88,7 +88,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 			fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
 	if !maxStale(r) {
-		if err := c.fresh(r.Context()); err != nil {
+		if err := c.waitUntilFresh(r.Context()); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	return c.server.writeAnswer(w, answer)
 }
 
-// narrowed is a query of what a selector selects, in a namespace. Both may be empty.
+// narrowed restricts a query to a selector and a namespace. Both can be empty.
 func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
 	if selector != "" {
 		parsed, err := labels.Parse(selector)
@@ -122,19 +122,19 @@ func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
 	return q, nil
 }
 
-// queried returns the objects of a type that is asked for.
+// queried returns the collection of a query.
 func (s *Server) queried(asked readapi.Request) (*collection, error) {
 	gr := asked.GVR.GroupResource()
-	k := s.keeper(gr)
+	k := s.cacheOf(gr)
 	if k == nil || k.gvr != asked.GVR {
-		return nil, apierrors.NewNotFound(gr, "") // which is what clients take for a type that is not served
+		return nil, apierrors.NewNotFound(gr, "") // clients interpret it as a type that is not served
 	}
 	h, status := k.informer.History(), k.informer.Status()
 	switch {
 	case lostRights(status):
 		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
 	case h.Namespace != "" && h.Namespace != asked.Namespace:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("of %s only the namespace %s is kept here",
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("query %s: the cache has only the namespace %s",
 			gr, h.Namespace))
 	case !h.Synced:
 		return nil, apierrors.NewServiceUnavailable(status.String())
@@ -142,7 +142,7 @@ func (s *Server) queried(asked readapi.Request) (*collection, error) {
 	if c := k.collection(); c != nil {
 		return c, nil
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: how it is served is not known yet", gr))
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: its definition is not known yet", gr))
 }
 
 func parseQuery(text string) (query.Query, error) {
@@ -160,7 +160,7 @@ func parseQuery(text string) (query.Query, error) {
 	return q, nil
 }
 
-// explained makes an answer to the client of what is wrong with a query.
+// explained converts an error of a query to an API error.
 func explained(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) || errors.Is(err, context.Canceled) ||
@@ -174,7 +174,7 @@ func explained(err error) error {
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// answerInTurns is answer among the queries and selectors of other users. The answer is written after that.
+// answerInTurns is answer within a turn. The answer is written after the turn.
 func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace string,
 	params url.Values) (*answering, error) {
 	options, err := queryOptions(params)
@@ -193,7 +193,7 @@ func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace
 	return c.answer(ctx, q, params, options)
 }
 
-// answer asks the cache.
+// answer executes a query.
 func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
 	options query.Options) (*answering, error) {
 	querier := query.New(query.ForInformer(c.informer), c.indexes...)
@@ -250,7 +250,6 @@ func queryOptions(params url.Values) (query.Options, error) {
 	return o, nil
 }
 
-// group computes groups.
 func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values,
 	options query.Options) error {
 	aggregation := query.Aggregation{GroupBy: params["groupBy"]}

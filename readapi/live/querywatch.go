@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// watchQuery serves a watch of the objects that a query holds for.
+// watchQuery serves a watch of the objects that match a query.
 func (c *collection) watchQuery(
 	w http.ResponseWriter, r *http.Request, asked readapi.Request, q query.Query,
 ) error {
@@ -20,26 +20,26 @@ func (c *collection) watchQuery(
 	if err := c.wait(r, asked); err != nil {
 		return err
 	}
-	readapi.NewHandler(found{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)
+	readapi.NewHandler(queryBackend{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)
 	return nil
 }
 
-// found is a backend with one type. It serves the objects that a query holds for.
-type found struct {
+// queryBackend is a backend with one type and the objects that match a query.
+type queryBackend struct {
 	*collection
 	matcher *query.Matcher
 }
 
 var (
-	_ readapi.Backend = found{}
-	_ readapi.Filter  = found{}
+	_ readapi.Backend = queryBackend{}
+	_ readapi.Filter  = queryBackend{}
 )
 
 // ServedTypes implements readapi.Backend.
-func (f found) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
+func (f queryBackend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
 // Collection implements readapi.Backend.
-func (f found) Collection(gr schema.GroupResource) readapi.Collection {
+func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	if gr != f.gvr.GroupResource() {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (f found) Collection(gr schema.GroupResource) readapi.Collection {
 }
 
 // Selects implements readapi.Filter.
-func (f found) Selects(o readapi.Object) bool {
+func (f queryBackend) Selects(o readapi.Object) bool {
 	stored, ok := o.(object)
 	return ok && f.matcher.Match(stored.stored.Unstructured())
 }

@@ -39,19 +39,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err := apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), asked.Verb)
 		readapi.WriteError(w, r, err)
 	case pathpkg.Clean(path) != "/"+strings.TrimRight(strings.TrimPrefix(path, "/"), "/"):
-		s.handler.ServeHTTP(w, r) // it knows no such path, and the API server might take it for another one
+		s.handler.ServeHTTP(w, r) // it answers unknown paths
 	case slices.Contains(asGoodAsWriting, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
-	case ofType && s.serveKept(w, r, asked):
+	case ofType && s.serveCached(w, r, asked):
 	default:
 		s.upstream.proxy.ServeHTTP(w, r)
 	}
 }
 
-// asGoodAsWriting are subresources that do something when they are read.
+// asGoodAsWriting are subresources whose GET has side effects.
 var asGoodAsWriting = []string{"exec", "attach", "portforward", "proxy"}
 
-// subresource is what a path names below an object, or something like it; also where more follows.
+// subresource returns the part of a path after the name of an object.
 func subresource(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -71,10 +71,10 @@ func subresource(path string) string {
 	return parts[2]
 }
 
-// serveKept answers from the cache, if that can, and reports whether it has answered.
-func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi.Request) bool {
+// serveCached answers from the cache if possible, and reports whether it has answered.
+func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, asked readapi.Request) bool {
 	var c *collection
-	if k := s.keeper(asked.GVR.GroupResource()); k != nil {
+	if k := s.cacheOf(asked.GVR.GroupResource()); k != nil {
 		c = k.collection()
 	}
 	if c == nil || !c.serves(r, asked) {
@@ -95,7 +95,7 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi
 	return true
 }
 
-// serves reports whether the cache answers as the API server does.
+// serves reports whether the cache answers like the API server.
 func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
 	limit := c.informer.History().Namespace
 	query := r.URL.Query()
@@ -111,32 +111,32 @@ func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
 	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
 		return false
 	case asked.Verb == "get" && query.Get("resourceVersion") == "" && !maxStale(r):
-		return false // it costs as much as asking how far the API server is
+		return false // it costs as much as a freshness check
 	}
 	return c.selects(query.Get("fieldSelector"))
 }
 
-// lostRights reports whether the API server refuses the requests of an informer, and would refuse those of
-// its clients.
+// lostRights reports whether the API server refuses the requests of an informer, and therefore those of its
+// clients.
 func lostRights(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
-// readable reports whether something that is accepted can be written here.
+// readable reports whether an accepted media type is supported.
 func readable(accept string) bool {
 	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") ||
 		strings.Contains(accept, "*")
 }
 
-// selects reports whether it is known which objects have the fields. The fields of built-in types are in the
-// code of a kube-apiserver.
+// selects reports whether the cache knows all fields of a field selector. The fields of built-in types are
+// known only to a kube-apiserver.
 func (c *collection) selects(selector string) bool {
 	if selector == "" || c.typ.Custom {
 		return true
 	}
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
-		return true // which is said here as there
+		return true // the handler reports the error like the API server
 	}
 	return !slices.ContainsFunc(parsed.Requirements(), func(f fields.Requirement) bool {
 		_, own, _ := c.indexKey(f.Field, f.Value)
@@ -144,13 +144,13 @@ func (c *collection) selects(selector string) bool {
 	})
 }
 
-// maxStale reports whether the client is content with what the cache has.
+// maxStale reports whether the client accepts a stale answer.
 func maxStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// wait waits until the cache has what the request asks for at least, and until it is known whether the client
-// can continue.
+// wait blocks until the cache has reached the requested version, and until it is known whether the client can
+// continue.
 func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
@@ -160,26 +160,26 @@ func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 	case query.Get("continue") != "":
 		return c.waitForPage(r, asked)
 	case text == "0" || text != "" && err != nil, maxStale(r):
-		return nil // or it is the handler that says what is wrong
+		return nil // the handler reports the error
 	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
-		return c.reach(r.Context(), version)
+		return c.waitForVersion(r.Context(), version)
 	case text != "" && asked.Verb == "watch" && c.ResourceVersion() < version:
 		return c.awaitVersion(r.Context(), version)
 	case text != "" && (asked.Verb == "watch" || asked.Verb == "list" && exact):
 		c.bridge(r.Context(), version)
 	case text == "" && (asked.Verb == "list" || asked.Verb == "watch-list"):
-		return c.fresh(r.Context())
+		return c.waitUntilFresh(r.Context())
 	}
 	return nil
 }
 
-// waitForPage is wait for a further page of a list.
+// waitForPage is wait for a later page of a list.
 func (c *collection) waitForPage(r *http.Request, asked readapi.Request) error {
 	version, _, err := readapi.ParseContinueToken(r.URL.Query().Get("continue"), asked.Namespace)
 	switch {
 	case err != nil || version <= 0: // the handler reports the error
 	case c.ResourceVersion() < uint64(version):
-		return c.reach(r.Context(), uint64(version)) // the list has begun at another server
+		return c.waitForVersion(r.Context(), uint64(version)) // the list can have begun at another server
 	default:
 		c.bridge(r.Context(), uint64(version))
 	}

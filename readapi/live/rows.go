@@ -7,11 +7,11 @@ import (
 	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
-// rows makes the rows of a table of custom resources. It is for one request: columns are not safe for
+// rows builds the table rows of custom resources. It serves one request, because columns are not safe for
 // concurrent use.
 type rows struct{ columns []printcolumn.Column }
 
-// newRows returns the rows of a type in the version that is kept.
+// newRows returns the rows for the cached version of a type.
 func newRows(c *collection) *rows {
 	var declared []printcolumn.Definition
 	for _, version := range c.typ.Versions {
@@ -24,7 +24,7 @@ func newRows(c *collection) *rows {
 	return &rows{printcolumn.New(declared)}
 }
 
-// definitions are those of the columns, of which the first is the name.
+// definitions returns the columns, beginning with the name.
 func (r *rows) definitions() []metav1.TableColumnDefinition {
 	all := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {

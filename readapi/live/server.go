@@ -24,46 +24,46 @@ const (
 	DefaultFreshTimeout = 5 * time.Second
 )
 
-// Options say what a Server stands on. Factory, Types and Config are required.
+// Options configures a Server. Factory, Types and Config are required.
 type Options struct {
-	// Factory has the informers. From New on it also follows CustomResourceDefinitions, which say how types
-	// are served.
+	// Factory provides the informers. New adds an informer of CustomResourceDefinitions, which describe how
+	// types are served.
 	Factory *dynamicinformer.Factory
-	// Types tells which types there are; a discovery.Tracker does through its Types method.
+	// Types provides the types of the cluster, see discovery.Tracker.Types.
 	Types typesource.Source
-	// Config is how to reach the API server for what is not served from the cache, and to ask it how far it
-	// is. It is copied. It should have no limit on the rate (QPS -1): requests of clients wait for it.
+	// Config is for requests that the cache cannot answer, and for freshness checks. It is copied. Disable
+	// its rate limit with QPS -1, because requests of clients wait for it.
 	Config *rest.Config
-	// History is how many changes of each type can at least be watched after the fact. Default
-	// DefaultHistory.
+	// History is the minimum number of changes that each type remembers for watches. Default DefaultHistory.
 	History int
-	// FreshTimeout is how long a request for the present state waits until the cache has it. Default
+	// FreshTimeout is the maximum time that a consistent read waits for the cache. Default
 	// DefaultFreshTimeout.
 	FreshTimeout time.Duration
-	// ConcealPlans leaves plans and warnings out of answers to queries in one namespace, and refuses to
-	// explain them: they count the objects of all namespaces. It is for readers who may not list these.
+	// ConcealPlans omits plans and warnings from answers to queries in one namespace, and refuses to explain
+	// these queries. Plans count the objects of all namespaces. Set it if readers are not allowed to list all
+	// namespaces.
 	ConcealPlans bool
-	// Handler adjusts watches; Writes has no effect.
+	// Handler configures watches and limits.
 	Handler readapi.HandlerOptions
 }
 
-// Server serves informers. It is an http.Handler, and made by New.
+// Server serves informers as a Kubernetes API. It is an http.Handler. Create it with New.
 type Server struct {
 	options     Options
 	handler     http.Handler
 	upstream    *upstream
-	types       *typeBoard
+	types       *typeRegistry
 	definitions *dynamicinformer.Handle
 	stops       []func()
 
 	mu struct {
 		sync.Mutex
-		kept map[schema.GroupResource]*kept
+		caches map[schema.GroupResource]*typeCache
 	}
 }
 
-// New returns a server that keeps no type yet. Close ends what it asks of the factory. The error says what
-// the options lack, or is that of the config or the factory.
+// New returns a server without types. Call Close to release its informer. The error describes missing or
+// invalid options.
 func New(options Options) (*Server, error) {
 	if options.Factory == nil || options.Types == nil || options.Config == nil {
 		return nil, errors.New("live: Factory, Types and Config are required")
@@ -71,7 +71,7 @@ func New(options Options) (*Server, error) {
 	options.History = cmp.Or(max(options.History, 0), DefaultHistory)
 	options.FreshTimeout = cmp.Or(max(options.FreshTimeout, 0), DefaultFreshTimeout)
 	s := &Server{options: options}
-	s.mu.kept = map[schema.GroupResource]*kept{}
+	s.mu.caches = map[schema.GroupResource]*typeCache{}
 	s.handler = readapi.NewHandler(backend{s}, options.Handler)
 	var err error
 	if s.upstream, err = newUpstream(options.Config); err != nil {
@@ -82,7 +82,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
 	}
 	registration, err := s.definitions.Informer().AddEventHandler(dynamicinformer.Named("live",
-		dynamicinformer.MetadataOnly(redefiner{s})))
+		dynamicinformer.MetadataOnly(definitionHandler{s})))
 	if err != nil {
 		s.definitions.Release()
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
@@ -91,31 +91,31 @@ func New(options Options) (*Server, error) {
 		s.definitions.Release()
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
 	}
-	s.types = newTypeBoard()
+	s.types = newTypeRegistry()
 	s.stops = []func(){
 		options.Types.Subscribe(s.types),
-		func() { _ = s.definitions.Informer().RemoveEventHandler(registration) }, // it is there
+		func() { _ = s.definitions.Informer().RemoveEventHandler(registration) }, // the handler is registered
 		s.definitions.Release,
 	}
 	return s, nil
 }
 
-// Close ends what the server asks of the factory. Requests that are under way go on.
+// Close releases the server's informer in the factory. Running requests continue.
 func (s *Server) Close() {
 	for _, stop := range s.stops {
 		stop()
 	}
 }
 
-// Keep serves the type of an informer of the factory from its cache, with these indexes, which the informer
-// has. Another informer of the type takes the place of an earlier one. Once the informer has stopped, the
-// type is no longer served from its cache, and its watches end. Keep fails for views that are no copy of the
-// type, see dynamicinformer.Informer.KeepHistory.
+// Keep serves the type of an informer of the factory from its cache, with the given indexes of the informer.
+// It replaces an earlier informer of the type. When the informer stops, the type is no longer served from the
+// cache, and its watches end. Keep fails if the cache is not a copy of the type, see
+// dynamicinformer.Informer.KeepHistory.
 func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
-	k := &kept{
+	k := &typeCache{
 		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes,
 		set:  indexers.CompileIndexes(indexes...),
 		over: make(chan struct{}), asking: make(chan struct{}, 1),
@@ -124,57 +124,57 @@ func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.I
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := s.mu.kept[k.gvr.GroupResource()]; before != nil {
+	if before := s.mu.caches[k.gvr.GroupResource()]; before != nil {
 		defer before.end()
 	}
-	s.mu.kept[k.gvr.GroupResource()] = k
-	go k.untilStopped() // ended with the informer, or when it is kept no longer
+	s.mu.caches[k.gvr.GroupResource()] = k
+	go k.untilStopped() // ends with the informer, or with Drop
 	return nil
 }
 
-// Drop no longer serves a type from the cache. Its watches end.
+// Drop stops serving a type from the cache. Its watches end.
 func (s *Server) Drop(gr schema.GroupResource) {
 	s.mu.Lock()
-	k := s.mu.kept[gr]
-	delete(s.mu.kept, gr)
+	k := s.mu.caches[gr]
+	delete(s.mu.caches, gr)
 	s.mu.Unlock()
 	if k != nil {
 		k.end()
 	}
 }
 
-// EndWatches ends the watches of a type that is kept, so that their clients ask anew.
+// EndWatches ends the watches of a type, so that clients send new requests.
 func (s *Server) EndWatches(gr schema.GroupResource) {
-	if k := s.keeper(gr); k != nil {
+	if k := s.cacheOf(gr); k != nil {
 		k.redefine()
 	}
 }
 
-// Serves reports whether a type is served from the cache now; see WaitForSync.
+// Serves reports whether a type is currently served from the cache, see WaitForSync.
 func (s *Server) Serves(gr schema.GroupResource) bool {
-	k := s.keeper(gr)
+	k := s.cacheOf(gr)
 	return k != nil && k.collection() != nil
 }
 
-// keeper returns what serves a type, or nil.
-func (s *Server) keeper(gr schema.GroupResource) *kept {
+// cacheOf returns the cache of a type, or nil.
+func (s *Server) cacheOf(gr schema.GroupResource) *typeCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.kept[gr]
+	return s.mu.caches[gr]
 }
 
-// backend is a Server as readapi's handler sees it.
+// backend is a Server as a readapi.Backend.
 type backend struct{ *Server }
 
 var _ readapi.Backend = backend{}
 
-// ServedTypes implements readapi.Backend. It is asked only whether a group has built-in types: discovery is
-// the cluster's.
+// ServedTypes implements readapi.Backend. The handler uses it only to find groups with built-in types.
+// Discovery requests are forwarded.
 func (b backend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
 // Collection implements readapi.Backend.
 func (b backend) Collection(gr schema.GroupResource) readapi.Collection {
-	k := b.keeper(gr)
+	k := b.cacheOf(gr)
 	if k == nil {
 		return nil
 	}

@@ -17,25 +17,24 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// typeBoard is what is known of the types of the cluster.
-type typeBoard struct {
+// typeRegistry holds the types of the cluster.
+type typeRegistry struct {
 	mu      sync.Mutex
 	types   map[schema.GroupResource]typesource.Type
-	changed chan struct{} // closed, and replaced, when types change
+	changed chan struct{} // closed and replaced when types change
 }
 
-func newTypeBoard() *typeBoard {
-	return &typeBoard{types: map[schema.GroupResource]typesource.Type{}, changed: make(chan struct{})}
+func newTypeRegistry() *typeRegistry {
+	return &typeRegistry{types: map[schema.GroupResource]typesource.Type{}, changed: make(chan struct{})}
 }
 
-// notifyLocked tells who waits for a type.
-func (b *typeBoard) notifyLocked() {
+func (b *typeRegistry) notifyLocked() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // SetType implements typesource.Listener.
-func (b *typeBoard) SetType(t typesource.Type) {
+func (b *typeRegistry) SetType(t typesource.Type) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.types[t.GroupResource] = t
@@ -43,7 +42,7 @@ func (b *typeBoard) SetType(t typesource.Type) {
 }
 
 // RemoveType implements typesource.Listener.
-func (b *typeBoard) RemoveType(gr schema.GroupResource) {
+func (b *typeRegistry) RemoveType(gr schema.GroupResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.types, gr)
@@ -51,54 +50,55 @@ func (b *typeBoard) RemoveType(gr schema.GroupResource) {
 }
 
 // SetUnknown implements typesource.Listener.
-func (b *typeBoard) SetUnknown(map[schema.GroupVersion]error) {}
+func (b *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
 
 // SetComplete implements typesource.Listener.
-func (b *typeBoard) SetComplete() {}
+func (b *typeRegistry) SetComplete() {}
 
-func (b *typeBoard) lookup(gr schema.GroupResource) (t typesource.Type, known bool, changed <-chan struct{}) {
+func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
+	changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, known = b.types[gr]
 	return t, known, b.changed
 }
 
-// redefiner ends the watches of a type whose definition changes, as a kube-apiserver does.
-type redefiner struct{ *Server }
+// definitionHandler ends the watches of a type whose definition changes, as a kube-apiserver does.
+type definitionHandler struct{ *Server }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (r redefiner) OnAdd(obj any, _ bool) { r.changed(obj) }
+func (r definitionHandler) OnAdd(obj any, _ bool) { r.changed(obj) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (r redefiner) OnUpdate(_, after any) { r.changed(after) }
+func (r definitionHandler) OnUpdate(_, after any) { r.changed(after) }
 
 // OnDelete implements cache.ResourceEventHandler.
-func (r redefiner) OnDelete(obj any) {
+func (r definitionHandler) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	if k := r.keeperOf(obj); k != nil {
+	if k := r.cacheOfDefinition(obj); k != nil {
 		k.redefine()
 	}
 }
 
-// changed ends the watches of a type that has been served by another definition.
-func (r redefiner) changed(obj any) {
-	if k := r.keeperOf(obj); k != nil {
+// changed ends the watches of a type if its definition has changed.
+func (r definitionHandler) changed(obj any) {
+	if k := r.cacheOfDefinition(obj); k != nil {
 		k.redefineFrom(specOf(obj))
 	}
 }
 
-// keeperOf returns what serves the type of a definition, or nil.
-func (r redefiner) keeperOf(obj any) *kept {
+// cacheOfDefinition returns the cache of the type of a definition, or nil.
+func (r definitionHandler) cacheOfDefinition(obj any) *typeCache {
 	o, ok := obj.(metav1.Object)
 	if !ok {
 		return nil
 	}
-	return r.keeper(schema.ParseGroupResource(o.GetName()))
+	return r.cacheOf(schema.ParseGroupResource(o.GetName()))
 }
 
-// specOf is the UID of a definition, and its spec as it is written; empty for what is none.
+// specOf returns the UID and the JSON spec of a definition, or "" for other objects.
 func specOf(obj any) string {
 	o, ok := obj.(dynamicinformer.PackedObject)
 	m, also := obj.(metav1.Object)
@@ -114,8 +114,8 @@ func specOf(obj any) string {
 	return string(m.GetUID()) + string(content.Spec)
 }
 
-// typeOf returns how a type is served, and the spec of its definition, if it has one; false while that is not
-// known. It takes what the cluster tells by discovery, and for custom resources their definition.
+// typeOf returns how a type is served, and the spec of its definition if it has one. It returns false while
+// that is unknown. It uses discovery and, for custom resources, their definition.
 func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec string, ok bool) {
 	known, ok, _ := s.types.lookup(gvr.GroupResource())
 	definitions := s.definitions.Informer()
@@ -125,7 +125,7 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 	stored, custom := definitions.Snapshot().Stored(gvr.GroupResource().String())
 	switch {
 	case !custom && known.UID != "":
-		return t, "", false // the definition is gone, or has not come yet
+		return t, "", false // the definition is deleted or not yet known
 	case custom:
 		err := stored.(dynamicinformer.PackedObject).View(func(text []byte) (err error) {
 			t, err = readapi.TypeOf(bytes.Clone(text))
@@ -142,15 +142,14 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 	}, "", true
 }
 
-// WaitForSync waits until a type is served from the cache: it is kept, its informer has synced, and it is
-// known how it is served, for which CustomResourceDefinitions have to be readable. The error is the context's
-// cause, or says that the type is not kept, or not any more; it is an ErrStopped when its informer has
-// stopped.
+// WaitForSync blocks until a type is served from the cache: its informer has synced, and its definition is
+// known. CustomResourceDefinitions must be readable. The error is the context's cause, an error if the type
+// is not served, or dynamicinformer.ErrStopped if its informer has stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
 	for {
-		k := s.keeper(gr)
+		k := s.cacheOf(gr)
 		if k == nil {
-			return fmt.Errorf("live: %s is not kept", gr)
+			return fmt.Errorf("live: %s is not served from the cache: call Keep", gr)
 		}
 		_, _, types := s.types.lookup(gr)
 		definitions, objects := s.definitions.Informer().History(), k.informer.History()
@@ -162,7 +161,7 @@ func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error
 		case <-definitions.Next:
 		case <-objects.Next:
 		case <-k.over:
-			if s.keeper(gr) == k {
+			if s.cacheOf(gr) == k {
 				return fmt.Errorf("live: the informer of %s: %w", gr, dynamicinformer.ErrStopped)
 			}
 		case <-ctx.Done():

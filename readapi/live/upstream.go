@@ -25,8 +25,8 @@ type upstream struct {
 	proxy  *httputil.ReverseProxy
 }
 
-// forwarded are the headers of requests that are passed on. Who asks is none of the API server's business:
-// the server does, with its own rights, and impersonates nobody for others.
+// forwarded are the headers that are forwarded. The server uses its own credentials and does not impersonate
+// clients.
 var forwarded = []string{"Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "User-Agent"}
 
 func newUpstream(config *rest.Config) (*upstream, error) {
@@ -41,7 +41,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	}
 	u := &upstream{base: base, client: client}
 	u.proxy = &httputil.ReverseProxy{
-		FlushInterval: -1, // events of watches
+		FlushInterval: -1, // send events of watches immediately
 		Transport:     client.Transport,
 		Rewrite:       u.rewrite,
 		ModifyResponse: func(r *http.Response) error {
@@ -78,8 +78,7 @@ func (u *upstream) url(path, query string) *url.URL {
 	return &to
 }
 
-// get sends a request of the server's own, and returns the body of a good answer. The error is that of the
-// API server.
+// get sends a request and returns the body of a successful answer. The error is the Status of the API server.
 func (u *upstream) get(ctx context.Context, path string, query url.Values,
 	accept string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url(path, query.Encode()).String(), nil)
@@ -101,10 +100,10 @@ func (u *upstream) get(ctx context.Context, path string, query url.Values,
 	return nil, statusError(answer)
 }
 
-// maxStatus is how much of an error is read.
+// maxStatus is the maximum number of bytes that are read of an error.
 const maxStatus = 1 << 20
 
-// statusError is what the API server answered.
+// statusError returns the Status of an answer as an error.
 func statusError(answer *http.Response) error {
 	var status metav1.Status
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxStatus))
@@ -120,11 +119,11 @@ func statusError(answer *http.Response) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// errUnreachable is for an API server that does not answer.
+// errUnreachable returns the error of an API server that does not answer.
 func errUnreachable(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		err = failed.Err // without the address, which is nobody's business who may not know it
+		err = failed.Err // without the address, which clients must not learn
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("the API server does not answer: %v", err))
 }

@@ -25,7 +25,7 @@ func number(version string) uint64 {
 func (s *scene) reached(o *unstructured.Unstructured) {
 	s.Helper()
 	version := number(o.GetResourceVersion())
-	informer := s.server.keeper(environments.GroupResource()).informer
+	informer := s.server.cacheOf(environments.GroupResource()).informer
 	for {
 		h := informer.History()
 		if h.ResourceVersion >= version {
@@ -137,7 +137,7 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s.reached(s.put("w", "b"))
 	version := number(before.GetResourceVersion())
 	since := func() readapi.Change {
-		return s.server.keeper(environments.GroupResource()).collection().Since(version).List[0]
+		return s.server.cacheOf(environments.GroupResource()).collection().Since(version).List[0]
 	}
 	if one, other := since(), since(); one != other || one.After == one.Before {
 		t.Errorf("the same change is %+v and %+v", one, other)
@@ -147,7 +147,7 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 // TestTypeThatGoes no longer serves the objects of a type from the cache when its definition is deleted.
 func TestTypeThatGoes(t *testing.T) {
 	s := newScene(t, Options{})
-	informer := s.server.keeper(environments.GroupResource()).informer
+	informer := s.server.cacheOf(environments.GroupResource()).informer
 	s.ok(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demo, deleteOptions))
 	for {
 		current, changed := informer.StatusChange()

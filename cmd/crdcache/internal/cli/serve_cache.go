@@ -29,7 +29,7 @@ type cacheServer struct {
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
 	server  *live.Server
-	keeper  *live.Keeper
+	keeper  *live.Reconciler
 	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
 	definitions *dynamicinformer.Informer
 	identity    string
@@ -72,9 +72,9 @@ func (s *cacheServer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	s.keeper, err = live.NewKeeper(live.KeeperOptions{
-		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.informerOptions, Kept: s.onCached,
-		Dropped: s.onDropped, Refused: s.onRejected,
+	s.keeper, err = live.NewReconciler(live.ReconcilerOptions{
+		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.informerOptions,
+		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
 	})
 	return err
 }
@@ -121,11 +121,12 @@ func (s *cacheServer) shutdown() {
 }
 
 // cachedType returns a cached type, or false.
-func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
 	if kept, ok := s.keeper.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
 		return kept, true
 	}
-	return live.KeptType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions}, gvr == crd.GVR
+	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions},
+		gvr == crd.GVR
 }
 
 // stateChanged closes the watches of a type whose own watch is no longer live, so that clients continue at
@@ -156,7 +157,7 @@ func (s *cacheServer) canAnswer(asked readapi.Request) error {
 }
 
 // isLive reports whether a type is synced, watched and served.
-func (s *cacheServer) isLive(k live.KeptType) bool {
+func (s *cacheServer) isLive(k live.CachedType) bool {
 	return isWatching(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
 }
 
@@ -201,7 +202,7 @@ func isWatching(s status.Status) bool {
 }
 
 // stateText returns the state of a type with the reason why the cache is not used.
-func (s *cacheServer) stateText(k live.KeptType) string {
+func (s *cacheServer) stateText(k live.CachedType) string {
 	status := k.Informer.Status()
 	switch {
 	case status.Reason != "":

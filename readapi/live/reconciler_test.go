@@ -63,7 +63,7 @@ func TestKeeper(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}
-	keeper, err := NewKeeper(KeeperOptions{
+	keeper, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Selection: selection,
 		Exclude: func(r discovery.Resource) error {
 			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
@@ -71,11 +71,11 @@ func TestKeeper(t *testing.T) {
 			}
 			return nil
 		},
-		Kept: func(r discovery.Resource) {
+		OnServed: func(r discovery.Resource) {
 			tell("kept " +
 				r.String())
-		}, Dropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
-		Refused: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
+		}, OnDropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
+		OnRejected: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
 	})
 	s.ok(err)
 	s.ok(s.factory.Start(ctx))
@@ -122,7 +122,7 @@ func TestKeeper(t *testing.T) {
 	if problems := keeper.Problems(); len(problems) != 2 {
 		t.Errorf("problems are %v", problems)
 	}
-	if _, err := NewKeeper(KeeperOptions{Server: s.server}); err == nil {
+	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
 		t.Error("what lacks a tracker and a selection is a keeper")
 	}
 }

@@ -68,9 +68,9 @@ func TestKeeperInDoubt(t *testing.T) {
 	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
 	s.ok(err)
 	told := make(chan string, 100)
-	keeper, err := NewKeeper(KeeperOptions{
+	keeper, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Selection: selection,
-		Kept: func(r discovery.Resource) { told <- r.GVR.Resource },
+		OnServed: func(r discovery.Resource) { told <- r.GVR.Resource },
 	})
 	s.ok(err)
 	s.ok(s.factory.Start(ctx))

@@ -1,0 +1,146 @@
+package live
+
+import (
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// typeCache serves a type from an informer.
+type typeCache struct {
+	server   *Server
+	informer *dynamicinformer.Informer
+	gvr      schema.GroupVersionResource
+	indexes  []*indexers.Index
+	set      dynamicinformer.IndexSet // of indexes
+	checks   freshnessChecks
+	asking   chan struct{} // holds a token while a caller asks about the gap
+
+	// over is closed when the type is no longer served from the informer.
+	over chan struct{}
+
+	mu struct {
+		sync.Mutex
+		// typ describes how the type is served; nil while unknown. ended is closed when it changes.
+		typ   *readapi.Type
+		spec  string // of the CustomResourceDefinition
+		ended chan struct{}
+		// sorted is the list that was sorted last.
+		sorted weak.Pointer[sorted]
+		// confirmed is the version up to which a freshness check found the cache complete, beyond the events
+		// of its watch. It applies from one version of an epoch on.
+		confirmed struct {
+			from, version uint64
+			epoch         int
+		}
+		gap gap
+		// bridging counts the clients that wait in bridge, by version.
+		bridging map[uint64]int
+	}
+}
+
+// end stops serving the type from the informer, and ends the watches. It is idempotent.
+func (k *typeCache) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.isOver() {
+		close(k.over)
+	}
+	k.redefineLocked()
+}
+
+func (k *typeCache) isOver() bool {
+	select {
+	case <-k.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilStopped ends the type when the informer stops, because its cache is then no longer updated.
+func (k *typeCache) untilStopped() {
+	select {
+	case <-k.informer.Stopped():
+		k.end()
+	case <-k.over:
+	}
+}
+
+// redefine forgets how the type is served, and ends the watches.
+func (k *typeCache) redefine() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.redefineLocked()
+}
+
+// redefineFrom is redefine unless the definition is unchanged.
+func (k *typeCache) redefineFrom(spec string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.spec != spec {
+		k.redefineLocked()
+	}
+}
+
+func (k *typeCache) redefineLocked() {
+	if k.mu.typ != nil {
+		close(k.mu.ended)
+		k.mu.typ, k.mu.ended = nil, nil
+	}
+}
+
+// served returns how the type is served, and a channel that is closed when that changes. It returns false
+// while that is unknown.
+func (k *typeCache) served() (readapi.Type, <-chan struct{}, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.isOver() {
+		return readapi.Type{}, nil, false
+	}
+	if k.mu.typ == nil {
+		t, spec, ok := k.server.typeOf(k.gvr)
+		if !ok {
+			return t, nil, false
+		}
+		k.mu.typ, k.mu.spec, k.mu.ended = &t, spec, make(chan struct{})
+	}
+	return *k.mu.typ, k.mu.ended, true
+}
+
+// collection returns the current objects, or nil if the cache cannot serve them.
+func (k *typeCache) collection() *collection {
+	typ, ended, ok := k.served()
+	if !ok {
+		return nil
+	}
+	h := k.informer.History()
+	if !h.Synced {
+		return nil
+	}
+	return &collection{typeCache: k, typ: typ, ended: ended, epoch: h.Epoch}
+}
+
+// complete returns the version up to which the cache is known to be complete.
+func (k *typeCache) complete(h dynamicinformer.History) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
+		return max(h.ResourceVersion, c.version)
+	}
+	return h.ResourceVersion
+}
+
+// confirm records that a history is complete up to a version.
+func (k *typeCache) confirm(h dynamicinformer.History, version uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := &k.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {
+		c.from, c.version, c.epoch = h.ResourceVersion, version, h.Epoch
+	}
+}

@@ -24,8 +24,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// cluster is a backend as one that stands on a cache of a cluster: it knows the newest state and what
-// follows.
+// cluster is a Backend like the cache of a cluster: it has the latest state and later changes.
 type cluster struct {
 	typ      readapi.Type
 	looked   atomic.Int64 // objects that were looked at
@@ -124,7 +123,7 @@ func (c *cluster) Since(version uint64) readapi.Changes {
 	return out
 }
 
-// change tells of a change of an object, or of its deletion.
+// change reports a change of an object, or its deletion.
 func (c *cluster) change(o clusterObject, deleted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +146,7 @@ func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	return append(dst, o.text...), nil
 }
 
-// TestBackend: a handler serves what somebody else keeps, with the resource versions that it has there.
+// TestBackend: a handler serves another Backend with its resource versions.
 func TestBackend(t *testing.T) {
 	c := newCluster(3)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
@@ -172,7 +171,7 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestPageLooksAtPage: a page costs what is on it, and a client that has left nothing more.
+// TestPageLooksAtPage: a page reads only its own objects, and nothing is read for a disconnected client.
 func TestPageLooksAtPage(t *testing.T) {
 	c := newCluster(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
@@ -193,7 +192,7 @@ func TestPageLooksAtPage(t *testing.T) {
 	}
 }
 
-// TestEncodedOnce: what all watches of a type are told is encoded for the first of them.
+// TestEncodedOnce: each event is encoded once for all watches.
 func TestEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const watches = 20
@@ -238,8 +237,7 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
-// TestStalledReader: a watch whose client does not read ends when it is to end, and a list after
-// WriteTimeout.
+// TestStalledReader: a watch whose client does not read ends at its timeout, and a list after WriteTimeout.
 func TestStalledReader(t *testing.T) {
 	for name, path := range map[string]string{
 		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath +
@@ -307,8 +305,8 @@ func (d *deadlines) noted() (int, time.Time) {
 	return d.written, d.last
 }
 
-// TestIdleWatchHasNoWriteDeadline: HTTP/2 ends a stream when its write deadline passes, whether something is
-// being written or not. A watch on which nothing happens must not have one that comes before its end.
+// TestIdleWatchHasNoWriteDeadline: HTTP/2 closes a stream when its write deadline passes, even if nothing is
+// written. The deadline of an idle watch must not be before its end.
 func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 	for name, query := range map[string]string{"initial objects": "watch=1",
 		"changes": "watch=1&resourceVersion=1000"} {

@@ -77,7 +77,7 @@ func TestDiscoveryClient(t *testing.T) {
 	}
 }
 
-// TestDocumentsFollowTypes checks what is kept of discovery, by its ETag.
+// TestDocumentsFollowTypes checks the ETag of discovery documents.
 func TestDocumentsFollowTypes(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
@@ -144,7 +144,7 @@ func TestPager(t *testing.T) {
 	}
 }
 
-// journal is what an informer delivered.
+// journal records the events of an informer.
 type journal struct {
 	sync.Mutex
 	events []string

@@ -105,7 +105,7 @@ func newWidgets(t testing.TB, options apiserver.StorageOptions) *apiserver.Stora
 	return s
 }
 
-// answer is what came back for a request.
+// answer is the answer to a request.
 type answer struct {
 	code   int
 	header http.Header
@@ -147,7 +147,7 @@ func (a answer) decoded(t testing.TB) *unstructured.Unstructured {
 	return u
 }
 
-// keys are those of the items of a list.
+// keys returns the keys of the items of a list.
 func (a answer) keys(t testing.TB) []string {
 	t.Helper()
 	keys := []string{}

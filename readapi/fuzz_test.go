@@ -61,7 +61,7 @@ func FuzzToken(f *testing.F) {
 		key := readapi.ObjectKey(namespace, name)
 		got, start, err := readapi.ParseContinueToken(readapi.NewContinueToken(version, namespace, key),
 			namespace)
-		// what is no name is no key
+		// other names are not valid in keys
 		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00"
 		if valid != (err == nil) || valid &&
 			(got != version || len(start) < len(readapi.PrefixOf(namespace))) {

@@ -117,7 +117,7 @@ func TestPages(t *testing.T) {
 	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || left != int64(2) {
 		t.Errorf("first page, %v left (-want +got):\n%s", left, diff)
 	}
-	// What happens between pages is no part of the list.
+	// Changes between pages do not appear in the list.
 	s.Delete(widgetResource, "other", "a")
 	apply(t, s, widget("other", "z", "red"))
 	keys, next, again, left := page("limit=2&continue=" + next)

@@ -35,7 +35,7 @@ func newManyWidgets(t *testing.T) *apiserver.Storage {
 	return s
 }
 
-// TestShardSelector compares what lists have of shards with what apimachinery's selectors match.
+// TestShardSelector compares the lists of shards with the selectors of apimachinery.
 func TestShardSelector(t *testing.T) {
 	s := newManyWidgets(t)
 	h := handlerOf(s)

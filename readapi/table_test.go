@@ -75,7 +75,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestBrokenColumn ends the columns at one whose path cannot be parsed.
+// TestBrokenColumn: a column with an invalid path and all later columns are dropped.
 func TestBrokenColumn(t *testing.T) {
 	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
 		{Name: "C", JSONPath: ".c"}}

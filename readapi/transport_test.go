@@ -82,7 +82,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestTransportCancel ends requests before the answer begins, and tells the handler.
+// TestTransportCancel cancels requests before the answer begins.
 func TestTransportCancel(t *testing.T) {
 	told := make(chan error, 1)
 	entered := make(chan struct{})

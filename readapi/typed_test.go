@@ -56,7 +56,7 @@ func configMap(name, value string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
 }
 
-// gate is a handler before another one, which can be shut: requests under way end, and others wait.
+// gate wraps a handler. While it is shut, running requests end and others wait.
 type gate struct {
 	handler http.Handler
 
@@ -103,8 +103,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// shut shuts the gate, and returns what opens it again, and a channel that is closed when somebody waits for
-// that.
+// shut shuts the gate. It returns a function that opens it, and a channel that is closed when a request
+// waits.
 func (g *gate) shut() (open func(), arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (g *gate) shut() (open func(), arrived <-chan struct{}) {
 	}, g.arrived
 }
 
-// byLists and metadataByLists are clients whose informers list, where others' begin with a watch-list.
+// byLists and metadataByLists are clients whose informers list instead of using watch-lists.
 type byLists struct{ kubernetes.Interface }
 
 func (byLists) IsWatchListSemanticsUnSupported() bool { return true }
@@ -220,7 +220,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *gate, config *rest.Co
 
 var configMaps = corev1.Resource("configmaps")
 
-// follow notes what an informer tells of, and runs it.
+// follow records the events of an informer, and runs it.
 func follow(t *testing.T, informer cache.SharedIndexInformer) *journal {
 	t.Helper()
 	j := &journal{grown: make(chan struct{})}
@@ -243,7 +243,7 @@ func run(t *testing.T, informer cache.SharedIndexInformer) {
 	}
 }
 
-// versions are the resource versions of what an informer holds.
+// versions returns the resource versions of the informer's objects.
 func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]string {
 	t.Helper()
 	held := map[string]string{}
@@ -272,7 +272,7 @@ func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	return there
 }
 
-// TestTypedPager reads typed pages while objects come and go: what it gets is one moment's state.
+// TestTypedPager reads typed pages during changes: it gets the state at one version.
 func TestTypedPager(t *testing.T) {
 	s := newKube(t)
 	client, err := kubernetes.NewForConfig(readapi.Config(handlerOf(s)))

@@ -26,7 +26,7 @@ type watching struct {
 	cancel   context.CancelFunc
 }
 
-// startWatch opens a watch, which ends with the test.
+// startWatch opens a watch that ends with the test.
 func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watching {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +46,7 @@ func startWatch(t testing.TB, h http.Handler, path, query string, headers ...str
 	return &watching{response, json.NewDecoder(response.Body), cancel}
 }
 
-// next returns the next event as "TYPE namespace/name", with what is in annotations and spec.color.
+// next returns the next event as "TYPE namespace/name" with annotations and spec.color.
 func (w *watching) next(t testing.TB) string {
 	t.Helper()
 	var event struct {
@@ -108,12 +108,12 @@ func TestWatch(t *testing.T) {
 	field.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
 	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
 
-	// A watch can begin at any event that another one told.
+	// A watch can begin at the version of any event.
 	again := startWatch(t, h, widgetsPath, "resourceVersion="+last)
 	again.expect(t, "DELETED default/b red")
 }
 
-// TestDeletedVersion checks that what is deleted has the version of its deletion, which watches go on from.
+// TestDeletedVersion: a deleted object has the version of its deletion, from which watches can continue.
 func TestDeletedVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -132,7 +132,7 @@ func TestWatchList(t *testing.T) {
 	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
 	w := startWatch(t, h, inDefaultPath, list)
 	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
-	// A watch that begins with what is there says when that is over, too.
+	// A watch with initial objects also gets bookmarks.
 	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red",
 		"ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
@@ -222,7 +222,7 @@ func TestWatchTimeout(t *testing.T) {
 func TestBookmarks(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := readapi.NewHandler(s, readapi.HandlerOptions{BookmarkInterval: time.Millisecond})
-	// Changes of other types move bookmarks on, which is what they are for.
+	// Bookmarks have the versions of other types' changes.
 	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
 	begin := s.ResourceVersion()
 	apply(t, s, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.elsewhere}}")
@@ -230,7 +230,7 @@ func TestBookmarks(t *testing.T) {
 		"BOOKMARK "+s.ResourceVersion()+"map[]", "BOOKMARK "+s.ResourceVersion()+"map[]")
 }
 
-// TestWatchEndsWithType tells the deletions of a type that goes, and then ends.
+// TestWatchEndsWithType: when a type is removed, a watch sends the deletions and ends.
 func TestWatchEndsWithType(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)

@@ -17,7 +17,7 @@ const usual = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"annot
 	`"name":"n","namespace":"default","ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"A","name":"b","uid":"c"}],"resourceVersion":"70","uid":"u"},` +
 	`"spec":{"count":-7,"list":[1,"é <",null,true,{}],"none":[],"text":"a\nb\u003c\\\""},"status":{}}`
 
-// TestCanonical: what is read without decoding is kept as what is decoded.
+// TestCanonical: reading without decoding gives the same result as decoding.
 func TestCanonical(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
@@ -56,7 +56,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// sameAsDecoded compares what is read with what decoding gives, and reports whether it was read.
+// sameAsDecoded compares the result with the decoded object, and reports whether the text could be read.
 func sameAsDecoded(t *testing.T, text []byte) bool {
 	t.Helper()
 	c := &canonicalizer{}
@@ -93,7 +93,7 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { sameAsDecoded(t, text) })
 }
 
-// TestRestoreJSON: whichever way objects come, and however they are kept, the same is served.
+// TestRestoreJSON: all ways of restoring and storing objects serve the same objects.
 func TestRestoreJSON(t *testing.T) {
 	var want string
 	for _, compress := range []bool{false, true} {

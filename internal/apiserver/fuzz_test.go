@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzApply writes any JSON: what is taken must be readable, in every form.
+// FuzzApply applies any JSON. Accepted objects must be readable in every form.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
@@ -15,7 +15,7 @@ func FuzzApply(f *testing.F) {
 		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
-			return // soon said, and most of what there is
+			return // most inputs end here
 		}
 		s := newWidgets(t, StorageOptions{})
 		if _, err := s.ApplyJSON(data); err != nil {

@@ -43,7 +43,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyLeavesItsArgument keeps callers free to go on with what they gave.
+// TestApplyLeavesItsArgument: Apply does not change its argument.
 func TestApplyLeavesItsArgument(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true})
 	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",
@@ -156,8 +156,7 @@ func TestRestore(t *testing.T) {
 	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
 		t.Errorf("the storage is at %s", version)
 	}
-	// Nothing tells what was restored, so that a watch from before must not go on, whatever the version that
-	// it has.
+	// There are no events for restored objects, so that a watch from an earlier version must not continue.
 	for _, data := range []string{"",
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
 		before := s.ResourceVersion()
@@ -289,7 +288,7 @@ func TestEndlessHistory(t *testing.T) {
 	}
 }
 
-// TestSnapshotAt checks every past state against what was there then.
+// TestSnapshotAt compares all past states with snapshots taken at their time.
 func TestSnapshotAt(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	c := s.mu.types[widgetResource]

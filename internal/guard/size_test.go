@@ -42,7 +42,7 @@ var rooms = []room{
 	{"internal", 660},
 	{"snapshot", 1407},
 	{"storage", 2245},
-	{"readapi", 3770},
+	{"readapi", 3666},
 	{"readapi/live", 2554},
 	{"readapi/testcluster", 1040},
 	{"web", 3919},

@@ -18,31 +18,31 @@
 // [QueryPath].
 //
 // All other reads are forwarded to the API server: other types and versions, subresources, tables of built-in
-// types, discovery, OpenAPI, and media types other than JSON. The response header Crdcache-Served is "cache" or
-// "cluster". Crdcache-Pruned lists the parts that the cache does not have. Writes, and reads with side effects
-// (exec, attach, portforward, proxy), are refused.
+// types, discovery, OpenAPI, and media types other than JSON. The response header Crdcache-Served is "cache"
+// or "cluster". Crdcache-Pruned lists the parts that the cache does not have. Writes, and reads with side
+// effects (exec, attach, portforward, proxy), are refused.
 //
 // The server reads with the credentials of its config, and does not authenticate its clients. Serve only
-// clients that are allowed to read everything that the config can read. If the API server forbids the requests
-// of an informer, its type is no longer served from the cache.
+// clients that are allowed to read everything that the config can read. If the API server forbids the
+// requests of an informer, its type is no longer served from the cache.
 //
 // # Consistency
 //
 // A list or watch-list without resourceVersion is a consistent read. The server asks the API server for the
-// current resource version of the type, and waits until the cache has reached it. After [Options.FreshTimeout]
-// the answer is 504, like that of a lagging kube-apiserver. A get without resourceVersion is forwarded, because
-// that costs the API server less. With resourceVersion=0, or with the request header "Cache-Control: max-stale",
-// the answer is the state of the cache.
+// current resource version of the type, and waits until the cache has reached it. After
+// [Options.FreshTimeout] the answer is 504, like that of a lagging kube-apiserver. A get without
+// resourceVersion is forwarded, because that costs the API server less. With resourceVersion=0, or with the
+// request header "Cache-Control: max-stale", the answer is the state of the cache.
 //
 // A watch can continue from any version in the history ([Options.History]). For an older version, the server
 // asks the API server whether an object of the type has changed before the history began. If not, the watch
-// continues, as does a list with its continue token. Otherwise the answer is 410. A running watch gets 410 when
-// the informer has listed again.
+// continues, as does a list with its continue token. Otherwise the answer is 410. A running watch gets 410
+// when the informer has listed again.
 //
 // # Concurrency
 //
-// A Server is safe for concurrent use. Its goroutines are those of requests, and of freshness checks, which end
-// after FreshTimeout.
+// A Server is safe for concurrent use. Its goroutines are those of requests, and of freshness checks, which
+// end after FreshTimeout.
 //
 // # Memory
 //

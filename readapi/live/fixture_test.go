@@ -39,8 +39,8 @@ type scene struct {
 	server  *Server
 }
 
-// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type. prepare may
-// break the cluster before.
+// newScene serves workloads with indexes, environments, and the built-in type namespaces. prepare can inject
+// faults before.
 func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *scene {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),

@@ -124,9 +124,9 @@ const (
 // after its informer has listed the type again, which begins another epoch.
 //
 // Resource versions count the changes of all types, and an idle watch receives the versions of other types
-// only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of objects,
-// compare checks this by comparing their versions. Otherwise it watches from the version of the cache until a
-// bookmark confirms the version, and blocks until the cache has the changes of that watch.
+// only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of
+// objects, compare checks this by comparing their versions. Otherwise it watches from the version of the
+// cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) compare(ctx context.Context) error {
 	before := c.informer.History()
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}},
@@ -231,10 +231,11 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 		}
 		last <- version
 	}()
-	wanted, confirms := present, false
+	desired, confirms := present, false
 	for {
 		h := c.informer.History()
-		if h.ResourceVersion >= wanted || h.Epoch != begin.Epoch && h.Synced && h.ResourceVersion >= present {
+		if h.ResourceVersion >= desired || h.Epoch != begin.Epoch && h.Synced &&
+			h.ResourceVersion >= present {
 			if confirms && h.Epoch == begin.Epoch {
 				c.confirm(h, present)
 			}
@@ -242,7 +243,7 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 		}
 		select {
 		case <-h.Next:
-		case wanted = <-last:
+		case desired = <-last:
 			confirms = true
 		case err := <-failed:
 			return err

@@ -17,8 +17,8 @@ type gap struct {
 	epoch int
 	// No object changed after version quiet, until the history begins at version end.
 	quiet, end uint64
-	// lost is the latest version of which the API server said that there were changes after it, or that it
-	// forgot them.
+	// lost is the latest version that the API server has forgotten, or that changes followed. Clients cannot
+	// continue from it.
 	lost uint64
 }
 
@@ -65,13 +65,13 @@ func (c *collection) bridge(ctx context.Context, version uint64) {
 		c.mu.Lock()
 		c.mu.bridging[version]++
 		c.mu.Unlock()
-		asked := c.askInTurn(ctx, h, version)
+		request := c.askInTurn(ctx, h, version)
 		c.mu.Lock()
 		if c.mu.bridging[version]--; c.mu.bridging[version] == 0 {
 			delete(c.mu.bridging, version)
 		}
 		c.mu.Unlock()
-		if !asked {
+		if !request {
 			return
 		}
 	}

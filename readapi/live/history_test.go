@@ -19,9 +19,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestHistories writes at random, and has the informer list again and the type go and come, while a client
-// lists and watches, now the server, now the cluster, and always goes on from where it is. Of what is written
-// after its list, nothing is lost, doubled or invented.
+// TestHistories writes at random, relists the informer, and recreates the type. Meanwhile a client lists and
+// watches alternately at the server and at the cluster, and always continues from its last version. It must
+// not lose, repeat or invent events.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestHistories(t *testing.T) {
 
 const lastName = "zz-last"
 
-// writer writes environments, and remembers what it has written by resource version.
+// writer writes environments, and records them by resource version.
 type writer struct {
 	*scene
 	random  *rand.Rand
@@ -83,8 +83,7 @@ func (w *writer) step() {
 	}
 }
 
-// check compares what a client has been told with what was written, and what it has in the end with what
-// there is.
+// check compares the events of a client, and its final state, with the writes.
 func (w *writer) check(r *reader) {
 	for _, s := range r.segments {
 		for version, what := range w.written {
@@ -111,10 +110,10 @@ func (w *writer) check(r *reader) {
 	}
 }
 
-// segment is what one chain of watches has told after a list.
+// segment is a list and the watches that continue it.
 type segment struct {
 	from, to uint64
-	told     map[uint64]string // what was written, by resource version
+	told     map[uint64]string // stage by resource version
 }
 
 // reader lists and watches, as a client does.
@@ -125,7 +124,7 @@ type reader struct {
 	segments []*segment
 }
 
-// environment is what is read of one.
+// environment is the read part of an environment.
 type environment struct {
 	Code     int
 	Metadata struct{ Name, ResourceVersion, Continue string }

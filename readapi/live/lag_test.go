@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// valve holds what watches of a type tell, for as long as it is shut.
+// valve delays the watch events of a type while it is shut.
 type valve struct{ shut atomic.Pointer[chan struct{}] }
 
 // of has the watches of a type of a cluster go through the valve.
@@ -39,7 +39,7 @@ func (v *valve) close() (open func()) {
 	}
 }
 
-// valved is what is written through a valve.
+// valved writes through a valve.
 type valved struct {
 	http.ResponseWriter
 	*valve

@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStoppedInformer: what an informer shows that has stopped is what was there then. It is served no more,
-// and its watches end.
+// TestStoppedInformer: a type whose informer has stopped is no longer served, and its watches end.
 func TestStoppedInformer(t *testing.T) {
 	s := newScene(t, Options{})
 	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
@@ -33,8 +32,8 @@ func TestStoppedInformer(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: who waits for a type that is dropped meanwhile is told, and who waits for one that another
-// informer takes the place of waits for that.
+// TestWaitingEnds: WaitForSync fails if its type is dropped, and waits for the new informer if it is
+// replaced.
 func TestWaitingEnds(t *testing.T) {
 	s := newScene(t, Options{})
 	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}
@@ -44,7 +43,7 @@ func TestWaitingEnds(t *testing.T) {
 	done := make(chan error, 1)
 	wait := func(gvr schema.GroupVersionResource) {
 		begun := make(chan struct{})
-		go func() { // ended by what the test does next
+		go func() { // ended by the next step
 			close(begun)
 			done <- s.server.WaitForSync(context.Background(), gvr.GroupResource())
 		}()
@@ -57,7 +56,7 @@ func TestWaitingEnds(t *testing.T) {
 	}
 	workload, err := s.factory.ForResource(workloads)
 	s.ok(err)
-	later := workloads.GroupResource().WithVersion("v0") // which is not there
+	later := workloads.GroupResource().WithVersion("v0") // this version does not exist
 	informer, err = s.factory.ForResource(later)
 	s.ok(err)
 	s.ok(s.server.Keep(informer))

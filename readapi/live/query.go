@@ -63,15 +63,15 @@ func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	inner := r.Clone(r.Context())
 	inner.URL.Path = strings.TrimPrefix(r.URL.Path, queryPrefix)
-	asked, ok := readapi.ParseRequest(inner)
+	request, ok := readapi.ParseRequest(inner)
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), strings.ToLower(r.Method))
-	case !ok || asked.Name != "":
+		return apierrors.NewMethodNotSupported(request.GVR.GroupResource(), strings.ToLower(r.Method))
+	case !ok || request.Name != "":
 		return apierrors.NewBadRequest(fmt.Sprintf("%s names no type: a query is on %s", r.URL.Path,
 			QueryPath("GROUP", "VERSION", "", "RESOURCE")))
 	}
-	c, err := s.queried(asked)
+	c, err := s.queried(request)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if asked.Verb == "watch" || asked.Verb == "watch-list" {
-		return c.watchQuery(w, inner, asked, q)
+	if request.Verb == "watch" || request.Verb == "watch-list" {
+		return c.watchQuery(w, inner, request, q)
 	}
 	if selector := params.Get("fieldSelector"); selector != "" {
 		return apierrors.NewBadRequest(
@@ -92,11 +92,11 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	conceals := asked.Namespace != "" && c.server.options.ConcealPlans
+	conceals := request.Namespace != "" && c.server.options.ConcealPlans
 	if conceals && params.Get("explain") == "true" {
 		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
-	answer, err := c.answerInTurns(r.Context(), q, asked.Namespace, params)
+	answer, err := c.answerInTurns(r.Context(), q, request.Namespace, params)
 	if err != nil {
 		return explained(err)
 	}
@@ -123,17 +123,17 @@ func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
 }
 
 // queried returns the collection of a query.
-func (s *Server) queried(asked readapi.Request) (*collection, error) {
-	gr := asked.GVR.GroupResource()
+func (s *Server) queried(request readapi.Request) (*collection, error) {
+	gr := request.GVR.GroupResource()
 	k := s.cacheOf(gr)
-	if k == nil || k.gvr != asked.GVR {
+	if k == nil || k.gvr != request.GVR {
 		return nil, apierrors.NewNotFound(gr, "") // clients interpret it as a type that is not served
 	}
 	h, status := k.informer.History(), k.informer.Status()
 	switch {
 	case lostRights(status):
 		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
-	case h.Namespace != "" && h.Namespace != asked.Namespace:
+	case h.Namespace != "" && h.Namespace != request.Namespace:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("query %s: the cache has only the namespace %s",
 			gr, h.Namespace))
 	case !h.Synced:

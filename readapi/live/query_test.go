@@ -85,7 +85,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestQueriesThatAreWrong says what is wrong with them.
+// TestQueriesThatAreWrong checks the errors of invalid queries.
 func TestQueriesThatAreWrong(t *testing.T) {
 	s := newScene(t, Options{})
 	for want, parameters := range map[string][]string{

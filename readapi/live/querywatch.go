@@ -11,13 +11,13 @@ import (
 
 // watchQuery serves a watch of the objects that match a query.
 func (c *collection) watchQuery(
-	w http.ResponseWriter, r *http.Request, asked readapi.Request, q query.Query,
+	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query,
 ) error {
 	matcher, err := query.NewMatcher(q, c.indexes...)
 	if err != nil {
 		return explained(err)
 	}
-	if err := c.wait(r, asked); err != nil {
+	if err := c.wait(r, request); err != nil {
 		return err
 	}
 	readapi.NewHandler(queryBackend{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// doubtful is a cluster whose discovery calls all groups stale while it is in doubt.
+// doubtful is a cluster whose discovery reports all groups as stale while it is in doubt.
 type doubtful struct {
 	http.Handler
 	doubts atomic.Bool
@@ -44,9 +44,9 @@ func (d *doubtful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// TestKeeperInDoubt: a pattern has the types that there are definitions of, whatever discovery says of their
-// group, and others as soon as discovery knows of them, although nothing of them has changed.
-func TestKeeperInDoubt(t *testing.T) {
+// TestStaleDiscovery: a pattern matches the types with a CustomResourceDefinition even if discovery of their
+// group is stale, and other types as soon as discovery recovers.
+func TestStaleDiscovery(t *testing.T) {
 	doubtPause = 10 * time.Millisecond
 	t.Cleanup(func() { doubtPause = 30 * time.Second })
 	cluster, err := testcluster.New(t.Context(),

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// gadgets is the definition of a type with these versions, the first of which is stored.
+// gadgets is the definition of a type with these versions. The first one is stored.
 func gadgets(versions ...string) *unstructured.Unstructured {
 	var all []any
 	for i, name := range versions {
@@ -37,9 +37,8 @@ func gadgets(versions ...string) *unstructured.Unstructured {
 	}}
 }
 
-// TestKeeper: types are kept as they appear and dropped as they go, those of a pattern and those that are
-// named.
-func TestKeeper(t *testing.T) {
+// TestReconciler: types of patterns and names are served while they exist.
+func TestReconciler(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {

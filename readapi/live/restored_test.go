@@ -15,9 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestRestoredServer: the API server is restored from a backup, of which the informer does not know yet.
-// Lists are not answered with the lost objects, and watches from a lost version are refused as soon as the
-// cache is right again.
+// TestRestoredServer: the API server is restored from a backup before the informer notices. Lists do not
+// contain the lost objects, and watches from a lost version are refused once the cache is correct.
 func TestRestoredServer(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 	const path = "/apis/example.com/v1/gadgets"

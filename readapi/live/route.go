@@ -29,20 +29,20 @@ const (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked, ofType := readapi.ParseRequest(r)
+	request, ofType := readapi.ParseRequest(r)
 	switch path := r.URL.Path; {
 	case path == "/healthz" || path == "/livez" || path == "/readyz":
 		s.handler.ServeHTTP(w, r)
 	case strings.HasPrefix(path, queryPrefix+"/"):
 		s.serveQuery(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		err := apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), asked.Verb)
+		err := apierrors.NewMethodNotSupported(request.GVR.GroupResource(), request.Verb)
 		readapi.WriteError(w, r, err)
 	case pathpkg.Clean(path) != "/"+strings.TrimRight(strings.TrimPrefix(path, "/"), "/"):
 		s.handler.ServeHTTP(w, r) // it answers unknown paths
 	case slices.Contains(asGoodAsWriting, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
-	case ofType && s.serveCached(w, r, asked):
+	case ofType && s.serveCached(w, r, request):
 	default:
 		s.upstream.proxy.ServeHTTP(w, r)
 	}
@@ -72,15 +72,15 @@ func subresource(path string) string {
 }
 
 // serveCached answers from the cache if possible, and reports whether it has answered.
-func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, asked readapi.Request) bool {
+func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, request readapi.Request) bool {
 	var c *collection
-	if k := s.cacheOf(asked.GVR.GroupResource()); k != nil {
+	if k := s.cacheOf(request.GVR.GroupResource()); k != nil {
 		c = k.collection()
 	}
-	if c == nil || !c.serves(r, asked) {
+	if c == nil || !c.serves(r, request) {
 		return false
 	}
-	if err := c.wait(r, asked); err != nil {
+	if err := c.wait(r, request); err != nil {
 		if r.Context().Err() == nil {
 			w.Header().Set(ServedHeader, servedByCache)
 			readapi.WriteError(w, r, err)
@@ -96,13 +96,13 @@ func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, asked reada
 }
 
 // serves reports whether the cache answers like the API server.
-func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
+func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 	limit := c.informer.History().Namespace
 	query := r.URL.Query()
 	switch accept := strings.Join(r.Header.Values("Accept"), ","); {
-	case asked.GVR != c.gvr, asked.Subresource != "":
+	case request.GVR != c.gvr, request.Subresource != "":
 		return false
-	case limit != "" && asked.Namespace != limit:
+	case limit != "" && request.Namespace != limit:
 		return false
 	case lostRights(c.informer.Status()):
 		return false
@@ -110,7 +110,7 @@ func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
 		return false
 	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
 		return false
-	case asked.Verb == "get" && query.Get("resourceVersion") == "" && !maxStale(r):
+	case request.Verb == "get" && query.Get("resourceVersion") == "" && !maxStale(r):
 		return false // it costs as much as a freshness check
 	}
 	return c.selects(query.Get("fieldSelector"))
@@ -151,31 +151,31 @@ func maxStale(r *http.Request) bool {
 
 // wait blocks until the cache has reached the requested version, and until it is known whether the client can
 // continue.
-func (c *collection) wait(r *http.Request, asked readapi.Request) error {
+func (c *collection) wait(r *http.Request, request readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
 	version, err := strconv.ParseUint(text, 10, 64)
 	exact := query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 	switch {
 	case query.Get("continue") != "":
-		return c.waitForPage(r, asked)
+		return c.waitForPage(r, request)
 	case text == "0" || text != "" && err != nil, maxStale(r):
 		return nil // the handler reports the error
-	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
+	case text != "" && request.Verb != "watch" && c.ResourceVersion() < version:
 		return c.waitForVersion(r.Context(), version)
-	case text != "" && asked.Verb == "watch" && c.ResourceVersion() < version:
+	case text != "" && request.Verb == "watch" && c.ResourceVersion() < version:
 		return c.awaitVersion(r.Context(), version)
-	case text != "" && (asked.Verb == "watch" || asked.Verb == "list" && exact):
+	case text != "" && (request.Verb == "watch" || request.Verb == "list" && exact):
 		c.bridge(r.Context(), version)
-	case text == "" && (asked.Verb == "list" || asked.Verb == "watch-list"):
+	case text == "" && (request.Verb == "list" || request.Verb == "watch-list"):
 		return c.waitUntilFresh(r.Context())
 	}
 	return nil
 }
 
 // waitForPage is wait for a later page of a list.
-func (c *collection) waitForPage(r *http.Request, asked readapi.Request) error {
-	version, _, err := readapi.ParseContinueToken(r.URL.Query().Get("continue"), asked.Namespace)
+func (c *collection) waitForPage(r *http.Request, request readapi.Request) error {
+	version, _, err := readapi.ParseContinueToken(r.URL.Query().Get("continue"), request.Namespace)
 	switch {
 	case err != nil || version <= 0: // the handler reports the error
 	case c.ResourceVersion() < uint64(version):

@@ -73,7 +73,7 @@ func TestAnswersAreThoseOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestNothingIsWritten refuses what changes something, or may.
+// TestNothingIsWritten: requests with side effects are refused.
 func TestNothingIsWritten(t *testing.T) {
 	s := newScene(t, Options{})
 	for _, r := range []struct{ method, path string }{
@@ -103,8 +103,7 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestListIsFresh changes something and lists: what was there before the list is on it, whatever else happens
-// in the cluster.
+// TestListIsFresh: a list contains all changes before it, regardless of other changes in the cluster.
 func TestListIsFresh(t *testing.T) {
 	s := newScene(t, Options{})
 	names := func() string {
@@ -173,7 +172,6 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 	}
 }
 
-// one is 1 for what is true.
 func one(b bool) int {
 	if b {
 		return 1
@@ -181,7 +179,7 @@ func one(b bool) int {
 	return 0
 }
 
-// TestPrunedIsSaid tells clients that parts of the objects are missing.
+// TestPrunedIsSaid: a header reports that parts of the objects are missing.
 func TestPrunedIsSaid(t *testing.T) {
 	s := newScene(t, Options{})
 	handle, err := s.factory.Acquire(environments, dynamicinformer.ResourceOptions{
@@ -226,7 +224,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreNotSharded: how types are served is known whatever the factory follows of them.
+// TestDefinitionsAreNotSharded: all definitions are known even if the factory has only a shard of them.
 func TestDefinitionsAreNotSharded(t *testing.T) {
 	s := newScene(t, Options{})
 	options := dynamicinformer.Options{Config: s.cluster.Config()}
@@ -242,7 +240,7 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 	s.ok(factory.Shutdown(t.Context()))
 }
 
-// TestOneNamespace answers for the one that is kept, and passes on what is about others.
+// TestOneNamespace: requests for the cached namespace are answered, others are forwarded.
 func TestOneNamespace(t *testing.T) {
 	s := newScene(t, Options{})
 	handle, err := s.factory.Acquire(workloads,

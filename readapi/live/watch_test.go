@@ -15,7 +15,7 @@ import (
 
 var environmentsPath = "/apis/" + demo + "/v1/environments"
 
-// number is a resource version; 0 of what is none.
+// number parses a resource version. It returns 0 if the text is invalid.
 func number(version string) uint64 {
 	n, _ := strconv.ParseUint(version, 10, 64)
 	return n
@@ -39,8 +39,8 @@ func (s *scene) reached(o *unstructured.Unstructured) {
 	}
 }
 
-// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, also those of other
-// types.
+// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, including those of
+// other types.
 func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
 	s := newScene(t, Options{})
 	first := s.put("w0", "a")
@@ -84,8 +84,8 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	}
 }
 
-// TestRelistOfTheInformerExpiresWatches has the API server end the informer's watch with 410: what has
-// happened until the list that follows has no order.
+// TestRelistOfTheInformerExpiresWatches: when the API server ends the informer's watch with 410, watches
+// expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s := newScene(t, Options{})
 	o := s.put("w", "a")
@@ -102,8 +102,7 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	}
 }
 
-// TestRedefinitionEndsWatches changes the definition of a type, after which its watches are served by the new
-// one.
+// TestRedefinitionEndsWatches: when the definition of a type changes, its watches end.
 func TestRedefinitionEndsWatches(t *testing.T) {
 	s := newScene(t, Options{})
 	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
@@ -129,8 +128,7 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 	}
 }
 
-// TestEventsHaveTheIdentityOfTheirObjects gives all watches the same objects, so that what they are told is
-// encoded once.
+// TestEventsHaveTheIdentityOfTheirObjects: all watches get the same objects, so that events are encoded once.
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newScene(t, Options{})
 	before := s.put("w", "a")

@@ -60,7 +60,7 @@ func TestClients(t *testing.T) {
 	if err != nil || created.UID == "" || created.Generation != 0 || created.Data["k"] != "v" {
 		t.Fatal(created, err)
 	}
-	created.ResourceVersion = "" // which built-in types allow
+	created.ResourceVersion = "" // built-in types allow that
 	if _, err := typed.CoreV1().ConfigMaps("default").Update(ctx, created,
 		metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
@@ -89,8 +89,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestStrategicMergePatch: where the Go type is known, lists are merged by it; elsewhere the error says what
-// to do.
+// TestStrategicMergePatch: lists are merged according to the Go type. Without it, the error names a remedy.
 func TestStrategicMergePatch(t *testing.T) {
 	ctx := t.Context()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
@@ -140,7 +139,7 @@ func TestStrategicMergePatch(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a cluster in memory does not do is refused, and the error says where to go.
+// TestRefusals: unsupported requests are refused, and the error names a remedy.
 func TestRefusals(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// files are what a test would have in testdata, or embedded.
+// files replace testdata or an embedded file system.
 var files = fstest.MapFS{"crds/widgets.yaml": {Data: []byte(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -83,7 +83,7 @@ func Example() {
 	// namespaces "none" not found
 }
 
-// What goes wrong on a real server goes wrong here when it is asked for.
+// Faults fail requests like a real server.
 func ExampleCluster_Faults() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx,
@@ -107,7 +107,7 @@ func ExampleCluster_Faults() {
 	// <nil>
 }
 
-// What is wrong with a manifest is told with its place.
+// Errors in manifests contain the position.
 func ExampleCluster_LoadFS() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})

@@ -95,7 +95,7 @@ func TestListEffects(t *testing.T) {
 	}
 }
 
-// TestDrop asks without client-go, which tries again for ten seconds.
+// TestDrop does not use client-go, which retries for ten seconds.
 func TestDrop(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Drop()})
@@ -123,7 +123,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestReasonAndHeader asks for what Status adds, and for a header of a test's choice.
+// TestReasonAndHeader checks the default reason of Status, and a custom header.
 func TestReasonAndHeader(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "",
@@ -136,7 +136,7 @@ func TestReasonAndHeader(t *testing.T) {
 	}
 }
 
-// TestStall: what was sent arrives, and then neither more nor an end.
+// TestStall: the forwarded part arrives, and then neither more nor an end.
 func TestStall(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})

@@ -2,11 +2,13 @@ package controllerruntime
 
 import (
 	"errors"
+	"iter"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,13 +58,17 @@ func (r *resource) search(v *view, options client.ListOptions, all *[]result,
 	if options.Namespace != "" {
 		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok {
 			*all = preallocate(*all, byNamespace.Count(options.Namespace), options)
-			byNamespace.Objects(options.Namespace, yield)
+			yieldAll(byNamespace.Objects(options.Namespace), yield)
 			return nil
 		}
 	}
 	*all = preallocate(*all, content.Len(), options)
-	content.AllStored(yield)
+	yieldAll(content.AllStored(), yield)
 	return nil
+}
+
+func yieldAll(objects iter.Seq2[string, runtime.Object], yield func(string, any) bool) {
+	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
 }
 
 // preallocate preallocates the result if the number of objects is known.
@@ -121,7 +127,7 @@ func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace
 			walk = lookup{by, namespace}
 		}
 	}
-	walk.index.Objects(walk.value, func(key string, stored any) bool {
+	yieldAll(walk.index.Objects(walk.value), func(key string, stored any) bool {
 		if namespace != "" && !(strings.HasPrefix(key, namespace) && len(key) > len(namespace) &&
 			key[len(namespace)] == '/') {
 			return true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // History is the recent sequence of changes of an informer's cache, with the resource versions of the API
@@ -41,7 +42,7 @@ type Change struct {
 	ResourceVersion uint64
 	// Old and New are the object before and after (see Snapshot.Stored). Old is nil for an added object, New
 	// for a deleted one. They are shared and must not be changed.
-	Old, New any
+	Old, New runtime.Object
 }
 
 // Len returns the number of changes.
@@ -50,7 +51,9 @@ func (h History) Len() int { return len(h.changes) }
 // At returns change number i. Change 0 is the oldest.
 func (h History) At(i int) Change {
 	c := h.changes[i]
-	return Change{Key: c.Key, ResourceVersion: c.Version, Old: c.Old, New: c.New}
+	before, _ := asObject(c.Old)
+	after, _ := asObject(c.New)
+	return Change{Key: c.Key, ResourceVersion: c.Version, Old: before, New: after}
 }
 
 // KeepHistory makes the informer record the changes of its watch for History: at least the given number of

@@ -67,7 +67,7 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 		},
 		"Snapshot.All": func(_ *testing.T, i *Informer) any {
 			var all []string
-			for key := range i.Snapshot().All {
+			for key := range i.Snapshot().All() {
 				all = append(all, key)
 			}
 			return all
@@ -82,7 +82,7 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 		},
 		"metadata": func(t *testing.T, i *Informer) any {
 			var all []any
-			for _, object := range i.Snapshot().AllStored {
+			for _, object := range i.Snapshot().AllStored() {
 				m, err := meta.Accessor(object)
 				must(t, err)
 				key, err := cache.MetaNamespaceKeyFunc(object)

@@ -1,9 +1,18 @@
 package dynamicinformer
 
 import (
+	"fmt"
+	"iter"
+	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -11,8 +20,8 @@ import (
 // number of goroutines can read it without a lock, for any length of time. It keeps its objects in memory.
 //
 // Objects are the same as from listers: shared and read-only *unstructured.Unstructured, unless a transform
-// returned another type. They are decoded when they are read; Stats does not count these reads. JSON,
-// AllJSON, Stored and AllStored decode nothing.
+// returned another runtime.Object. Get, All and ByIndex decode objects, which Stats does not count; the other
+// methods decode nothing.
 type Snapshot struct{ content *store.Snapshot }
 
 // Snapshot returns the current content of the cache, in constant time.
@@ -29,15 +38,20 @@ func (s *Snapshot) ResourceVersion() string { return s.content.ResourceVersion()
 func (s *Snapshot) Keys() []string { return s.content.Keys() }
 
 // Get returns the object with the key, and whether it exists.
-func (s *Snapshot) Get(key string) (object any, ok bool) {
-	item, ok := s.content.Get(key)
-	return decoded(item), ok
+func (s *Snapshot) Get(key string) (object runtime.Object, ok bool) {
+	object, ok = s.Stored(key)
+	return decoded(object), ok
 }
 
-// All calls yield for each object with its key, in no particular order, until yield returns false. It decodes
-// one object at a time.
-func (s *Snapshot) All(yield func(key string, object any) bool) {
-	s.content.All(func(key string, item store.Item) bool { return yield(strings.Clone(key), decoded(item)) })
+// All yields each object with its key, in no particular order. It decodes one object at a time.
+func (s *Snapshot) All() iter.Seq2[string, runtime.Object] {
+	return func(yield func(string, runtime.Object) bool) {
+		for key, object := range objects(s.content.All) {
+			if !yield(strings.Clone(key), decoded(object)) {
+				return
+			}
+		}
+	}
 }
 
 // IndexNames returns the names of the complete indexes.
@@ -53,18 +67,179 @@ func (s *Snapshot) KeysByIndex(index, value string) ([]string, error) {
 }
 
 // ByIndex returns the objects with the value in the index. It returns an error if the index does not exist.
-func (s *Snapshot) ByIndex(index, value string) ([]any, error) {
+func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
 	items, err := s.content.ItemsByIndex(index, value)
-	for k, item := range items {
-		items[k] = decoded(item)
+	if err != nil {
+		return nil, err
 	}
-	return items, err
+	objects := make([]runtime.Object, 0, len(items))
+	for _, item := range items {
+		if object, ok := asObject(item); ok {
+			objects = append(objects, decoded(object))
+		}
+	}
+	return objects, nil
 }
 
-// decoded returns the object that readers receive for an item.
-func decoded(item store.Item) any {
-	if o, ok := item.(*packed.Object); ok {
+// decoded returns the form of a stored object that readers receive.
+func decoded(object runtime.Object) runtime.Object {
+	if o, ok := object.(*packed.Object); ok {
 		return o.Unstructured()
 	}
-	return item
+	return object
+}
+
+// asObject returns a stored item, or false if a transform made something else of the object.
+func asObject(item store.Item) (runtime.Object, bool) {
+	switch o := item.(type) {
+	case *packed.Object:
+		return o, true
+	case *unstructured.Unstructured:
+		return o, true
+	case runtime.Object:
+		return o, true
+	}
+	return nil, false
+}
+
+// objects yields the items that are objects.
+func objects(all func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
+	return func(yield func(string, runtime.Object) bool) {
+		all(func(key string, item store.Item) bool {
+			object, ok := asObject(item)
+			return !ok || yield(key, object)
+		})
+	}
+}
+
+// Stored returns the object with the key in its stored form, and whether it exists. The form is a
+// PackedObject, or the object that readers receive with StorageObject and after a transform to another type.
+func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
+	item, ok := s.content.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return asObject(item)
+}
+
+// Lookup is Stored for an object name. A name with a slash matches no object; as a key it would refer to
+// another namespace.
+func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool) {
+	key, ok := pattern.Key(name)
+	if !ok {
+		return nil, false
+	}
+	return s.Stored(key)
+}
+
+// AllStored yields each object in its stored form (see Stored) with its key, in no particular order. The key
+// may share the object's memory: clone keys that you keep without the object.
+func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objects(s.content.All) }
+
+// JSON returns a copy of the JSON of the object with the key, without surrounding white space, and whether
+// the object exists. Objects that are stored as JSON have the server's text, without the fields that Prune
+// drops. It returns an error for a damaged compressed object, and for an object that cannot be encoded.
+func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
+	item, ok := s.content.Get(key)
+	if !ok {
+		return nil, false, nil
+	}
+	if text, err = store.AppendJSON(nil, item); err != nil {
+		return nil, true, fmt.Errorf("%s: %w", key, err)
+	}
+	return text, true, nil
+}
+
+// AllJSON calls read for each object with its key and JSON (see JSON), in no particular order, and returns
+// the first error. The JSON is valid until read returns, and must not be changed.
+func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
+	for key, item := range s.content.All {
+		if err := store.ReadJSON(strings.Clone(key), item, (*packed.Object).View, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PackedObject is an object that is stored as JSON. Snapshot.Stored returns it in all modes except
+// StorageObject, and handlers receive it with MetadataOnly. It is also a metav1.Object and a runtime.Object,
+// so meta.Accessor reads its metadata. It is immutable and safe for concurrent use.
+type PackedObject interface {
+	// Labels returns metadata.labels without decoding the object. The strings share the object's memory:
+	// clone strings that you keep without the object.
+	Labels() labels.Labels
+	// View calls read with the JSON, which read must neither change nor retain. Only compressed objects are
+	// copied. The error is that of read, or reports a damaged object.
+	View(read func(json []byte) error) error
+	// Unstructured returns the decoded object, shared and read-only. Later calls return the same copy until
+	// the garbage collector frees it. For a damaged compressed object it returns the fields that are known
+	// without its JSON.
+	Unstructured() *unstructured.Unstructured
+	// Decoded returns the copy of Unstructured if it is still in memory, or nil.
+	Decoded() *unstructured.Unstructured
+	// Decode returns a new decoded copy that the caller owns. It returns an error for a damaged compressed
+	// object.
+	Decode() (*unstructured.Unstructured, error)
+	// KeepDecoded caches value, a pointer to a struct that the caller decoded from the JSON, until the
+	// garbage collector frees it, and returns it. If another caller was faster, it returns that caller's
+	// value. The result is shared and must not be changed. The object caches one type at a time. KeepDecoded
+	// panics if value is not a pointer to a struct.
+	KeepDecoded(value any) any
+	// DecodedAs returns the value that KeepDecoded cached for this struct type, or nil.
+	DecodedAs(structType reflect.Type) any
+}
+
+var _ PackedObject = (*packed.Object)(nil)
+
+// SnapshotIndex is one index of a Snapshot. It is immutable and reads take no lock.
+type SnapshotIndex struct{ view store.IndexView }
+
+// Index returns the index with the name, and whether it exists and is complete.
+func (s *Snapshot) Index(name string) (SnapshotIndex, bool) {
+	view, ok := s.content.Index(name)
+	return SnapshotIndex{view}, ok
+}
+
+// IndexSet returns the set that computes the values, or nil for an index function.
+func (x SnapshotIndex) IndexSet() IndexSet {
+	set, _ := x.view.Extractor().(IndexSet)
+	return set
+}
+
+// All yields each value with its number of objects, in no particular order.
+func (x SnapshotIndex) All() iter.Seq2[string, int] { return x.view.Each }
+
+// Len returns the number of different values.
+func (x SnapshotIndex) Len() int { return x.view.Len() }
+
+// Count returns the number of objects with the value.
+func (x SnapshotIndex) Count(value string) int { return x.view.Count(value) }
+
+// Has reports whether the object with the key has the value.
+func (x SnapshotIndex) Has(value, key string) bool { return x.view.Has(value, key) }
+
+// AppendValues appends the values of the object with the key to a list, in no particular order. known is
+// false if there is no such object, or if the index was removed after the Snapshot. It reads the index and
+// computes nothing. The strings share memory with all index values of the object: clone strings that you
+// keep.
+func (x SnapshotIndex) AppendValues(to []string, key string) (values []string, known bool) {
+	return x.view.AppendValues(to, key)
+}
+
+// Objects yields each object with the value, with its key, in no particular order. Objects and keys are as in
+// Snapshot.AllStored: not decoded.
+func (x SnapshotIndex) Objects(value string) iter.Seq2[string, runtime.Object] {
+	return objects(func(yield func(string, store.Item) bool) { x.view.Objects(value, yield) })
+}
+
+// Range yields each value from from (inclusive) to to (exclusive) with its number of objects, in ascending or
+// descending order. An empty bound is open. An unsorted index (see IndexSet.Ordered) is sorted for each call.
+func (x SnapshotIndex) Range(from, to string, descending bool) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) { x.view.Keys(from, to, descending, yield) }
+}
+
+// CountRange returns the number of values in the range from (inclusive) to to (exclusive) without iterating.
+// An empty bound is open. ok is false for an unsorted index.
+func (x SnapshotIndex) CountRange(from, to string) (count int, ok bool) {
+	return x.view.CountKeys(from, to)
 }

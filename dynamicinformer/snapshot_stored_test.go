@@ -76,7 +76,7 @@ func TestSnapshotStored(t *testing.T) {
 	x := painted("web", "x", "red")
 	i := kept(t, Storage{}, x)
 	s := i.Snapshot()
-	for key, object := range s.AllStored {
+	for key, object := range s.AllStored() {
 		o, ok := object.(PackedObject)
 		if !ok || key != "web/x" {
 			t.Fatalf("%s is a %T", key, object)
@@ -112,19 +112,19 @@ func TestSnapshotIndex(t *testing.T) {
 		t.Errorf("%v: %d values, %d in web", ok, x.Len(), x.Count("web"))
 	}
 	var keys, values []string
-	for key, object := range func(yield func(string, any) bool) { x.Objects("db", yield) } {
+	for key, object := range x.Objects("db") {
 		if _, ok := object.(PackedObject); !ok {
 			t.Errorf("%s is a %T", key, object)
 		}
 		keys = append(keys, key)
 	}
-	for value := range func(yield func(string, int) bool) { x.Keys("", "", true, yield) } {
+	for value := range x.Range("", "", true) {
 		values = append(values, value)
 	}
 	if !slices.Equal(keys, []string{"db/y"}) || !slices.Equal(values, []string{"web", "db"}) {
 		t.Errorf("keys %v, values %v", keys, values)
 	}
-	if _, ordered := x.CountKeys("", ""); ordered {
+	if _, ordered := x.CountRange("", ""); ordered {
 		t.Error("the index by namespace is kept in order")
 	}
 	if _, ok := s.Index("none"); ok {

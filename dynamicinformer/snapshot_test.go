@@ -44,14 +44,14 @@ func TestSnapshot(t *testing.T) {
 			byIndex, err := s.KeysByIndex("a", "a")
 			want := []string{"ns/x", "ns/y"}
 			if diff := cmp.Diff(want, keys) + cmp.Diff(want, byIndex) +
-				cmp.Diff(want, slices.Sorted(maps.Keys(maps.Collect(s.All)))); diff != "" || err != nil {
+				cmp.Diff(want, slices.Sorted(maps.Keys(maps.Collect(s.All())))); diff != "" || err != nil {
 				t.Errorf("%v, keys (-want +got):\n%s", err, diff)
 			}
 			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()) + cmp.Diff([]string{"a"},
 				s.IndexValues("a")); diff != "" {
 				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
-			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(got, any(object("x"))) {
+			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(any(got), any(object("x"))) {
 				t.Errorf("got %v", got)
 			}
 			if got, ok := s.Get("ns/z"); ok || got != nil {

@@ -18,42 +18,40 @@ import (
 	"github.com/crdcache/crdcache/internal/typename"
 )
 
-// Subscriber is told about the objects of all types that a Selection has. Funcs that are nil are not called.
+// Subscriber receives the objects of all types that match a Selection. Nil functions are not called.
 //
-// The funcs of one subscriber are never called at the same time, and with no lock held. For each type they
-// come in the order in which its cache changed: OnStarted, OnAdd with inInitialList for what is there,
-// OnSynced, what happens from then on, OnDelete for each object that is left, and OnGone; then perhaps the
-// next generation. Nothing is promised about the order between types. Objects are shared and must not be
-// changed.
+// The functions of a subscriber are never called concurrently, and without locks. For each type they are
+// called in the order in which its cache changed: OnStarted, OnAdd with inInitialList for existing objects,
+// OnSynced, calls for later changes, OnDelete for each remaining object, and OnGone. Then the next generation
+// may follow. There is no order between types. Objects are shared and must not be changed.
 //
-// A slow subscriber delays no other, and no cache. While one of its funcs runs, what happens is queued, type
-// by type; Subscription.Depth tells how much. A panic is treated as that of an event handler.
+// A slow subscriber delays neither other subscribers nor caches. Events are queued for each type while a
+// function runs: see Subscription.Depth. A panic is handled like that of an event handler.
 type Subscriber struct {
-	// OnStarted tells that a type begins to be followed.
+	// OnStarted is called when a type begins to be watched.
 	OnStarted func(g status.Generation)
-	// OnAdd tells of an object that appeared; inInitialList says that it was there when the generation
-	// started, or when the subscriber came.
+	// OnAdd receives an added object. inInitialList is set if the object existed when the generation started
+	// or the subscriber was added.
 	OnAdd func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, inInitialList bool)
-	// OnUpdate tells of an object that changed.
+	// OnUpdate receives a changed object.
 	OnUpdate func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured)
-	// OnDelete tells of an object that is gone, in its final state, or, if final is false, in the last that
-	// is known.
+	// OnDelete receives a deleted object: its final state if final is set, otherwise the last known state.
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
-	// OnDeparted tells of an object that has left the shard (see ResourceOptions.Shard), and exists.
+	// OnDeparted receives an object that left the shard (see ResourceOptions.Shard) and still exists.
 	OnDeparted func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
-	// OnSynced tells that OnAdd has been called for all that there was.
+	// OnSynced is called after OnAdd was called for all existing objects.
 	OnSynced func(g status.Generation)
-	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with three
-	// exceptions: with ReasonNotSelected the type lives on, and nothing more is told of it; with
-	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as
-	// updates; with ReasonStopped the context of Start has ended, what was queued is dropped, and the next
-	// Start follows the type anew, with all of its objects as additions.
+	// OnGone is called at the end of a generation, usually after OnDelete for every object. There are three
+	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
+	// ReasonVersionChanged: the next generation watches another version, and reports the same objects as
+	// updates. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
+	// adds all objects again.
 	OnGone func(g status.Generation, reason status.Reason)
-	// OnError tells that a type cannot be followed, although it is selected.
+	// OnError is called if a selected type cannot be watched.
 	OnError func(gvr schema.GroupVersionResource, err error)
 }
 
-// Subscription follows all present and future types of a Selection for a Subscriber. It is safe for
+// Subscription watches all present and future types of a Selection for a Subscriber. It is safe for
 // concurrent use.
 type Subscription struct {
 	factory    *Factory
@@ -61,38 +59,37 @@ type Subscription struct {
 	subscriber Subscriber
 	options    []ResourceOptions
 
-	// turn holds one token, which whoever calls the subscriber takes.
+	// turn holds a token while the subscriber is called.
 	turn chan struct{}
 	// closing is closed by Close.
 	closing chan struct{}
-	// work brings what is followed in line with what is selected: it makes its calls one at a time.
+	// work serializes the changes of follows.
 	work *queue.Calls
-	// unlink takes the subscription out of the factory.
+	// unlink removes the subscription from the factory.
 	unlink func()
 
 	mu struct {
 		sync.Mutex
 		closed bool
-		// unsubscribe ends the calls of the source of types; nil where there is none.
+		// unsubscribe ends the calls of the type source; nil without one.
 		unsubscribe func()
-		// types are those that the source knows.
+		// types are the types that the source reports.
 		types map[schema.GroupResource]typesource.Type
-		// follows are the types that are followed. Only work changes it.
+		// follows are the watched types. Only work changes it.
 		follows map[schema.GroupResource]*follower
 	}
 }
 
-// errNoTypes is for patterns without anything to match them with.
-var errNoTypes = errors.New("a selection with patterns or Match needs Options.Types, which tells what there is to select")
+var errNoTypes = errors.New("a selection with patterns or Match requires Options.Types")
 
-// Subscribe tells a subscriber about the objects of all types that a selection has, now and later, until
-// Close or Shutdown. Each type is followed by an informer of the factory, acquired with the options given
-// (see Acquire) and released when the type is gone or no longer selected. A selection of one type, without
-// patterns, works without Options.Types.
+// Subscribe calls a subscriber for the objects of all types that match a selection, now and in the future,
+// until Close or Shutdown. For each type it acquires an informer of the factory with the given options (see
+// Acquire). It releases the informer when the type is deleted or no longer matches. A selection of one type
+// without patterns works without Options.Types.
 //
-// It fails for a selection that is none, with ErrShutdown after Shutdown, and without Options.Types where
-// that is needed. It does not wait for anything. As all informers, those of a subscription run once Start has
-// been called. When the context of Start ends, the subscription stays, and the next Start revives it.
+// It returns an error for an invalid selection, and for a missing Options.Types if the selection requires it.
+// After Shutdown it returns ErrShutdown. It does not wait. The informers run once Start has been called. When
+// the context of Start ends, the subscription remains, and the next Start revives it.
 func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	options ...ResourceOptions) (*Subscription, error) {
 	fixed, isFixed := selection.fixed()
@@ -122,8 +119,8 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	return s, nil
 }
 
-// ends sets what ends the calls of the source of types, or calls it if the subscription has been closed
-// meanwhile: no lock is held then, because the source may be in the midst of a call.
+// ends stores the function that ends the calls of the type source. If the subscription has been closed
+// meanwhile, ends calls it, without a lock because the source may be in a call.
 func (s *Subscription) ends(unsubscribe func()) {
 	s.mu.Lock()
 	closed := s.mu.closed
@@ -136,7 +133,7 @@ func (s *Subscription) ends(unsubscribe func()) {
 	}
 }
 
-// fixed returns the one type that a selection has, if that is known without looking.
+// fixed returns the type of a selection without patterns.
 func (s Selection) fixed() (schema.GroupVersionResource, bool) {
 	one := s.Match == nil && s.Version != "" && s.Resource != ""
 	for _, text := range []string{s.Group, s.Version, s.Resource} {
@@ -145,8 +142,8 @@ func (s Selection) fixed() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, one
 }
 
-// Close ends the subscription; what is queued is dropped, and no object is told of as deleted. It does not
-// wait for a call that is under way (Done does), so it may be called from inside, and more than once.
+// Close ends the subscription. It drops queued events and reports no deletions. It does not wait for a
+// running call (Done does), so the subscriber itself may call it. Further calls do nothing.
 func (s *Subscription) Close() {
 	s.mu.Lock()
 	closed, unsubscribe := s.mu.closed, s.mu.unsubscribe
@@ -162,11 +159,10 @@ func (s *Subscription) Close() {
 	s.work.Push(s.unwind)
 }
 
-// Done is closed when the subscriber is not called any more, after Close or Shutdown.
+// Done returns a channel that is closed when the subscriber is no longer called, after Close or Shutdown.
 func (s *Subscription) Done() <-chan struct{} { return s.work.Done() }
 
-// Depth is how many events of all types the subscriber has not been told of yet, with the one it is being
-// told of.
+// Depth returns the number of queued events of all types, including the one in a running call.
 func (s *Subscription) Depth() int {
 	total := 0
 	for _, followed := range s.Types() {
@@ -175,7 +171,7 @@ func (s *Subscription) Depth() int {
 	return total
 }
 
-// Types returns the types that are followed, ordered by group, resource and version.
+// Types returns the watched types, ordered by group, resource and version.
 func (s *Subscription) Types() []status.Followed {
 	s.mu.Lock()
 	follows := slices.Collect(maps.Values(s.mu.follows))
@@ -191,7 +187,7 @@ func (s *Subscription) Types() []status.Followed {
 	return all
 }
 
-// call calls the subscriber in its turn, unless the subscription is closed before.
+// call calls the subscriber when no other call runs, unless the subscription is closed first.
 func (s *Subscription) call(f func()) {
 	select {
 	case <-s.closing:
@@ -206,7 +202,7 @@ func (s *Subscription) call(f func()) {
 	}
 }
 
-// subscriptions are those of a factory.
+// subscriptions are the open subscriptions of a factory.
 type subscriptions struct {
 	mu struct {
 		sync.Mutex
@@ -215,7 +211,7 @@ type subscriptions struct {
 	}
 }
 
-// add returns false once closeAll has been called.
+// add returns false after closeAll.
 func (s *subscriptions) add(one *Subscription) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +231,7 @@ func (s *subscriptions) remove(one *Subscription) {
 	delete(s.mu.all, one)
 }
 
-// closeAll closes all subscriptions and admits no more; the channels it returns tell of their ends.
+// closeAll closes all subscriptions and rejects new ones. It returns their Done channels.
 func (s *subscriptions) closeAll() []<-chan struct{} {
 	s.mu.Lock()
 	s.mu.closed = true
@@ -249,7 +245,7 @@ func (s *subscriptions) closeAll() []<-chan struct{} {
 	return ends
 }
 
-// awaitAll waits until all channels are closed, or ctx has ended: then it returns the cause.
+// awaitAll waits until all channels are closed, or returns the cause of ctx.
 func awaitAll(ctx context.Context, all []<-chan struct{}) error {
 	for _, one := range all {
 		select {
@@ -259,4 +255,59 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) error {
 		}
 	}
 	return nil
+}
+
+// Selection selects types by patterns and a function. In a pattern, * matches any characters, ? matches one,
+// and [abc] one of the listed ones. "*.crossplane.io" matches the groups below crossplane.io at any depth,
+// but not crossplane.io itself.
+type Selection struct {
+	// Group is the pattern for the API group. Empty is the core group; "*" matches all.
+	Group string
+	// Version is the pattern for the version. Of the matching versions that support list and watch, the
+	// server's preferred one is watched until it is no longer served. Default: "*".
+	Version string
+	// Resource is the pattern for the plural resource name; "*" matches all. Required.
+	Resource string
+	// Match filters the matching types. It is called without locks whenever such a type appears or changes.
+	// Default: accept all.
+	Match func(typesource.Type) bool
+}
+
+func (s Selection) withDefaults() Selection {
+	if s.Version == "" {
+		s.Version = "*"
+	}
+	return s
+}
+
+func (s Selection) validate() error {
+	var errs []error
+	if s.Resource == "" {
+		errs = append(errs, errors.New("Selection.Resource is empty: use \"*\" for all"))
+	}
+	for field, glob := range map[string]string{"Group": s.Group, "Version": s.Version,
+		"Resource": s.Resource} {
+		if err := pattern.CheckGlob(glob); err != nil {
+			errs = append(errs, fmt.Errorf("Selection.%s %q is not a pattern: %w", field, glob, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// choose returns the version to watch, or false if the type does not match. It keeps current while that is
+// possible.
+func (s Selection) choose(t typesource.Type, current string) (string, bool) {
+	if !pattern.MatchGlob(s.Group, t.GroupResource.Group) ||
+		!pattern.MatchGlob(s.Resource, t.GroupResource.Resource) {
+		return "", false
+	}
+	served := slices.DeleteFunc(slices.Clone(t.Versions),
+		func(v string) bool { return !pattern.MatchGlob(s.Version, v) })
+	if len(served) == 0 || s.Match != nil && !s.Match(t) {
+		return "", false
+	}
+	if slices.Contains(served, current) {
+		return current, true
+	}
+	return served[0], true
 }

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,30 +10,130 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// follower passes on what one informer tells its handlers, and where generations begin and end. The latter
-// come through the handler's queue as well, as marks, so that everything comes in order.
+// typeNews receives the types of a source for a subscription.
+type typeNews struct{ *Subscription }
+
+var _ typesource.Listener = typeNews{}
+
+// SetType implements typesource.Listener.
+func (s typeNews) SetType(t typesource.Type) {
+	s.mu.Lock()
+	s.mu.types[t.GroupResource] = t
+	s.mu.Unlock()
+	s.work.Push(func() { s.settle(t.GroupResource) })
+}
+
+// RemoveType implements typesource.Listener.
+func (s typeNews) RemoveType(gr schema.GroupResource) {
+	s.mu.Lock()
+	delete(s.mu.types, gr)
+	s.mu.Unlock()
+	s.work.Push(func() { s.settle(gr) })
+}
+
+// SetUnknown implements typesource.Listener.
+func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
+
+// SetComplete implements typesource.Listener.
+func (typeNews) SetComplete() {}
+
+// settle starts or stops watching one type, so that the watched types match the selection. It is called again
+// whenever a type or an informer changes, by work.
+func (s *Subscription) settle(gr schema.GroupResource) {
+	s.mu.Lock()
+	closed, f := s.mu.closed, s.mu.follows[gr]
+	t, exists := s.mu.types[gr]
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	current := ""
+	if f != nil {
+		current = f.informer.gvr.Version
+	}
+	version, wanted := "", false
+	if exists && t.Established {
+		version, wanted = s.selection.choose(t, current)
+	}
+	switch {
+	case f != nil && f.stopped():
+		s.leave(f, status.ReasonStopped)
+		s.settle(gr) // with a new informer, for the next Start
+	case f == nil && wanted:
+		s.join(gr.WithVersion(version))
+	case f == nil, wanted && version == current:
+	case exists && t.Established && slices.Contains(t.Versions, current):
+		s.leave(f, status.ReasonNotSelected) // the type still exists
+	case f.over():
+		s.leave(f, status.ReasonNone)
+		s.settle(gr) // another version may match
+	}
+}
+
+// join begins to watch a type.
+func (s *Subscription) join(gvr schema.GroupVersionResource) {
+	f, err := s.follow(gvr)
+	if err != nil {
+		// the factory is about to close the subscription
+		if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) {
+			s.call(func() { s.subscriber.OnError(gvr, err) })
+		}
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.follows[gvr.GroupResource()] = f
+}
+
+// leave stops watching a type. No calls for it follow its return.
+func (s *Subscription) leave(f *follower, reason status.Reason) {
+	f.end()
+	s.mu.Lock()
+	delete(s.mu.follows, f.informer.gvr.GroupResource())
+	s.mu.Unlock()
+	f.gone(reason)
+	f.handle.Release()
+}
+
+// unwind releases everything after Close.
+func (s *Subscription) unwind() {
+	s.mu.Lock()
+	follows := s.mu.follows
+	s.mu.follows = nil
+	s.mu.Unlock()
+	for _, f := range follows {
+		f.end()
+		f.handle.Release()
+	}
+	s.unlink()
+	s.work.Close()
+}
+
+// follower forwards the events of one informer to the subscriber. Marks in the handler's queue separate the
+// generations, so that everything arrives in order.
 type follower struct {
 	*Subscription
 	handle       *Handle
 	informer     *Informer
 	registration *informer.Registration
-	unfollow     func() // ends the calls of statusChanged
-	// running counts the generations that have begun and whose end the subscriber has not been told.
+	unfollow     func() // ends calls of statusChanged
+	// running counts the generations whose end the subscriber has not received.
 	running atomic.Int32
 
-	// generation is the one that events belong to, and announced says that the subscriber knows of it. They
-	// belong to the handler's goroutine, from the registration until its end.
+	// generation is the generation of the current events; announced is set once the subscriber has received
+	// it. After the registration only the handler's goroutine uses them.
 	generation status.Generation
 	announced  bool
 }
 
 var _ informer.Departed = (*follower)(nil)
 
-// follow begins to follow a type, with another informer if one ends meanwhile.
+// follow begins to watch a type. If the informer stops meanwhile, it retries with a new one.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
 	for {
 		handle, err := s.factory.acquire(gvr, s.options, true)
@@ -50,8 +151,8 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 	}
 }
 
-// join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile,
-// because the status cannot change.
+// join adds the handler, which first receives the existing objects. The caller holds the status, so no
+// generation begins or ends meanwhile.
 func (f *follower) join(now health.Status) error {
 	if health.Runs(now) {
 		f.generation = health.GenerationOf(now)
@@ -63,7 +164,7 @@ func (f *follower) join(now health.Status) error {
 	}
 	f.registration = registration.(*informer.Registration)
 	if health.Runs(now) {
-		f.registration.Mark(f.announce) // where there is no object to announce it
+		f.registration.Mark(f.announce) // for a type without objects
 	}
 	if health.Filled(now) {
 		f.registration.Mark(f.synced)
@@ -71,8 +172,7 @@ func (f *follower) join(now health.Status) error {
 	return nil
 }
 
-// statusChanged takes note of a change of the status. The events of a generation are queued between its
-// beginning and its end.
+// statusChanged marks the begin and end of generations in the queue.
 func (f *follower) statusChanged(before, after health.Status) {
 	ended, reason, started, synced := health.GenerationsBetween(before, after)
 	if ended && after.State != status.Stopped {
@@ -103,16 +203,16 @@ func (f *follower) resettle() {
 	f.work.Push(func() { f.settle(gr) })
 }
 
-// over reports whether nothing more is to come of a type that is gone.
+// over reports whether the type is gone and all its events have been handled.
 func (f *follower) over() bool {
 	now := f.informer.Status()
 	return f.running.Load() == 0 && health.Absent(now)
 }
 
-// stopped reports whether the informer has stopped for good, while the subscription goes on.
+// stopped reports whether the informer has stopped.
 func (f *follower) stopped() bool { return f.informer.Status().State == status.Stopped }
 
-// end takes out the handler, and waits until it is not called any more.
+// end removes the handler and waits until it is no longer called.
 func (f *follower) end() {
 	f.unfollow()
 	// It only fails for a registration of another kind.
@@ -120,12 +220,12 @@ func (f *follower) end() {
 	<-f.registration.ShutdownChan()
 }
 
-// gvr is the type of the objects that come.
+// gvr returns the type of the current objects.
 func (f *follower) gvr() schema.GroupVersionResource {
 	return f.generation.GVR.GroupResource().WithVersion(f.generation.Version)
 }
 
-// announce tells that a generation has begun, before anything else of it.
+// announce reports the begin of a generation once, before its events.
 func (f *follower) announce() {
 	if f.announced {
 		return
@@ -142,7 +242,7 @@ func (f *follower) synced() {
 	}
 }
 
-// gone tells that a generation is over.
+// gone reports the end of a generation.
 func (f *follower) gone(reason status.Reason) {
 	if f.announced && f.subscriber.OnGone != nil {
 		f.call(func() { f.subscriber.OnGone(f.generation, reason) })

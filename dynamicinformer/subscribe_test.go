@@ -305,7 +305,7 @@ func TestSubscribeRefuses(t *testing.T) {
 		selection Selection
 		want      []string
 	}{
-		{Selection{}, []string{"no Resource"}},
+		{Selection{}, []string{"Resource is empty"}},
 		{Selection{Group: "[", Version: "a[", Resource: "[]"}, []string{"Group", "Version", "Resource"}},
 	} {
 		_, err := th.factory.Subscribe(tt.selection, Subscriber{})

@@ -9,15 +9,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Labels that programs choose the values of are bounded: one that names a handler after each of its users
-// must not make Prometheus keep a series for each.
+// Programs choose the values of some labels. Their number is bounded, so that a program with a handler for
+// each user does not create a series for each.
 const (
-	// maxHandlers is how many handlers of a view have series of their own, maxIndexes how many indexes. What
-	// further ones have is added up under others.
+	// maxHandlers and maxIndexes are the numbers of handlers and indexes of a view with their own series. The
+	// sum of the others is in the series others.
 	maxHandlers = 20
 	maxIndexes  = 100
 	others      = "(others)"
-	// maxView is the length of a description of a view from which on its end is replaced by a hash.
+	// maxView is the maximum length of a view label. A hash replaces the rest.
 	maxView = 120
 )
 
@@ -27,11 +27,12 @@ func shortened(view string) string {
 		return view
 	}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(view)) // which never fails
+	_, _ = hash.Write([]byte(view)) // never fails
 	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(view[:min(len(view), maxView)], ""), hash.Sum64())
 }
 
-// bounded merges what has the same name, and what is beyond most names into one under others.
+// bounded merges the elements with equal names, and the elements beyond the first names into one named
+// others.
 func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
 	at := map[string]int{}
@@ -54,8 +55,7 @@ func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, m
 	return merged
 }
 
-// boundedHandlers returns handlers of which no two have the same name: what waits for all of them, and the
-// longest lag.
+// boundedHandlers merges handlers with equal names: the sum of their depths and the longest lag.
 func boundedHandlers(all []status.Handler) []status.Handler {
 	return bounded(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {

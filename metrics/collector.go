@@ -10,23 +10,22 @@ import (
 
 // Options configure a Collector. The zero value is usable.
 type Options struct {
-	// Name tells the factories of one registry apart: it is the label factory of all series. Collectors of
-	// the same name cannot be registered together. Default: none, which Prometheus takes for a label that is
-	// not there.
+	// Name distinguishes the factories of one registry: it is the label factory of all series. Two collectors
+	// with one name cannot be registered together. Default: no label.
 	Name string
 }
 
-// Collector is a prometheus.Collector of the informers of one factory. It is safe for concurrent use, also
-// when it is registered in several registries, before Start and after Shutdown: what has stopped says so.
+// Collector is a prometheus.Collector for the informers of one factory. It is safe for concurrent use. It may
+// be registered in several registries, before Start and after Shutdown.
 type Collector struct {
 	factory *dynamicinformer.Factory
-	// descriptions are those of the metrics, by name.
+	// descriptions are the metrics' descriptions by name.
 	descriptions map[string]*prometheus.Desc
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector for a factory; of several options the last counts.
+// NewCollector returns a collector for a factory. The last of several options applies.
 func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collector {
 	var name string
 	if len(options) > 0 {
@@ -65,5 +64,5 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// valid returns text as Prometheus takes it for a label.
+// valid returns text with invalid UTF-8 replaced, as Prometheus requires.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

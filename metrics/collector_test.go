@@ -251,26 +251,27 @@ func TestScrapeDuringWrites(t *testing.T) {
 	}
 }
 
-// TestShutDown: what has stopped says so, and events that were thrown away do not wait.
-func TestShutDown(t *testing.T) {
+// TestClose: stopped informers are reported as stopped, and dropped events are not counted as queued.
+func TestClose(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
 	i := acquired(t, f, widgets).Informer()
 	e := exporter(t, NewCollector(f))
 	busy := func(any) {
-		for !i.IsStopped() { // so that the rest is thrown away
+		for !i.IsStopped() { // the other events are dropped
 			runtime.Gosched()
 		}
 	}
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: busy}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	<-i.Stopped()
 	if i.Handlers()[0].Depth == 0 {
-		t.Error("no events were thrown away")
+		t.Error("no events were dropped")
 	}
 	got := scrape(t, e)
 	expect(t, func() (float64, bool) { return value(got, "informers", of{"state": "Stopped"}) },

@@ -4,22 +4,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// namespace begins the name of every metric.
+// namespace is the prefix of all metric names.
 const namespace = "crdcache"
 
-// The labels of what is said of a type, of which more follow in some metrics.
+// typeLabels are the labels of metrics about a type. Some metrics have more.
 var typeLabels = []string{"group", "version", "resource", "view"}
 
-// metric is one of those that a Collector has.
 type metric struct {
 	name, help string
 	kind       prometheus.ValueType
-	// labels follow those of the type, or are all there are of a metric of the whole factory.
+	// labels follow typeLabels. If whole is set, the metric describes the factory and has only these labels.
 	labels []string
 	whole  bool
 }
 
-// The metrics. Each is a line of docs/operations.md, which a test compares.
+// The metrics. A test compares them with docs/operations.md.
 var (
 	condition = metric{
 		name: "condition", kind: prometheus.GaugeValue, labels: []string{"condition", "status"}, whole: true,
@@ -135,7 +134,7 @@ var (
 	}
 )
 
-// all are the metrics in the order of the docs.
+// all are the metrics in the order of docs/operations.md.
 var all = []metric{
 	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget,
 	used, compressible, overBudget, indexValues, indexEntries, events,
@@ -143,7 +142,6 @@ var all = []metric{
 	persisted, lastSave, saves, saveFailures,
 }
 
-// describe returns what a registry is told of the metric.
 func (m metric) describe(factory string) *prometheus.Desc {
 	var labels []string
 	if !m.whole {

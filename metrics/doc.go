@@ -1,5 +1,4 @@
-// Package metrics has a Prometheus collector for the informers of a factory: their states, what they hold,
-// and what has happened to them.
+// Package metrics has a Prometheus collector for the informers of a factory: their states, sizes and events.
 //
 // # Usage
 //
@@ -7,22 +6,21 @@
 //	…
 //	prometheus.MustRegister(metrics.NewCollector(factory))
 //
-// Several factories of one process are told apart by their names, which Options give them. Package
-// controllerruntime of this project registers a collector for its cache by itself.
+// Options.Name distinguishes several factories of one process. Package controllerruntime of this project
+// registers a collector for its cache by itself.
 //
-// docs/operations.md says what each metric means and what to do about it; packaging/monitoring has a
-// dashboard and alerts.
+// docs/operations.md explains each metric and how to react to it. packaging/monitoring has a dashboard and
+// alerts.
 //
 // # Series
 //
-// Each view of a type has its own: what is said of a type has the labels group, version, resource and view,
-// where view is empty for all objects in their usual form. They last as long as the type is followed: when
-// the last handle to an informer has been released, its series end, and when the type is acquired again its
-// counters go on where they were. There are about 30 for each view, six more where its content is kept beyond
-// the process, and a bounded number for its handlers and indexes.
+// Each view of a type has its own series, with the labels group, version, resource and view. view is empty
+// for all objects in the default form. The series end with the release of the last handle to an informer.
+// When the type is acquired again, its counters continue. A view has about 30 series, six more if it is
+// persisted, and a bounded number for its handlers and indexes.
 //
 // # Cost
 //
-// A scrape looks at no object. It costs the same for a hundred as for a million of them, and keeps neither
-// readers nor writers of the caches waiting (TestScrapeCostsTheSame, BenchmarkScrape).
+// A scrape visits no object. Its cost does not depend on the number of objects, and it blocks neither readers
+// nor writers of the caches (TestScrapeCostsTheSame, BenchmarkScrape).
 package metrics

@@ -10,15 +10,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// sink writes the metrics of one view of a type, or those of the whole factory.
+// sink writes the metrics of one view, or of the factory.
 type sink struct {
 	collector *Collector
 	metrics   chan<- prometheus.Metric
-	// labels are those of the type.
+	// labels are the values of typeLabels.
 	labels []string
 }
 
-// add writes one value. labels are those that the metric has besides the type's.
+// add writes one value. labels follow typeLabels.
 func (s sink) add(m metric, value float64, labels ...string) {
 	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value,
 		slices.Concat(s.labels, labels)...)
@@ -36,7 +36,6 @@ func (s sink) condition(state status.Condition) {
 	}
 }
 
-// memory writes what all caches come to.
 func (s sink) memory(m status.MemoryStats) {
 	s.add(budget, float64(m.Budget))
 	s.add(used, float64(m.Used))
@@ -44,8 +43,7 @@ func (s sink) memory(m status.MemoryStats) {
 	s.add(overBudget, float64(m.OverBudget))
 }
 
-// status writes what the status of one or several informers says: how many there are of each, and of times
-// the one that is to worry about.
+// status writes the number of informers in each state, and the worst time of each kind.
 func (s sink) status(of []status.Status) {
 	type kind struct {
 		state  status.State
@@ -79,7 +77,6 @@ func (s sink) status(of []status.Status) {
 	}
 }
 
-// content writes what the cache holds.
 func (s sink) content(m status.Metrics) {
 	s.add(objects, float64(m.Objects))
 	s.add(compressed, float64(m.Compressed))
@@ -93,8 +90,8 @@ func (s sink) content(m status.Metrics) {
 	}
 }
 
-// counters writes what has happened. What may happen to every informer is there from the beginning, with 0,
-// so that the first time shows as an increase; of failures there would be too many kinds.
+// counters writes the counters. Counters that every informer can increase start at 0, so that the first event
+// shows as an increase. There are too many kinds of failures for that.
 func (s sink) counters(c status.Counters) {
 	s.add(events, float64(c.Adds), "add")
 	s.add(events, float64(c.Updates), "update")
@@ -115,7 +112,6 @@ func (s sink) counters(c status.Counters) {
 	s.add(reads, float64(c.Misses), "miss")
 }
 
-// handlers writes how far event handlers have come.
 func (s sink) handlers(of []status.Handler) {
 	for _, h := range boundedHandlers(of) {
 		s.add(queueLength, float64(h.Depth), h.Name)
@@ -123,8 +119,8 @@ func (s sink) handlers(of []status.Handler) {
 	}
 }
 
-// persistence writes how the content is kept beyond the process: nothing where it is not to be. Of several
-// informers the one that was saved longest ago counts.
+// persistence writes the state of persistence, if it is enabled. The oldest save of several informers
+// determines the time.
 func (s sink) persistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return

@@ -105,15 +105,15 @@ func (s Source) kind(k *shownType) references.Type {
 		t.Kind, t.Namespaced = d.Names.Kind, d.Namespaced
 		return t
 	}
-	k.informer.Snapshot().AllStored(func(key string, object any) bool {
+	for key, object := range k.informer.Snapshot().AllStored() {
 		if named, ok := object.(interface{ GetKind() string }); ok {
 			t.Kind = named.GetKind()
 		} else if o := decoded(object); o != nil {
 			t.Kind = o.GetKind()
 		}
 		t.Namespaced = strings.Contains(key, "/")
-		return false
-	})
+		break
+	}
 	return t
 }
 

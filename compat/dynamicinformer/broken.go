@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// broken stands in for an informer that could not be made, where a signature has no room for the error. It
-// behaves like one whose every request fails with it.
+// broken replaces an informer that could not be made, because client-go's signature has no error. Each of its
+// requests fails with the error.
 type broken struct {
 	cache.SharedIndexInformer
 	gvr schema.GroupVersionResource
@@ -46,7 +46,7 @@ func newBroken(gvr schema.GroupVersionResource, err error) *broken {
 // Informer implements informers.GenericInformer.
 func (b *broken) Informer() cache.SharedIndexInformer { return b.SharedIndexInformer }
 
-// Lister implements informers.GenericInformer. It finds nothing.
+// Lister implements informers.GenericInformer. It is empty.
 func (b *broken) Lister() cache.GenericLister {
 	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(b.GetIndexer(), b.gvr))
 }

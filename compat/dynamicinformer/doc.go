@@ -3,43 +3,43 @@
 //
 //	import "github.com/crdcache/crdcache/compat/dynamicinformer"
 //
-// New code is better off with github.com/crdcache/crdcache/dynamicinformer, which has contexts, errors, a
-// status for every type and follows types as they come and go. It also costs a program about a quarter of the
-// packages: this one needs k8s.io/client-go/informers for the types in its signatures.
+// New code should use github.com/crdcache/crdcache/dynamicinformer. It has contexts, errors, a status for
+// every type, and it adapts when types are created and deleted. It also imports only a quarter of the
+// packages: this package needs k8s.io/client-go/informers for the types in its signatures.
 //
 // # Usage
 //
-// The factory works as client-go's does, with any dynamic.Interface: a real client, an instrumented one, or
-// the one of k8s.io/client-go/dynamic/fake. An informer can be asked for more than client-go's: it is a
-// *dynamicinformer.Informer of this project underneath, whose Status tells why it is not synced.
+// The factory works like client-go's, with any dynamic.Interface: a real client, an instrumented one, or
+// k8s.io/client-go/dynamic/fake. Each informer is a *dynamicinformer.Informer of this project, whose Status
+// reports why it is not synced:
 //
 //	if i, ok := factory.ForResource(gvr).(*crdcache.Informer); ok {
 //		log.Print(i.Status())
 //	}
 //
-// # What differs
+// # Differences
 //
-// Where client-go's signatures leave no room for an error, what cannot work gives an informer that never
-// syncs and hands the error to its watch error handler, again and again with a growing pause: a nil client, a
-// GroupVersionResource without version or resource, a nil index function. client-go panics, or asks the
-// server, which refuses.
+// Client-go's signatures leave no room for some errors: a nil client, a GroupVersionResource without version
+// or resource, a nil index function. Here such an informer never syncs and passes the error to its watch
+// error handler, repeatedly with a growing pause. client-go panics, or sends requests that the server
+// rejects.
 //
-// An index by namespace is always there, because the lister needs it. NewFilteredDynamicInformer takes
-// cache.MetaNamespaceIndexFunc under cache.NamespaceIndex, and no other function: that is an error as above.
-// AddIndexers accepts it once where the constructor was not given it, as client-go's does.
+// An index by namespace always exists, because the lister needs it. NewFilteredDynamicInformer accepts only
+// cache.MetaNamespaceIndexFunc under cache.NamespaceIndex; another function is an error as above. As in
+// client-go, AddIndexers accepts the index once if the constructor did not receive it.
 //
 // A negative resync period means none.
 //
-// Objects are kept decoded, as client-go keeps them: reading costs nothing, and what a fake client returns is
-// what the cache holds. The memory is saved by this project's own package, which packs them.
+// Objects are stored decoded, as in client-go: reads cost nothing, and the cache holds the objects that a
+// fake client returns. The memory is saved by this project's own package, which packs objects.
 //
 // # Consistency
 //
-// Each informer is eventually consistent with the API server, on its own; what handlers see is what
-// client-go's informers show, but that an object which was deleted and created again while the informer was
-// away is delivered as a deletion and an addition, not as one update.
+// Each informer is eventually consistent with the API server. Handlers receive the same events as from
+// client-go's informers, with one exception. An object that was deleted and created again while the informer
+// was disconnected is delivered as a deletion and an addition, not as one update.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. No callback is called with a lock held.
+// All functions and methods are safe for concurrent use. Callbacks are called without locks.
 package dynamicinformer

@@ -11,26 +11,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// DynamicSharedInformerFactory gives shared informers and listers of any type.
+// DynamicSharedInformerFactory provides shared informers and listers of any type.
 type DynamicSharedInformerFactory interface {
-	// Start runs every informer that has been asked for and does not run yet, until the channel is closed.
-	// It does not block, and does nothing after Shutdown.
+	// Start runs every requested informer that does not run yet, until the channel is closed. It does not
+	// block, and does nothing after Shutdown.
 	Start(stopCh <-chan struct{})
 
-	// ForResource returns the informer of a type, the same one for every call. Start runs it.
+	// ForResource returns the informer of a type, always the same one. Start runs it.
 	ForResource(gvr schema.GroupVersionResource) informers.GenericInformer
 
-	// WaitForCacheSync waits until every informer that was started before this call has synced, or the
-	// channel is closed, and tells of each whether it has.
+	// WaitForCacheSync waits until every started informer has synced or the channel is closed. It reports for
+	// each informer whether it has synced.
 	WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool
 
-	// Shutdown keeps Start from starting anything from now on, and waits until what was started has ended.
-	// It does not end it: the channels given to Start do, before this call or while it waits. It can be
-	// called again, also at the same time; each call waits.
+	// Shutdown makes Start do nothing, and waits until all started informers have ended. It does not stop
+	// them: close the channels given to Start. Calls may be repeated and concurrent; each one waits.
 	Shutdown()
 }
 
-// TweakListOptionsFunc adjusts the options of every list and watch request, to set selectors for example.
+// TweakListOptionsFunc adjusts the options of every list and watch request, for example to set selectors.
 type TweakListOptionsFunc func(*metav1.ListOptions)
 
 // NewDynamicSharedInformerFactory returns a factory for all namespaces.
@@ -39,9 +38,9 @@ func NewDynamicSharedInformerFactory(client dynamic.Interface,
 	return NewFilteredDynamicSharedInformerFactory(client, defaultResync, metav1.NamespaceAll, nil)
 }
 
-// NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or all if it is empty, whose
-// requests are adjusted by tweakListOptions, which may be nil. Handlers that do not name a resync period get
-// defaultResync; zero means none.
+// NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or for all if it is empty.
+// tweakListOptions adjusts the requests and may be nil. defaultResync applies to handlers without a resync
+// period; zero means none.
 func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration,
 	namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
 	f := &factory{client: client, resync: defaultResync, namespace: namespace, tweak: tweakListOptions}
@@ -49,7 +48,7 @@ func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultRe
 	return f
 }
 
-// factory does not run its informers through the one it is built on, because that one's Shutdown ends them.
+// factory runs its informers itself, because Shutdown of the underlying factory would stop them.
 type factory struct {
 	client    dynamic.Interface
 	resync    time.Duration
@@ -64,7 +63,6 @@ type factory struct {
 	}
 }
 
-// entry is an informer and whether it was started.
 type entry struct {
 	informer informers.GenericInformer
 	started  bool

@@ -16,8 +16,8 @@ import (
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// NewFilteredDynamicInformer returns an informer that belongs to no factory: its Run runs it. The namespace
-// is empty for all of them, tweakListOptions may be nil, and indexers come on top of the index by namespace.
+// NewFilteredDynamicInformer returns an informer without a factory; its Run runs it. An empty namespace means
+// all namespaces. tweakListOptions may be nil. An index by namespace is always added to indexers.
 func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
 	resyncPeriod time.Duration, indexers cache.Indexers,
 	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
@@ -32,6 +32,9 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		Resync:           new(max(resyncPeriod, 0)),
 		Indexers:         others,
 		TweakListOptions: forAll(tweakListOptions),
+		// Decoded objects, because a program written for client-go's informers may list everything
+		// repeatedly, which would decode packed objects each time. Objects of a fake client may contain
+		// values without a JSON form, or be compared by address.
 		// Packed objects take less memory, but a program that was written for client-go's informers may list
 		// everything again and again, which then costs decoding; and a fake client's objects may hold what
 		// JSON has no form for, or be compared by their addresses.
@@ -47,7 +50,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	}
 }
 
-// newInformer makes one informer. Nothing of the factory around it needs to be stopped: it runs nothing.
+// newInformer makes one informer. Its factory runs nothing and need not be stopped.
 func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*crdcache.Informer, error) {
 	factory, err := crdcache.New(options)
 	if err != nil {
@@ -56,7 +59,7 @@ func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*cr
 	return factory.ForResource(gvr)
 }
 
-// in returns what a namespace stands for where the empty one is all of them.
+// in returns the set of a namespace; the empty namespace means all.
 func in(namespace string) crdcache.Namespaces {
 	if namespace == metav1.NamespaceAll {
 		return crdcache.AllNamespaces()
@@ -64,7 +67,7 @@ func in(namespace string) crdcache.Namespaces {
 	return crdcache.InNamespaces(namespace)
 }
 
-// forAll gives a func that does not care for the type the form that the factory wants.
+// forAll adapts a function that ignores the type.
 func forAll(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav1.ListOptions) {
 	if tweak == nil {
 		return nil
@@ -72,16 +75,16 @@ func forAll(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav
 	return func(_ schema.GroupVersionResource, options *metav1.ListOptions) { tweak(options) }
 }
 
-// isNamespaceIndex compares code addresses: funcs cannot be compared otherwise.
+// isNamespaceIndex compares code addresses, because Go cannot compare functions.
 func isNamespaceIndex(f cache.IndexFunc) bool {
 	return f != nil && reflect.ValueOf(f).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 }
 
-// inner lets withoutNamespaceIndex have a method that is called Informer.
+// inner avoids a conflict of the embedded type's name with the method Informer.
 type inner = crdcache.Informer
 
-// withoutNamespaceIndex is an informer whose maker was not asked for an index by namespace, and which users
-// therefore expect to accept one.
+// withoutNamespaceIndex is an informer that was requested without an index by namespace. Users may therefore
+// add one.
 type withoutNamespaceIndex struct {
 	*inner
 
@@ -96,7 +99,7 @@ var _ informers.GenericInformer = (*withoutNamespaceIndex)(nil)
 // Informer implements informers.GenericInformer.
 func (i *withoutNamespaceIndex) Informer() cache.SharedIndexInformer { return i }
 
-// AddIndexers adds indexes. The first one by namespace is there already.
+// AddIndexers adds indexes. It accepts one index by namespace, which exists already.
 func (i *withoutNamespaceIndex) AddIndexers(indexers cache.Indexers) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

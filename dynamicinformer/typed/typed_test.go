@@ -98,6 +98,10 @@ func TestTypedReads(t *testing.T) {
 		"all":       func() ([]*gizmo, error) { return objects.List("", labels.Everything()) },
 		"namespace": func() ([]*gizmo, error) { return objects.List("web", labels.Everything()) },
 		"index":     func() ([]*gizmo, error) { return objects.ByIndex("all", "yes") },
+		"lister":    func() ([]*gizmo, error) { return objects.Lister().List(labels.Everything()) },
+		"namespace lister": func() ([]*gizmo, error) {
+			return objects.Lister().ByNamespace("web").List(labels.Everything())
+		},
 		"iterator": func() (all []*gizmo, err error) {
 			for g, failure := range objects.All() {
 				if failure != nil {
@@ -131,6 +135,12 @@ func TestTypedReads(t *testing.T) {
 	}
 	if g, err := objects.Get("web", "b"); err != nil || g.Spec.Size != 2 {
 		t.Errorf("Get = %+v, %v", g, err)
+	}
+	if g, err := objects.Lister().ByNamespace("web").Get("b"); err != nil || g.Spec.Size != 2 {
+		t.Errorf("Get of the lister = %+v, %v", g, err)
+	}
+	if _, err := objects.Lister().Get("b"); !apierrors.IsNotFound(err) {
+		t.Errorf("getting from the lister without the namespace ends with %v", err)
 	}
 	if _, err := objects.Get("web", "none"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting what is not there ends with %v", err)
@@ -364,7 +374,7 @@ func TestTypedAllDecodesOneAtATime(t *testing.T) {
 	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
 		sized("c", int64(3)))
 	decoded := func() (n int) {
-		for _, object := range i.Snapshot().AllStored {
+		for _, object := range i.Snapshot().AllStored() {
 			if object.(dynamicinformer.PackedObject).Decoded() != nil {
 				n++
 			}

@@ -2,11 +2,13 @@ package query
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ForInformer makes a source of an informer. Its snapshots are immutable and take constant time.
@@ -67,12 +69,32 @@ func (s informerSnapshot) Stamp() Stamp { return s.stamp }
 
 func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
 
-func (s informerSnapshot) All(yield func(key string, item any) bool) { s.AllStored(yield) }
+func (s informerSnapshot) All(yield func(key string, item any) bool) { each(s.AllStored(), yield) }
+
+// each calls yield for each object until it returns false.
+func each(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
+	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
+}
 
 func (s informerSnapshot) Index(name string) (Index, bool) {
 	index, ok := s.Snapshot.Index(name)
-	return index, ok
+	return informerIndex{index}, ok
 }
+
+// informerIndex makes an index of an informer's snapshot an Index.
+type informerIndex struct{ dynamicinformer.SnapshotIndex }
+
+func (x informerIndex) Objects(key string, yield func(object string, item any) bool) {
+	each(x.SnapshotIndex.Objects(key), yield)
+}
+
+func (x informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	x.Range(from, to, descending)(yield)
+}
+
+func (x informerIndex) Each(yield func(value string, count int) bool) { x.All()(yield) }
+
+func (x informerIndex) CountKeys(from, to string) (count int, ok bool) { return x.CountRange(from, to) }
 
 func (s informerSnapshot) Dropped(index string) uint64 {
 	x, ok := s.Snapshot.Index(index)

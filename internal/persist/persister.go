@@ -325,9 +325,13 @@ func (p *Persister) write(ctx context.Context, now *content, r *restorer, answer
 	})
 }
 
-func (p *Persister) openLocked(ctx context.Context) (err error) {
-	if p.state.view == nil {
-		p.state.view, err = p.backend.View(ctx, p.source.Key)
+func (p *Persister) openLocked(ctx context.Context) error {
+	if p.state.view != nil {
+		return nil
+	}
+	view, err := p.backend.View(ctx, p.source.Key)
+	if err == nil {
+		p.state.view = view
 	}
 	return err
 }

@@ -108,7 +108,7 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 		}
 	}
 	list := &sorted{version: h.ResourceVersion, epoch: h.Epoch, objects: make([]object, 0, h.Snapshot.Len())}
-	for key, stored := range h.Snapshot.AllStored {
+	for key, stored := range h.Snapshot.AllStored() {
 		if o := c.object(key, stored); o != (object{}) {
 			list.objects = append(list.objects, o)
 		}

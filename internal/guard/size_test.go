@@ -66,7 +66,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 878
+	maxNames = 886
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

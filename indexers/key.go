@@ -144,7 +144,7 @@ func (i *Index) wrongParts(got int, want string) error {
 	if i.Composite() {
 		names = " (" + strings.Join(i.Keys, ", ") + ")"
 	}
-	return &OperandError{i.Name, -1, fmt.Sprintf("want %s parts%s, got %d", want, names, got)}
+	return &OperandError{i.Name, -1, fmt.Sprintf("the number of parts is %d, want %s%s", got, want, names)}
 }
 
 // Operand applies lower, upper and trim to a part of an operand, so that it matches the indexed values. It

@@ -117,11 +117,11 @@ func TestKeyErrors(t *testing.T) {
 		want  string
 		part  int
 	}{
-		{"{name: i, path: .a}", nil, "want 1 parts, got 0", -1},
-		{"{name: i, path: .a}", []string{"a", "b"}, "got 2", -1},
+		{"{name: i, path: .a}", nil, "the number of parts is 0, want 1", -1},
+		{"{name: i, path: .a}", []string{"a", "b"}, "parts is 2", -1},
 		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it like 42`, 0},
 		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"},
-			"want 2 parts (x, y), got 1", -1},
+			"parts is 1, want 2 (x, y)", -1},
 		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"},
 			"not of type time", 1},
 	}

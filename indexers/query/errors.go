@@ -11,8 +11,7 @@ import (
 var ErrContinue = errors.New("the continue token does not belong to this query")
 
 // ErrNoReferences is returned for a query about references by a Querier without [Querier.WithReferences].
-var ErrNoReferences = errors.New(
-	"the querier has no references; call Querier.WithReferences with the view of a references.Graph")
+var ErrNoReferences = errors.New("the querier has no references; call Querier.WithReferences with the view of a references.Graph")
 
 // UnknownReferenceError is returned if the objects have no reference of a name.
 type UnknownReferenceError struct {

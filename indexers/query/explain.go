@@ -50,9 +50,7 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
 	if p.Shard != "" {
-		fmt.Fprintf(
-			&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n",
-			p.Shard)
+		fmt.Fprintf(&b, "shard  %s; all numbers and unique indexes refer to this shard\n", p.Shard)
 	}
 	switch {
 	case p.Scan:

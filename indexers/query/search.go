@@ -101,8 +101,7 @@ func (a openedIndex) foldCase(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
-var errNoRange = errors.New(
-	"within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
+var errNoRange = errors.New("within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
 // within returns a test for addresses and address ranges.
 func (a openedIndex) within(operand string) (func(value string) bool, error) {

@@ -53,7 +53,7 @@ func TestShardStamp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+
-		halves[0].String()+"; counts are of this part") {
+		halves[0].String()+"; all numbers") {
 		t.Errorf("the plan does not say of what its numbers are:\n%s", text)
 	}
 	for _, verb := range []string{"list", "watch-list"} {

@@ -20,9 +20,8 @@ type total struct {
 // add adds a value. It fails if the value's type is ambiguous.
 func (t *total) add(m measureColumn, c cell) error {
 	if m.typ == sortkey.Any && ambiguous(c.text) {
-		return fmt.Errorf(
-			"cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) "+
-				"or %[1]s(%[2]s as duration), or name an index with a type", m.function, m.name, c.text)
+		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) or %[1]s(%[2]s as duration), or name an index with a type",
+			m.function, m.name, c.text)
 	}
 	if c.mistyped {
 		t.skipped++

@@ -32,9 +32,8 @@ func (c *compiler) checkComparison(index openedIndex, q *comparison) {
 	}
 	if q.op == opMatches {
 		if letter, ok := index.unmatchableLetter(q.values[0].parts[0]); ok {
-			c.warn(
-				"index %q has its values in another case than %q of the expression, which is taken as it is; "+
-					"begin it with (?i)", index.name, letter)
+			c.warn("index %q changes the case of its values, so that none has %q; begin the expression with (?i)",
+				index.name, letter)
 		}
 		return
 	}

@@ -87,8 +87,7 @@ func (k *checker) each(meant []*crd.Definition) {
 	for _, f := range found {
 		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
 			f.Code, f.Hint = config.CodeLackedBySome,
-				fmt.Sprintf(
-					"%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Place()], len(meant))
+				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Place()], len(meant))
 		}
 		report(f)
 	}

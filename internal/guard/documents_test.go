@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -78,6 +79,9 @@ func TestDocuments(t *testing.T) {
 			"docs/operations.md": 2500, "docs/design/lifecycle.md": 2700}[name]; words > max(2000, most) {
 			t.Errorf("%s has %d words, want at most %d", name, words, max(2000, most))
 		}
+	}
+	if want := fmt.Sprintf("adds %d packages", libraryBudget.most); !strings.Contains(pages["README.md"], want) {
+		t.Errorf("README.md does not say that importing the library %s", want)
 	}
 	if lines := strings.Count(pages["README.md"], "\n"); total > 40_000 || design > 9_000 || lines > 110 {
 		t.Errorf("%d words, %d of design, %d lines of README; want at most 40,000, 9,000 and 110", total,

@@ -188,7 +188,7 @@ func TestReleaseFromInside(t *testing.T) {
 	})
 }
 
-// TestForResourceHolds: what ForResource has returned is not stopped by a release.
+// TestForResourceHolds: a release does not stop an informer that ForResource returned.
 func TestForResourceHolds(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
@@ -203,7 +203,7 @@ func TestForResourceHolds(t *testing.T) {
 	})
 }
 
-// TestAcquireAfterStartEnded: what is acquired then waits for the next Start.
+// TestAcquireAfterStartEnded: an informer that is acquired then waits for the next Start.
 func TestAcquireAfterStartEnded(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -239,7 +239,7 @@ func TestAcquireWhatDoesNotExist(t *testing.T) {
 	})
 }
 
-// TestViews: what agrees shares an informer, and what differs has one of its own.
+// TestViews: requests with equal options share an informer, and others have their own.
 func TestViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		red := widget("web", "red")
@@ -276,7 +276,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsPartOfTheView, but for those that several views of a type can share.
+// TestEveryFieldIsPartOfTheView, except the fields that informers can share.
 func TestEveryFieldIsPartOfTheView(t *testing.T) {
 	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
 		"WatchBookmarks": true, "Required": true, "Indexers": true,

@@ -100,7 +100,7 @@ func TestObjectsAreShared(t *testing.T) {
 	}
 }
 
-// TestRelistSkipsStates: of what happened to an object while its watch was away, the last state is told.
+// TestRelistSkipsStates: after an interrupted watch, handlers receive only the last state of an object.
 func TestRelistSkipsStates(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

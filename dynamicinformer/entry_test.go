@@ -109,7 +109,7 @@ func (x askedIndex) Names() []string {
 	return x.indexNames.Names()
 }
 
-// TestMakingAnInformerHoldsNoLock: what users have brought may call the factory.
+// TestMakingAnInformerHoldsNoLock: user code that runs while an informer is made may call the factory.
 func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 	calls := 0
 	var f *Factory
@@ -326,7 +326,7 @@ func TestRequiredCounts(t *testing.T) {
 	})
 }
 
-// TestForResourceAddsIndexes: those of Defaults are there even if Acquire made the informer with others.
+// TestForResourceAddsIndexes: the indexes of Defaults exist even if Acquire made the informer with others.
 func TestForResourceAddsIndexes(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual")}})
 	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})

@@ -129,7 +129,7 @@ func fault(path, verb string, status int) apitest.Fault {
 // silence leaves requests without an answer.
 func silence(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
-// diary notes what a listener is told.
+// diary records the events of a listener.
 type diary struct {
 	mu    sync.Mutex
 	lines []string

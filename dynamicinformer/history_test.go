@@ -55,7 +55,7 @@ type history struct {
 	steps  []string
 
 	mu sync.Mutex
-	// told is what a handler knows, by key: the UID and the resource version.
+	// told holds the UID and resource version of each object that the handler received, by key.
 	told map[string]string
 }
 

@@ -168,7 +168,7 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	r.check(t, "add one true", "add three true", "add two true")
 }
 
-// TestRefusedNamespace: one namespace whose history is gone is listed, and the others are not.
+// TestRefusedNamespace: a namespace whose history is gone is listed, and the others are not.
 func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
 
 func refusedNamespace(t *testing.T, server *apitest.Server) {

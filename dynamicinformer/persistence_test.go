@@ -34,7 +34,7 @@ func keep(t *testing.T, server *apitest.Server, s persistence.Backend, options R
 	}
 }
 
-// resumedInformer is an informer that has gone on from what is kept.
+// resumedInformer is an informer that has started from persisted objects.
 type resumedInformer struct {
 	*Informer
 	factory *Factory
@@ -199,7 +199,7 @@ func TestResumeAfterCompaction(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnotherServer has a kept content that is not of what is followed now.
+// TestResumeOfAnotherServer: persisted content of another server or type is ignored.
 func TestResumeOfAnotherServer(t *testing.T) {
 	for name, change := range map[string]func(*persistence.Checkpoint){
 		"another address": func(at *persistence.Checkpoint) { at.Endpoint = "elsewhere" },
@@ -231,7 +231,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 	}
 }
 
-// TestResuming stops the server from answering, so that what is kept stays unconfirmed.
+// TestResuming: restored objects stay unconfirmed while the server does not answer.
 func TestResuming(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "one"))
@@ -290,7 +290,7 @@ func TestPersistenceFails(t *testing.T) {
 	}
 }
 
-// TestPersistedWrites has a user write to the cache, which is not what the server has.
+// TestPersistedWrites: a user's write to the cache is not persisted, because the server does not have it.
 func TestPersistedWrites(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "one"))
@@ -309,7 +309,7 @@ func TestPersistedWrites(t *testing.T) {
 	}
 }
 
-// TestPersistedInBatches counts what is written.
+// TestPersistedInBatches counts the writes to the backend.
 func TestPersistedInBatches(t *testing.T) {
 	server, s := newServer(t), &shelf{views: map[string]*shelved{}, texts: true}
 	for k := range 100 {

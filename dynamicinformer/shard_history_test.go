@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// shardHistory plays a random history, and keeps what is so on the server and what a handler was told.
+// shardHistory plays a random history. It records the objects on the server and the events of a handler.
 type shardHistory struct {
 	*shardStage
 	random *rand.Rand
@@ -174,8 +174,8 @@ func (h *shardHistory) settle(step string) {
 	}
 }
 
-// TestShardHistories: whatever happens, the cache comes to hold what of the shard is on the server, and what
-// handlers are told adds up to the same; no object is told as deleted that exists.
+// TestShardHistories: after any history, the cache and the sum of the handler's events equal the shard's
+// objects on the server. No existing object is reported as deleted.
 func TestShardHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -47,8 +47,7 @@ func TestShardAsksForTheMostRecent(t *testing.T) {
 	}, 0)
 }
 
-// TestShardIsListedAgain: a relist is of one part, compares what is of it, and tells deletions that nobody
-// saw.
+// TestShardIsListedAgain: a relist covers one part, compares only its objects, and reports missed deletions.
 func TestShardIsListedAgain(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.become(0, 1, 2)
@@ -67,7 +66,7 @@ func TestShardIsListedAgain(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestServerBeginsToFilter: what filters is told by the answers, and may change with the server.
+// TestServerBeginsToFilter: the answers show who filters, which may change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
 	prepare := func(s *shardStage) {
 		s.sharding.Off.Store(true)
@@ -149,7 +148,7 @@ func TestShardOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestShardByNamespace: what is in one namespace stays together.
+// TestShardByNamespace: all objects of a namespace are in one shard.
 func TestShardByNamespace(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		half := sharding.Split(2)
@@ -221,7 +220,7 @@ func TestShardOfAType(t *testing.T) {
 	})
 }
 
-// TestShardAndTransform: a transform must not change by what objects are shared out.
+// TestShardAndTransform: a transform must not change the fields that are hashed.
 func TestShardAndTransform(t *testing.T) {
 	options := ResourceOptions{Transform: func(obj any) (any, error) {
 		if u := obj.(*unstructured.Unstructured); u.GetName() == "x1" {

@@ -155,8 +155,7 @@ var shardServers = map[string]struct {
 	"does not filter": {func(s *shardStage) { s.sharding.Off.Store(true) }, sharding.FilterClient, 0},
 }
 
-// TestShard: an informer shows its ranges as they change, and tells what leaves apart from what is deleted,
-// whoever filters, however objects are listed and kept.
+// TestShard: an informer follows changes of the ranges, and distinguishes departures from deletions.
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
 		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
@@ -274,7 +273,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestWaitForShard: who waits for ranges is told when they have been listed, and when that is not to be.
+// TestWaitForShard: a wait ends when the ranges have been listed, or when they no longer can be.
 func TestWaitForShard(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.server.Break(silence(widgetsPath))
@@ -319,7 +318,7 @@ func TestWaitForShard(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestShardHandlersThatAreNotDeparted hear nothing of what leaves.
+// TestShardHandlersThatAreNotDeparted receive no event for departures.
 func TestShardHandlersThatAreNotDeparted(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}

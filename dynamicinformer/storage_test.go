@@ -233,8 +233,7 @@ func TestPruneFields(t *testing.T) {
 	}
 }
 
-// TestPruneComesFirst: neither the cache nor a transform see what is left out, with any client and in any
-// mode.
+// TestPruneComesFirst: neither the cache nor a transform see pruned fields, with any client and in any mode.
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
@@ -300,7 +299,8 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	}
 }
 
-// TestReadersCannotCorrupt changes what the cache has handed out, which nobody may: what is packed stays.
+// TestReadersCannotCorrupt changes objects that the cache has returned, against the contract: the stored JSON
+// does not change.
 func TestReadersCannotCorrupt(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, painted("web", "a", "red"))
@@ -423,7 +423,7 @@ func TestStorageModeText(t *testing.T) {
 	}
 }
 
-// TestStorageIsValidated reports what cannot work before anything runs.
+// TestStorageIsValidated: New rejects invalid storage options.
 func TestStorageIsValidated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options ResourceOptions
@@ -482,7 +482,7 @@ func TestParsePrunePath(t *testing.T) {
 	}
 }
 
-// FuzzParsePrunePath: what is read is written and read again as the same.
+// FuzzParsePrunePath: a parsed path that is formatted parses to the same path.
 func FuzzParsePrunePath(f *testing.F) {
 	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
 		f.Add(text)

@@ -84,7 +84,7 @@ func (r *registry) listening() int {
 	return len(r.listeners)
 }
 
-// theatre is a factory with a registry of types on a server, and what a subscriber is told.
+// theatre is a factory with a source of types and a recording subscriber.
 type theatre struct {
 	*testing.T
 	server  *apitest.Server

@@ -69,7 +69,7 @@ func TestSubscribeKeepsGenerationsApart(t *testing.T) {
 	}
 }
 
-// TestSubscribeLate: who comes late is told what there is, in the same form.
+// TestSubscribeLate: a late subscriber first receives the existing objects, in the same form.
 func TestSubscribeLate(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	th.create(widgets, "a")
@@ -161,7 +161,8 @@ func TestSubscribeLetsGo(t *testing.T) {
 	th.expect(start...)
 }
 
-// TestSlowSubscriberDelaysNobody: neither caches nor other subscribers, and its depth shows.
+// TestSlowSubscriberDelaysNobody: a slow subscriber delays neither caches nor other subscribers, and its
+// depth grows.
 func TestSlowSubscriberDelaysNobody(t *testing.T) {
 	th := newTheatre(t, "widgets", "gadgets")
 	th.create(widgets, "a")
@@ -364,7 +365,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestSubscribeReleases: what is gone, and what a closed subscription followed, is followed no longer.
+// TestSubscribeReleases: types that are deleted, and types of a closed subscription, are no longer watched.
 func TestSubscribeReleases(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := newRegistry("widgets", "gadgets")
@@ -401,7 +402,8 @@ func TestSubscribeReleases(t *testing.T) {
 	})
 }
 
-// TestSubscribePassesOptions: the view is that of the options, and what is wrong with one type is told.
+// TestSubscribePassesOptions: the informers have the options of the subscription, and OnError receives the
+// error of a type.
 func TestSubscribePassesOptions(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	th.create(widgets, "a")

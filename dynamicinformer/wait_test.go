@@ -141,7 +141,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncAfterShutdown: what will never be started is not waited for.
+// TestWaitForSyncAfterShutdown: an informer that will never start is not waited for.
 func TestWaitForSyncAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := ask(t, f, widgets)
@@ -243,7 +243,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 }
 
-// TestListenerOfFactory: what Options.Listener and AddListener are told by real informers.
+// TestListenerOfFactory: Options.Listener and AddListener receive the events of real informers.
 func TestListenerOfFactory(t *testing.T) {
 	server := newServer(t)
 	first, late := &diary{}, &diary{}
@@ -274,7 +274,7 @@ func TestListenerOfFactory(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForListeners: what has not been told by then is named, not lost in silence.
+// TestShutdownWaitsForListeners: Shutdown reports listeners that have not handled all events.
 func TestShutdownWaitsForListeners(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := newFactory(t, newServer(t),
@@ -295,7 +295,7 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 	close(release)
 }
 
-// TestWaitForOneInformer: what others want of the type does not hold it up, and its own end releases it.
+// TestWaitForOneInformer: other informers of the type do not delay the wait, and the informer's end ends it.
 func TestWaitForOneInformer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Break(silence(inNamespace("web")))
@@ -334,7 +334,7 @@ func TestWaitForOneInformer(t *testing.T) {
 	})
 }
 
-// TestRequiredWaitsForRights: a right that is granted late is waited for, by those who cannot do without.
+// TestRequiredWaitsForRights: a handle that requires the type waits for a permission that is granted late.
 func TestRequiredWaitsForRights(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {

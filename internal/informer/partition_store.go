@@ -1,0 +1,267 @@
+package informer
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// partition is the store of the reflector of a Partition. A partition without persistence that is the only
+// one of its generation has none: its reflector writes to the generation.
+type partition struct {
+	*generation
+	prefix    string     // of the keys
+	selection Selection  // nil selects all
+	onListed  func(bool) // may be nil
+	lw        cache.ListerWatcher
+	state     PersistedState // nil if the partition is not persisted
+	// The rest is guarded by Informer.mu.
+
+	progress
+	// hasListed is true if the generation does not wait for the first list of the partition, relisting if the
+	// next list is not the first one.
+	hasListed, relisting bool
+}
+
+func (g *generation) partition(p Partition) *partition {
+	created := &partition{generation: g, prefix: p.prefix(), selection: p.Selection, onListed: p.OnListed,
+		lw: p.ListerWatcher}
+	if p.Selection == nil {
+		created.state = p.State
+	}
+	return created
+}
+
+func (p *partition) namespace() string { return strings.TrimSuffix(p.prefix, "/") }
+
+// isAll reports whether the partition has the objects of all namespaces.
+func (p *partition) isAll() bool { return p.prefix == "" && p.selection == nil }
+
+// isWholeLocked reports whether the partition is the only one. Its lists then replace the content atomically.
+func (p *partition) isWholeLocked() bool { return p.partitions == 1 }
+
+func (p *partition) isWhole() bool {
+	p.informer.mu.Lock()
+	defer p.informer.mu.Unlock()
+	return p.isWholeLocked()
+}
+
+// Add implements cache.ReflectorStore.
+func (p *partition) Add(obj any) error {
+	if p.hasApplied(obj) {
+		return nil
+	}
+	return p.put(obj, p)
+}
+
+// Update implements cache.ReflectorStore.
+func (p *partition) Update(obj any) error { return p.Add(obj) }
+
+// Delete implements cache.ReflectorStore.
+func (p *partition) Delete(obj any) error {
+	if p.hasApplied(obj) {
+		return nil
+	}
+	return p.delete(obj, p)
+}
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (p *partition) Bookmark(resourceVersion string) error { return p.bookmark(resourceVersion, p) }
+
+// Replace implements cache.ReflectorStore.
+func (p *partition) Replace(list []any, resourceVersion string) error {
+	all, err := p.itemsOf(list)
+	if err != nil {
+		return err
+	}
+	for _, item := range all.items {
+		p.informer.mutations.AddObject(item)
+	}
+	for {
+		done, err := p.replace(all, resourceVersion)
+		if err != nil {
+			return err
+		}
+		if done {
+			p.settle()
+			p.announce()
+			if p.onListed != nil {
+				p.onListed(isVersion(resourceVersion))
+			}
+			return nil
+		}
+	}
+}
+
+// replace stores a list. It returns false if the list has to be prepared again.
+func (p *partition) replace(all *items, resourceVersion string) (bool, error) {
+	if p.isWhole() {
+		all = all.selected(p.selection)
+		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.at), resourceVersion)
+	}
+	prepared := make([]store.Prepared, len(all.items))
+	for k := range prepared {
+		prepared[k] = p.informer.store.Prepare(all.at(k))
+	}
+	return p.commitList(prepared, resourceVersion)
+}
+
+// commitWhole replaces the content with the prepared list of the only partition.
+func (p *partition) commitWhole(all *items, batch *store.Batch, resourceVersion string) (bool, error) {
+	i := p.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != p.generation {
+		return false, ErrGenerationOver
+	}
+	if !p.isWholeLocked() || !all.isSelected(p.selection) { // it was narrowed after the selection
+		return false, nil
+	}
+	changes, ok := i.store.ReplaceList(batch, resourceVersion)
+	if !ok {
+		return false, nil
+	}
+	i.mu.log.reset(resourceVersion)
+	p.recordListedLocked(changes, resourceVersion)
+	return true, nil
+}
+
+// commitList stores the prepared list of one of several partitions. If it returns false, the handlers have
+// been notified of the objects stored so far.
+func (p *partition) commitList(prepared []store.Prepared, resourceVersion string) (bool, error) {
+	i := p.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != p.generation {
+		return false, ErrGenerationOver
+	}
+	p.version = ""
+	changes := p.removeMissingLocked(prepared)
+	done := true
+	for _, next := range prepared {
+		if !p.admitsLocked(next) {
+			continue
+		}
+		old, ok := i.store.Put(next)
+		if !ok {
+			done = false
+			break
+		}
+		changes = append(changes, store.Change{Key: next.Key, Old: old, New: next.Item})
+	}
+	i.mu.log.reset(resourceVersion)
+	if !done {
+		p.recordLocked(listing{changes: changeList(changes)}, false)
+		return false, nil
+	}
+	i.store.SetResourceVersion(resourceVersion)
+	p.recordListedLocked(changeList(changes), resourceVersion)
+	return true, nil
+}
+
+// recordListedLocked records the changes that a complete list has made.
+func (p *partition) recordListedLocked(changes changes, resourceVersion string) {
+	p.progress = progress{}
+	if !unordered(resourceVersion) {
+		p.version = resourceVersion
+	}
+	l := listing{changes: changes, unseen: p.confirmLocked()}
+	if l.unseen {
+		p.informer.mu.unconfirmed.listed = true
+	}
+	p.recordLocked(l, true)
+}
+
+// recordLocked records the changes that a list has made. done is true if the list is complete.
+func (p *partition) recordLocked(l listing, done bool) {
+	if done && p.relisting {
+		p.informer.events.relists.Add(1)
+	}
+	first := done && !p.hasListed
+	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
+	p.recordListingLocked(l, first)
+}
+
+// removeMissingLocked removes the objects of the partition that are missing from the list.
+func (p *partition) removeMissingLocked(list []store.Prepared) []store.Change {
+	present := make(map[string]bool, len(list))
+	for _, next := range list {
+		present[next.Key] = true
+	}
+	return p.informer.removeLocked(p.prefix,
+		func(key string) bool { return !present[key] && p.ownsLocked(key) })
+}
+
+// admitsLocked reports whether an object is to be stored. Selections do not depend on keys, so two objects
+// with the same key, one after the other, can belong to two partitions. The streams of these may be at
+// different times. The newer object stays.
+func (p *partition) admitsLocked(next store.Prepared) bool {
+	if p.selection == nil {
+		return true
+	}
+	if !p.selection.Has(next.Item) {
+		return false
+	}
+	old, found := p.informer.store.Snapshot().Get(next.Key)
+	return !found || p.hasDelivered(old) || !older(resourceVersion(next.Item), resourceVersion(old))
+}
+
+// hasDelivered reports whether the partition's own stream has delivered a stored object. Its next event is
+// then newer.
+func (p *partition) hasDelivered(stored Item) bool {
+	return p.selection.Has(stored) && len(p.ahead) == 0
+}
+
+// ownsLocked reports whether the object that is stored under a key belongs to the partition.
+func (p *partition) ownsLocked(key string) bool {
+	if p.selection == nil {
+		return true
+	}
+	stored, found := p.informer.store.Snapshot().Get(key)
+	return !found || p.selection.Has(stored)
+}
+
+// deletesLocked reports whether an event of a deleted object deletes the object that is stored under its key,
+// which may be another one.
+func (p *partition) deletesLocked(key, version string) bool {
+	if p.selection == nil {
+		return true
+	}
+	stored, found := p.informer.store.Snapshot().Get(key)
+	return !found || p.hasDelivered(stored) || p.selection.Has(stored) &&
+		!older(version, resourceVersion(stored))
+}
+
+// removeLocked removes the objects with the prefix in their keys for which remove returns true.
+func (i *Informer) removeLocked(prefix string, remove func(key string) bool) []store.Change {
+	var changes []store.Change
+	for _, key := range keysOf(i.store.Snapshot(), prefix) {
+		if remove(key) {
+			changes = append(changes, store.Change{Key: key, Old: i.store.Remove(key, "")})
+		}
+	}
+	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
+	return changes
+}
+
+// content returns keys. A *store.Snapshot is one.
+type content interface {
+	Keys() []string
+	KeysByIndex(name, value string) ([]string, error)
+}
+
+// keysOf returns the keys with a prefix of prefixOf. If there is an index by namespace, the cost does not
+// depend on the number of objects in other namespaces.
+func keysOf(now content, prefix string) []string {
+	if prefix == "" {
+		return now.Keys()
+	}
+	keys, err := now.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
+	if err != nil {
+		keys = now.Keys()
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, prefix) })
+}

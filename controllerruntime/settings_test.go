@@ -51,9 +51,9 @@ func optionSets() map[string]cache.Options {
 	}
 }
 
-// TestSettingsAreThoseOfTheStockCache: both caches return the same objects and errors for all settings,
+// TestSettingsLikeStockCache: both caches return the same objects and errors for all settings,
 // forms and namespaces.
-func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
+func TestSettingsLikeStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "db", "other"} {
 		server.Create(t, namespaces, object(namespaceKind, "", namespace))

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestAgreesWithFakeClient compares reads from this cache with reads from controller-runtime's fake
+// TestFakeClientAnswersAlike compares reads from this cache with reads from controller-runtime's fake
 // client.
-func TestAgreesWithFakeClient(t *testing.T) {
+func TestFakeClientAnswersAlike(t *testing.T) {
 	byColor := func(object client.Object) []string {
 		return []string{object.(*corev1.ConfigMap).Data["color"]}
 	}

@@ -78,8 +78,8 @@ func TestHandlersGetTheirForm(t *testing.T) {
 	}
 }
 
-// TestMetadataOnly: if no whole objects are read, only metadata is requested.
-func TestMetadataOnly(t *testing.T) {
+// TestMetadataAloneKeepsNoMore: if no whole objects are read, only metadata is requested.
+func TestMetadataAloneKeepsNoMore(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
 	c := newCache(t, server, cache.Options{}, Options{})

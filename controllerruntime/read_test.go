@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestReadsLikeStockCache compares Get and List in each form with the stock cache.
-func TestReadsLikeStockCache(t *testing.T) {
+// TestReadsAreThoseOfTheStockCache compares Get and List in each form with the stock cache.
+func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
 		map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))

@@ -51,9 +51,9 @@ func optionSets() map[string]cache.Options {
 	}
 }
 
-// TestSettingsLikeStockCache: both caches return the same objects and errors for all settings,
+// TestSettingsAreThoseOfTheStockCache: both caches return the same objects and errors for all settings,
 // forms and namespaces.
-func TestSettingsLikeStockCache(t *testing.T) {
+func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "db", "other"} {
 		server.Create(t, namespaces, object(namespaceKind, "", namespace))

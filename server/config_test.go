@@ -53,12 +53,12 @@ limits: {watches: 5, bytesPerSecond: 0}
 	}
 }
 
-func TestInvalidConfigs(t *testing.T) {
+func TestConfigsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"types: [a]":                                               `apiVersion "" and kind ""`,
 		header + "type: [a]":                                       `unknown field "type"`,
 		header + "types: [a]\nstorage: metadata":                   "cannot serve objects",
-		header + "types: [a]\nstorage: fast":                       "unknown storage mode",
+		header + "types: [a]\nstorage: fast":                       "no storage mode",
 		header:                                                     "name the types to cache",
 		header + "types: ['a b']":                                  "types:",
 		header + "types: [a]\nwatches: {max: 1s}":                  "watches.max: 1s is less than watches.min",
@@ -118,7 +118,7 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 }
 
-func TestInvalidFlags(t *testing.T) {
+func TestFlagsThatAreWrong(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
 		"--config=/nowhere":          "no such file",
@@ -137,8 +137,8 @@ func TestInvalidFlags(t *testing.T) {
 	}
 }
 
-// TestAllErrorsAreReturned returns all errors, not only the first.
-func TestAllErrorsAreReturned(t *testing.T) {
+// TestEverythingWrongIsTold returns all errors, not only the first.
+func TestEverythingWrongIsTold(t *testing.T) {
 	_, err := LoadConfig(write(t,
 		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
 	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
@@ -172,8 +172,8 @@ spec:
 	}
 }
 
-// TestInvalidCertificates returns an error that names the file.
-func TestInvalidCertificates(t *testing.T) {
+// TestCertificatesThatAreWrong returns an error that names the file.
+func TestCertificatesThatAreWrong(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)

@@ -149,3 +149,13 @@ func (t *turns) forgetLocked(u *turnsOfUser) {
 		delete(t.mu.users, u.name)
 	}
 }
+
+// counts returns the numbers of running and waiting turns of a user.
+func (t *turns) counts(user string) (running, waiting int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u := t.mu.users[user]; u != nil {
+		return u.running, u.queue.Len()
+	}
+	return 0, 0
+}

@@ -19,16 +19,6 @@ func asUser(ctx context.Context, name string) context.Context {
 	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
 }
 
-// counts returns the numbers of running and waiting turns of a user.
-func (t *turns) counts(user string) (running, waiting int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if u := t.mu.users[user]; u != nil {
-		return u.running, u.queue.Len()
-	}
-	return 0, 0
-}
-
 // TestTurnsAreShared: users with many requests and users with few get turns alternately.
 func TestTurnsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -83,7 +83,7 @@ func TestTable(t *testing.T) {
 	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "-1"), http.StatusBadRequest)
 }
 
-func TestInvalidQueries(t *testing.T) {
+func TestQueriesThatAreWrong(t *testing.T) {
 	s := newScene(t, Options{})
 	tests := map[string]struct {
 		query  string

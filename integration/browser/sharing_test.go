@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -56,15 +57,15 @@ func TestTabsShareAStream(t *testing.T) {
 		t.Helper()
 		for _, b := range of {
 			const told = `[...document.querySelectorAll(".changes li")].filter((e) => e.innerText.includes(".spec.replicas")).length`
-			before := value[int](b, told)
-			harness.Eventually(t, func(context.Context) error {
+			for before := value[int](b, told); value[int](b,
+				told) == before; time.Sleep(100 * time.Millisecond) {
 				number++
 				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
-				if value[int](b, told) == before {
-					return fmt.Errorf("no change is shown: %s", b.text("body"))
+				if number > 500 {
+					b.picture("failure")
+					t.Fatalf("no change is told of: %s", b.text("body"))
 				}
-				return nil
-			})
+			}
 		}
 	}
 	awaitStreams := func(want int32) {

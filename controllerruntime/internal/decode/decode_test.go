@@ -191,8 +191,8 @@ func (k *keeping) UnmarshalJSON(json []byte) error {
 	return nil
 }
 
-// TestResultsDoNotAliasJSON: types that retain their JSON do not alias the data, which may be reused memory.
-func TestResultsDoNotAliasJSON(t *testing.T) {
+// TestNothingIsKept: types that retain their JSON do not alias the data, which may be reused memory.
+func TestNothingIsKept(t *testing.T) {
 	type holder struct {
 		Plain keeping    `json:"plain"`
 		Array [1]keeping `json:"array"`

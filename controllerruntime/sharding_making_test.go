@@ -50,9 +50,9 @@ func (s *slowSelector) String() string {
 	return s.Selector.String()
 }
 
-// TestShardWaitsForNewInformers: a new shard waits for informers that have synced with fewer ranges, even
+// TestShardAwaitsWhatIsBeingMade: a new shard waits for informers that have synced with fewer ranges, even
 // if the resource that uses them, in several namespaces, is still being created.
-func TestShardWaitsForNewInformers(t *testing.T) {
+func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	const path = "/api/v1/namespaces/a/configmaps"
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"))

@@ -187,7 +187,7 @@ func TestPageLooksAtPage(t *testing.T) {
 		c.looked.Store(0)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
 		if n := c.looked.Load(); n > 2*readapi.CheckEvery {
-			t.Errorf("%s: %d objects were looked at for nobody", path, n)
+			t.Errorf("%s: %d objects were read for a disconnected client", path, n)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestStalledReader(t *testing.T) {
 				c.change(c.objects[0], false)
 				<-served // or synctest says that all are blocked
 				if _, err := io.ReadAll(response.Body); err == nil {
-					t.Error("what was cut looks whole")
+					t.Error("a cut answer looks complete")
 				}
 				_ = response.Body.Close()
 			})
@@ -356,7 +356,7 @@ func TestHostOfRoots(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if !strings.Contains(w.Body.String(), host) {
-			t.Errorf("%s is told %s", host, w.Body)
+			t.Errorf("%s gets %s", host, w.Body)
 		}
 	}
 }

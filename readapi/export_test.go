@@ -1,7 +1,5 @@
 package readapi
 
-import ()
-
 // Names that tests of package readapi_test use.
 const (
 	AggregatedMedia = aggregatedMedia

@@ -25,7 +25,7 @@ func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 		for _, value := range query[name] {
 			if len(value) > maxSelector {
 				return nil, apierrors.NewBadRequest(
-					fmt.Sprintf("%s has %d bytes, and more than %d are not served: list all, and filter what comes", name, len(value), maxSelector))
+					fmt.Sprintf("%s has %d bytes, more than the maximum of %d: list all objects and filter them", name, len(value), maxSelector))
 			}
 		}
 	}

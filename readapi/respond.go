@@ -78,7 +78,7 @@ var errClientGone = errors.New("the client has gone")
 // chunk is the number of bytes of a list that are written at a time.
 const chunk = 1 << 16
 
-// stream writes an answer in chunks. YAML is written as a whole, because it is converted from the complete
+// stream writes an answer in chunks. YAML is written at the end, because it is converted from the complete
 // JSON.
 type stream struct {
 	w     http.ResponseWriter

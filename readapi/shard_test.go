@@ -119,14 +119,14 @@ func TestShardWatch(t *testing.T) {
 			}
 			u := &unstructured.Unstructured{Object: event.Object}
 			if ok, err := selector.Matches(u); err != nil || !ok {
-				t.Errorf("%s is told of in %s", u.GetName(), text)
+				t.Errorf("%s is reported in %s", u.GetName(), text)
 			}
 			told[u.GetResourceVersion()]++
 		}
 		response.Body.Close()
 	}
 	if len(told) != 20 {
-		t.Errorf("%d of 20 changes are told of", len(told))
+		t.Errorf("%d of 20 changes are reported", len(told))
 	}
 }
 

@@ -118,6 +118,6 @@ func TestTransportClose(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-written; err == nil {
-		t.Error("a write to nobody succeeds")
+		t.Error("a write to a disconnected client succeeds")
 	}
 }

@@ -124,17 +124,17 @@ func TypeOf(definition []byte) (Type, error) {
 func (t *Type) Complete() error {
 	var problems []error
 	if t.Names.Plural == "" || t.Names.Kind == "" {
-		problems = append(problems, errors.New("the plural or the kind is missing"))
+		problems = append(problems, errors.New("plural or kind is missing"))
 	}
 	if strings.ContainsAny(t.Names.Plural+t.Group, "/?") {
 		problems = append(problems, fmt.Errorf("%s cannot be part of a path", t.GroupResource()))
 	}
 	if len(t.Versions) == 0 {
-		problems = append(problems, errors.New("it has no served version"))
+		problems = append(problems, errors.New("no version is served"))
 	}
 	for _, v := range t.Versions {
 		if v.Name == "" || strings.ContainsAny(v.Name, "/?") {
-			problems = append(problems, fmt.Errorf("%q cannot be a version", v.Name))
+			problems = append(problems, fmt.Errorf("%q is not a valid version", v.Name))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {

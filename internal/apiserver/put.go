@@ -61,7 +61,7 @@ func (s *Storage) putObject(content map[string]any, o putOptions) (*object, Outc
 	case c.typ.Namespaced && u.GetNamespace() == "":
 		u.SetNamespace(metav1.NamespaceDefault)
 	case !c.typ.Namespaced && u.GetNamespace() != "":
-		return nil, "", fmt.Errorf("it is in the namespace %q, but %s are cluster-scoped", u.GetNamespace(),
+		return nil, "", fmt.Errorf("namespace %q: %s are cluster-scoped", u.GetNamespace(),
 			c.typ.GroupResource())
 	}
 	if s.options.Conform && !o.client {
@@ -108,7 +108,7 @@ func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
 func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, ok := u.Object[field].(string); !ok || text == "" {
-			return schema.GroupVersionKind{}, fmt.Errorf("%s is missing or no string", field)
+			return schema.GroupVersionKind{}, fmt.Errorf("%s is missing or not a string", field)
 		}
 	}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
@@ -118,7 +118,7 @@ func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, er
 	gvk := gv.WithKind(u.GetKind())
 	metadata, ok := u.Object["metadata"].(map[string]any)
 	if !ok {
-		return gvk, errors.New("metadata is missing or no object")
+		return gvk, errors.New("metadata is missing or not an object")
 	}
 	if name, ok := metadata["name"].(string); !ok || name == "" || strings.Contains(name, "/") {
 		return gvk, fmt.Errorf("metadata.name is %#v: want a name", metadata["name"])

@@ -87,7 +87,7 @@ func TestApplyRefuses(t *testing.T) {
 		"CRD without kind": {strings.Replace(widgetCRD, "kind: Widget,", "", 1),
 			"spec.names.kind is missing"},
 		"CRD with its kind": {strings.ReplaceAll(widgetCRD, "widgets", "wodgets"),
-			"has the kind Widget already"},
+			"already has the kind Widget"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

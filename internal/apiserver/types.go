@@ -62,7 +62,7 @@ func (s *Storage) setType(t readapi.Type, rules Rules, definition string, now ti
 	t.Custom = definition != ""
 	gr, gk := t.GroupResource(), t.GroupKind()
 	if other := s.mu.kinds[gk]; other != nil && other.typ.GroupResource() != gr {
-		return fmt.Errorf("type %s: %s has the kind %s already", gr, other.typ.GroupResource(), t.Names.Kind)
+		return fmt.Errorf("type %s: %s already has the kind %s", gr, other.typ.GroupResource(), t.Names.Kind)
 	}
 	c := s.mu.types[gr]
 	if c != nil && c.typ.Namespaced != t.Namespaced {

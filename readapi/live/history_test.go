@@ -89,7 +89,7 @@ func (w *writer) check(r *reader) {
 		for version, what := range w.written {
 			told, ok := s.told[version]
 			if version > s.from && version <= s.to && (!ok || told != what) {
-				w.Errorf("from %d to %d, %q of %d is told as %q", s.from, s.to, what, version, told)
+				w.Errorf("from %d to %d, %q of %d is reported as %q", s.from, s.to, what, version, told)
 			}
 		}
 		for version, what := range s.told {

@@ -82,7 +82,7 @@ func TestWatchTellsOfWhatComesLate(t *testing.T) {
 		"?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" ||
 		number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
-		t.Errorf("who goes on from %+v misses what has not been told", e)
+		t.Errorf("a client that continues from %+v misses a change", e)
 	}
 	open()
 	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"},

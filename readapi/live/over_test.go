@@ -24,11 +24,11 @@ func TestStoppedInformer(t *testing.T) {
 	s.put("moon-2", "dev")
 	answer := ask(t, s.server, "/apis/"+demo+"/v1/environments/moon-2?resourceVersion=0")
 	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
-		t.Errorf("what came later: %d, served by the %s", answer.Code, answer.Header().Get(ServedHeader))
+		t.Errorf("a later request: %d, served by the %s", answer.Code, answer.Header().Get(ServedHeader))
 	}
 	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err,
 		dynamicinformer.ErrStopped) {
-		t.Errorf("waiting for what has stopped: %v", err)
+		t.Errorf("wait for a stopped informer: %v", err)
 	}
 }
 

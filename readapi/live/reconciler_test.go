@@ -94,10 +94,10 @@ func TestReconciler(t *testing.T) {
 			select {
 			case got := <-told:
 				if !strings.HasPrefix(got, want) {
-					t.Errorf("%q is told, want %q", got, want)
+					t.Errorf("%q is reported, want %q", got, want)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("%q is not told", want)
+				t.Fatalf("%q is not reported", want)
 			}
 		}
 	}
@@ -122,6 +122,6 @@ func TestReconciler(t *testing.T) {
 		t.Errorf("problems are %v", problems)
 	}
 	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
-		t.Error("what lacks a tracker and a selection is a keeper")
+		t.Error("a Reconciler without a tracker and a selection is valid")
 	}
 }

@@ -342,8 +342,8 @@ func TestLoad(t *testing.T) {
 		want string
 	}{
 		"typed": {none.Load(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}),
-			"object 1: a *v1.Secret does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme"},
-		"nothing":    {none.Load(ctx, nil), "object 1: it is nil"},
+			"object 1: a *v1.Secret without apiVersion and kind: set its TypeMeta, or Options.Scheme"},
+		"nothing":    {none.Load(ctx, nil), "object 1: the object is nil"},
 		"no file":    {none.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
 		"no FS file": {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "open none.yaml"},
 		"empty": {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),

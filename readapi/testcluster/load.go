@@ -146,7 +146,7 @@ func (c *Cluster) has(namespace string) bool {
 // flatten returns an object, or the objects of a list, as unstructured objects.
 func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, error) {
 	if object == nil {
-		return nil, errors.New("it is nil")
+		return nil, errors.New("the object is nil")
 	}
 	if !meta.IsListType(object) {
 		u, err := c.toUnstructured(object)
@@ -184,7 +184,7 @@ func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructu
 		return u, nil
 	}
 	if c.options.Scheme == nil {
-		return nil, fmt.Errorf("a %T does not say its apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
+		return nil, fmt.Errorf("a %T without apiVersion and kind: set its TypeMeta, or Options.Scheme", object)
 	}
 	kinds, _, err := c.options.Scheme.ObjectKinds(object)
 	if err != nil {

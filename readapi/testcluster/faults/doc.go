@@ -1,4 +1,4 @@
-// Package faults breaks the answers of an API server on purpose, for tests of what clients make of that.
+// Package faults injects faults into the answers of an API server, for tests of its clients.
 //
 // # Usage
 //
@@ -14,7 +14,5 @@
 //
 // # Concurrency
 //
-// An Injector is safe for concurrent use. A request keeps the fault that it met when it came.
+// An Injector is safe for concurrent use. The faults at the time of a request apply to it.
 package faults
-
-import ()

@@ -24,5 +24,3 @@
 //
 // A Source is safe for concurrent use.
 package offline
-
-import ()

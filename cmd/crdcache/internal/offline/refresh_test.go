@@ -78,11 +78,11 @@ func TestRefresh(t *testing.T) {
 		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
 			[]string{}, []string{
-				`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
 		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
 			[]string{}, []string{
-				`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
 		{"and no definition", remove("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},

@@ -23,7 +23,7 @@ func TestUsage(t *testing.T) {
 		{"unknown flag", []string{"widgets", "--frobnicate"}, "--frobnicate"},
 		{"unknown format", []string{"widgets", "-o", "xml"}, `"xml"`},
 		{"type with a name", []string{"pods,widgets/one"}, "TYPE/NAME"},
-		{"namespace and all of them", []string{"widgets", "-A", "-n", "default"}, "exclude each other"},
+		{"namespace and all of them", []string{"widgets", "-A", "-n", "default"}, "cannot be used together"},
 		{"negative timeout", []string{"widgets", "--timeout", "-1s"}, "negative"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { dump(t, tc.args...).expectError(t, exitUsage, tc.text) })

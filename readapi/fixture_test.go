@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,10 +55,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string}}}}}}
 `
 
-var (
-	widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	hourAgo        = time.Now().Add(-61 * time.Minute)
-)
+var widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 
 const (
 	widgetsPath   = "/apis/example.com/v1/widgets"

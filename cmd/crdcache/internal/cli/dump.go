@@ -114,6 +114,7 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.Reader, err = f.reader.Reader(cmd.Context(), args, f.style.Cached(), streams); err != nil {
 		return nil, err
 	}
+	o.PrintsTables = style.Format.IsTable()
 	for i := range o.named {
 		o.named[i].Type = o.TypeNames()[i] // config names are translated
 	}
@@ -163,10 +164,7 @@ func (o *dumpOptions) run(ctx context.Context) error {
 
 func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes,
 	synced []session.Cache) error {
-	options, err := types.SectionOptions(o.style)
-	if err != nil {
-		return err
-	}
+	options := types.SectionOptions(o.style)
 	sections := make([]print.Section, len(synced))
 	for i, c := range synced {
 		sections[i] = c.Section(o.order, "")
@@ -193,10 +191,7 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 		return false, nil
 	}
 	o.Notef("%s is read from the cache server, as rows", from.Resource)
-	options, err := from.Types.SectionOptions(o.style)
-	if err != nil {
-		return true, err
-	}
+	options := from.Types.SectionOptions(o.style)
 	options.OmitEmptyMessage = o.ignoreNotFound
 	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
 }
@@ -243,14 +238,11 @@ func (o *dumpOptions) get(ctx context.Context, named []session.ObjectArg) error 
 	if found == 0 {
 		return err
 	}
-	options, failed := types.SectionOptions(o.style)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
+	options := types.SectionOptions(o.style)
 	options.SingleObject, options.OmitEmptyMessage = asked == 1 && found == 1, true
 	sections := make([]print.Section, len(all))
 	for i, got := range all {
-		options.Loader.Only(got.Resource.GVR, got.Names)
+		var failed error
 		if sections[i], failed = o.section(got); failed != nil {
 			return errors.Join(err, failed)
 		}

@@ -153,11 +153,7 @@ func (o *queryOptions) warn(texts []string) {
 
 // print prints the objects of a result.
 func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
-	options, err := types.SectionOptions(o.style)
-	if err != nil {
-		return err
-	}
-	return print.Sections(ctx, []print.Section{found}, options)
+	return print.Sections(ctx, []print.Section{found}, types.SectionOptions(o.style))
 }
 
 func (o *queryOptions) printKeys(keys []string) error {
@@ -212,6 +208,9 @@ func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *sessi
 	}
 	if o.explain && (o.LocalNamespace(from.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
+	}
+	if o.PrintsTables && from.Resource.CRDUID == "" {
+		return nil, nil, errors.New("it has no table rows of built-in types")
 	}
 	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
 	return answer, from, err

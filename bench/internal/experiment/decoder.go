@@ -41,8 +41,11 @@ func newDecoder(name string) (decoder, error) {
 				return err
 			},
 			list: func(data []byte) (int, error) {
-				_, items, err := one.DecodeList(data)
-				return len(items), err
+				_, items, ok := one.DecodeList(data)
+				if !ok {
+					return 0, errors.New("the data is not a list")
+				}
+				return len(items), nil
 			},
 		}, nil
 	case OursPacked:

@@ -58,7 +58,7 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		"types: [a]":                                               `apiVersion "" and kind ""`,
 		header + "type: [a]":                                       `unknown field "type"`,
 		header + "types: [a]\nstorage: metadata":                   "cannot serve objects",
-		header + "types: [a]\nstorage: fast":                       "no storage mode",
+		header + "types: [a]\nstorage: fast":                       "unknown storage mode",
 		header:                                                     "name the types to cache",
 		header + "types: ['a b']":                                  "types:",
 		header + "types: [a]\nwatches: {max: 1s}":                  "watches.max: 1s is less than watches.min",

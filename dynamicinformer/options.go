@@ -103,14 +103,14 @@ func (o Options) validate() error {
 		errs = append(errs, fmt.Errorf("MemoryBudget is %d; it must not be negative", o.MemoryBudget))
 	}
 	for _, err := range o.Defaults.validate() {
-		errs = append(errs, fmt.Errorf("Defaults: %w", err))
+		errs = append(errs, fmt.Errorf("option Defaults: %w", err))
 	}
 	for _, gvr := range sortedGVRs(o.Resources) {
 		for _, err := range o.Resources[gvr].validate() {
 			errs = append(errs, fmt.Errorf("%s: %w", formatGVR(gvr), err))
 		}
 		if err := o.checkType(gvr, o.Resources[gvr].over(o.Defaults)); err != nil {
-			errs = append(errs, fmt.Errorf("Resources: %w", err))
+			errs = append(errs, fmt.Errorf("option Resources: %w", err))
 		}
 	}
 	if o.Types == nil && !o.Defaults.Versions.versions.IsPinned() {
@@ -178,7 +178,7 @@ func (o Options) client() (dynamic.Interface, error) {
 	case o.Client != nil:
 		return o.Client, nil
 	case o.Config == nil:
-		return nil, errors.New("Client or Config is required")
+		return nil, errors.New("option Client or Config is required")
 	}
 	return NewClient(o.Config, o.HTTPClient)
 }

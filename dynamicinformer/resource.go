@@ -187,7 +187,7 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if o.Resync != nil && *o.Resync < 0 {
-		errs = append(errs, fmt.Errorf("Resync is %v; it must not be negative", *o.Resync))
+		errs = append(errs, fmt.Errorf("option Resync is %v; it must not be negative", *o.Resync))
 	}
 	if o.PageSize < 0 {
 		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))

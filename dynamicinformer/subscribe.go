@@ -288,7 +288,7 @@ func (s Selection) validate() error {
 	for field, glob := range map[string]string{"Group": s.Group, "Version": s.Version,
 		"Resource": s.Resource} {
 		if err := pattern.CheckGlob(glob); err != nil {
-			errs = append(errs, fmt.Errorf("Selection.%s %q is not a pattern: %w", field, glob, err))
+			errs = append(errs, fmt.Errorf("field %s of Selection: %q is not a pattern: %w", field, glob, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -98,7 +98,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	b.visit(recorded)
-	b.has("#notice", "Nothing changes in it.")
+	b.has("#notice", "It does not change.")
 	b.has("#title", "demo.snapshot")
 	b.goTo(workloadsPlace)
 	b.has(".grid-row", "ledger")

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Patience is the longest pause of a watch-list's initial events before it is replaced by a list. Some
-// proxies drop the bookmark that ends the initial events, so that the watch would wait forever.
+// Patience is the longest accepted pause between the initial events of a watch-list. After a longer pause, a
+// list replaces the watch-list. Some proxies drop the bookmark that ends the initial events, so that the
+// watch would wait forever.
 const Patience = 30 * time.Second
 
 // openWatch is a watch that the server has accepted.
@@ -25,11 +26,14 @@ type openWatch struct {
 	ctx  context.Context // ends when the watch is silent for too long
 	stop func() bool     // detaches the watch from ctx
 	verb Verb
-	// time of the request, because some proxies hold back the response until the first event
+	// began is the start of the request, or of the events after a watch-list's initial list. It is not the
+	// time of the response, because some proxies hold back the response until the first event.
 	began time.Time
-	// initial is the initial list of a watch-list that is not complete; otherwise nil.
+	// initial is the initial list of a watch-list. It is nil once the list is complete, and for other
+	// watches.
 	initial *initialList
-	// live is set after the first event, brought after the first event that is not in the initial list.
+	// live is set after the first event, brought after the first event that does not belong to the initial
+	// list.
 	live, brought bool
 }
 
@@ -40,7 +44,8 @@ type initialList struct {
 	silence time.Duration
 }
 
-// watchInline passes the events of a watch to take on the caller's goroutine.
+// watchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
+// ends.
 func (l *listWatch) watchInline(
 	ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool,
 ) error {
@@ -53,7 +58,7 @@ func (l *listWatch) watchInline(
 	return nil
 }
 
-// watch is watchInline on a goroutine of its own.
+// watch is watchInline on a separate goroutine.
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	o, err := l.openWatch(ctx, &options)
 	if err != nil {
@@ -158,15 +163,16 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	return o, nil
 }
 
-// begin closes the watch when its context ends, or when a restore of the server is detected.
+// begin arranges that the watch is closed when its context ends, or when a restore of the server's data is
+// detected.
 func (l *listWatch) begin(o *openWatch) {
 	o.stop = closeWith(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
 	l.continuity.Opened(func() { _ = events.Close() })
 }
 
-// closeWith closes the events when the context of their request ends, unless they do that themselves, which
-// saves memory.
+// closeWith arranges that e is closed when ctx ends. If the transport closes the response with its context,
+// there is nothing to do; this saves memory.
 func closeWith(ctx context.Context, a *attempt, e events) (stop func() bool) {
 	if a.closesWithContext {
 		return func() bool { return true }
@@ -192,8 +198,8 @@ func (l *listWatch) finish(o *openWatch) {
 	o.end()
 }
 
-// pass passes events to take until the watch ends or take returns false. The last event is an ERROR if the
-// watch cannot continue or was closed without an event.
+// pass calls take for each event until the watch ends or take returns false. The last event is an ERROR if
+// the watch failed, or was closed immediately without an event.
 func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	for {
 		event, waited, err := o.Next()
@@ -225,8 +231,8 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	}
 }
 
-// received reports that something arrived. It is separate from the functions that wait for events to keep
-// their stack frames small: see docs/design/types.md.
+// received reports contact with the server, after the first event and after each wait. It is separate from
+// the functions that wait for events to keep their stack frames small: see docs/design/types.md.
 func (l *listWatch) received(o *openWatch) {
 	if !o.live {
 		o.live = true
@@ -261,7 +267,8 @@ func (l *listWatch) failed(o *openWatch, event watch.Event) {
 	l.broke(o, err)
 }
 
-// broke records that an open watch has failed, unless the reader has ended it.
+// broke records that an open watch has failed. After the initial events, it does nothing if the watch's
+// context has ended.
 func (l *listWatch) broke(o *openWatch, err error) {
 	if o.initial != nil {
 		o.initial.release()
@@ -273,8 +280,8 @@ func (l *listWatch) broke(o *openWatch, err error) {
 	}
 }
 
-// ended records that reading a watch returned an error, io.EOF if the server ended it. It passes an ERROR
-// event to take if a relist is necessary.
+// ended handles an error from reading a watch, which is io.EOF if the server ended the watch. It passes an
+// ERROR event to take if a relist is necessary.
 func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) {
 	switch {
 	case o.initial != nil:
@@ -290,8 +297,9 @@ func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) 
 	}
 }
 
-// endedEarly is ended before the initial events are complete. The ERROR event makes the reflector list,
-// because it would otherwise repeat a watch-list that may never be complete.
+// endedEarly handles the end of a watch-list whose initial events are not complete. Its ERROR event makes the
+// reflector list. Without the event, the reflector would request watch-lists again, which may never be
+// complete.
 func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) bool) {
 	event := endedEvent("the watch-list ended before its initial events did")
 	switch {
@@ -313,8 +321,8 @@ func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) b
 	take(event)
 }
 
-// closed records that the server has ended a watch, unless the reader has ended it. It returns an error if
-// the watch was closed immediately without an event, so that a relist is necessary.
+// closed records that the server has ended a watch. It does nothing if the watch's context has ended. It
+// returns an error if the watch was closed immediately without an event, so that a relist is necessary.
 func (l *listWatch) closed(o *openWatch) error {
 	if o.ctx.Err() != nil {
 		return nil
@@ -336,13 +344,13 @@ func endsWatches(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err)
 }
 
-// unanswered reports whether a request failed because its connection did.
+// unanswered reports whether err is a connection failure or a timeout, rather than a response.
 func unanswered(err error) bool {
 	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// unreadable returns the event of a failure to read or decode.
+// unreadable returns the ERROR event for a failure to read or decode an event.
 func unreadable(err error) watch.Event {
 	err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
 	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(err)}
@@ -352,7 +360,7 @@ func unreadable(err error) watch.Event {
 var undecodable = apierrors.NewClientErrorReporter(
 	http.StatusInternalServerError, http.MethodGet, undecodableCause)
 
-// undecodableCause marks ERROR events of decoding.
+// undecodableCause is the status cause of ERROR events for failures to decode.
 const undecodableCause = "ClientWatchDecoding"
 
 // endedEvent returns an ERROR event after which a reflector lists.

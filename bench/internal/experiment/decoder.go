@@ -19,7 +19,8 @@ import (
 type decoder struct {
 	// object decodes one object.
 	object func(data []byte) error
-	// list decodes a list like the client, and returns the number of its items.
+	// list decodes the response to a list request, as the subject's client does, and returns the number of
+	// items.
 	list func(data []byte) (int, error)
 }
 
@@ -55,7 +56,8 @@ func newDecoder(name string) (decoder, error) {
 	}
 }
 
-// decodingList decodes a list with the serializer of a dynamic client.
+// decodingList returns a function that decodes a list with the JSON serializer of s, and returns the number
+// of items.
 func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), error) {
 	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
@@ -68,8 +70,8 @@ func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), er
 	}, nil
 }
 
-// packingDecoder validates the JSON, extracts the identity of the object, and keeps the rest as JSON without
-// the fields that caches drop by default.
+// packingDecoder returns the decoder of packed caches. It validates the JSON and extracts the identity of the
+// object. The rest stays JSON, without the fields that caches prune by default.
 func packingDecoder() (decoder, error) {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// sampleCount is the number of objects for small operations.
+// sampleCount is the number of objects for experiments that measure one operation, such as decoding.
 const sampleCount = 500
 
-// samples returns a list and its items in the encoding of the API server.
+// samples returns the JSON of a list from the API server, and that of its items.
 func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
 	config, err := config(task)
 	if err != nil {

@@ -15,7 +15,8 @@ const Replicas = 4
 // ShardingGate lets an API server send each replica only its objects.
 const ShardingGate = "ShardedListAndWatch=true"
 
-// shareObjects fills the cache of a replica with all objects, or of the first of several replicas.
+// shareObjects fills the cache of one replica: for ServerReplica and ClientReplica with the share of the
+// first of Replicas replicas, otherwise with all objects.
 func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	before, err := statusBytes("VmRSS:")
 	if err != nil {
@@ -58,8 +59,9 @@ func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	}}, nil
 }
 
-// checkShare checks that a cache has all objects or about its share, and that the server did, or did not,
-// filter.
+// checkShare checks the number of cached objects. If dropped is nil, the cache must have all objects.
+// Otherwise it must have about one share; the client must have dropped objects for ClientReplica, and none
+// for ServerReplica.
 func checkShare(task Task, objects int, dropped func() int64) error {
 	if dropped == nil {
 		if objects != task.Objects {
@@ -67,7 +69,8 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 		}
 		return nil
 	}
-	// A share is binomial: for 1,000 objects, the probability to be outside is 10^-12.
+	// The size of a share is binomially distributed. For 1,000 objects, it is outside these bounds with a
+	// probability of 2·10^-9.
 	if fair := task.Objects / Replicas; objects < fair*2/3 || objects > fair*4/3 {
 		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects,
 			task.Objects, Replicas)

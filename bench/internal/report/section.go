@@ -8,15 +8,16 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// section is one table of the page, for the number of objects at which most subjects were measured.
+// section is one table of the benchmark page. If an experiment was measured with several numbers of objects,
+// the table shows one of them (see objects).
 type section struct {
 	title, text string
-	// base is the subject that the others are compared with: a ratio of 2× means half its cost.
+	// base is the subject that the others are compared with. A ratio of 2× means half the base's cost.
 	base     string
 	size     string
 	subjects []string
 	columns  []column
-	// unit names the things that Objects counts.
+	// unit is the unit of Figure.Objects: "objects" or "types".
 	unit string
 }
 
@@ -119,8 +120,9 @@ func sections() []section {
 	}
 }
 
-// objects returns the number of objects at which most subjects have a figure of the first measured column,
-// and the greatest such number if several have equally many. It returns zero if there are no figures.
+// objects returns the number of objects that the table shows: the one with figures for most subjects, and the
+// greatest if several are equal. It uses the first column that has figures. It returns zero if there are
+// none.
 func (s section) objects(r *Result) int {
 	counts := map[int]int{}
 	best := 0
@@ -142,8 +144,8 @@ func (s section) objects(r *Result) int {
 	return 0
 }
 
-// value returns the figure of a cell. Columns of other experiments may have been measured at other numbers
-// of objects.
+// value returns the figure of a cell. It chooses the number of objects for each column, because the columns'
+// experiments may have used different numbers.
 func (s section) value(r *Result, name string, c column) (float64, bool) {
 	at := section{size: s.size, subjects: s.subjects, columns: []column{c}}.objects(r)
 	f, ok := r.Get(Key{Experiment: c.experiment, Size: s.size, Objects: at, Subject: name, Metric: c.metric})

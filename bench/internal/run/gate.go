@@ -26,14 +26,15 @@ type gate struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		// events counts the events since the gate was closed. changed is closed when events or closed
-		// changes.
+		// events is the number of events held back since the gate was closed. changed is a channel that is
+		// replaced, and the old one closed, when events or closed changes.
 		events  int
 		changed chan struct{}
 	}
 }
 
-// startGate starts a gate before the API server of a kubeconfig, as the user of that file. Stop ends it.
+// startGate starts a gate before the API server of a kubeconfig. Requests use that kubeconfig's credentials.
+// Stop ends the gate.
 func startGate(kubeconfig string) (*gate, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -111,7 +112,7 @@ func (g *gate) tellLocked() {
 	g.mu.changed = make(chan struct{})
 }
 
-// count adds to the number of waiting events.
+// count adds to the number of events held back, if the gate is closed.
 func (g *gate) count(events int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

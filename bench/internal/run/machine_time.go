@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// ticks is the number of units of /proc/stat in a second, on every platform of Go.
+// ticks is the number of /proc/stat time units per second (USER_HZ), the same on every platform of Go.
 const ticks = 100
 
 // loadAverage returns the average number of runnable processes in the last minute.

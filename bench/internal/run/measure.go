@@ -13,16 +13,16 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
-// attempts limits the attempts of each measurement.
+// attempts is the maximum number of tries for one measurement.
 const attempts = 5
 
-// measurement has the figures of one round of one subject, and the latency of each update.
+// measurement is the result of one round for one subject. latencies has the latency of each update.
 type measurement struct {
 	metrics   map[string]float64
 	latencies []time.Duration
 }
 
-// quantiles returns the figures of latencies.
+// quantiles returns the latency metrics, in milliseconds.
 func quantiles(latencies []time.Duration) map[string]float64 {
 	figures := map[string]float64{}
 	if len(latencies) == 0 {
@@ -34,7 +34,7 @@ func quantiles(latencies []time.Duration) map[string]float64 {
 	return figures
 }
 
-// attempt measures one subject once. It retries after a failure, because a server on a busy machine may close
+// attempt measures one subject. It retries after a failure, because a server on a busy machine may close
 // connections early.
 func (r *runner) attempt(ctx context.Context, step Step, name string) (m measurement, err error) {
 	for n := range attempts {
@@ -52,7 +52,7 @@ func (r *runner) attempt(ctx context.Context, step Step, name string) (m measure
 // taskTimeout limits a task generously.
 const taskTimeout = 10 * time.Minute
 
-// measure measures one subject once.
+// measure measures one subject, without retries.
 func (r *runner) measure(ctx context.Context, step Step, name string) (measurement, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, taskTimeout, fmt.Errorf("it took more than %v", taskTimeout))
 	defer cancel()
@@ -127,7 +127,7 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 	return measurement{metrics: outcome.Metrics}, err
 }
 
-// follows returns the measurement of a child that has received the updates.
+// follows returns the measurement of a child that has received the updates, with the latencies since sent.
 func follows(task experiment.Task, outcome experiment.Outcome,
 	sent map[string]time.Time) (measurement, error) {
 	latencies, err := latenciesOf(sent, outcome.Seen)
@@ -158,7 +158,7 @@ func (r *runner) command(step Step, name string) []string {
 	return []string{r.options.Crdcache, verb, certificatesType, "-A", "-o", format}
 }
 
-// serve adds a cache server to a task that needs one.
+// serve sets the command that starts a cache server, if the task needs one.
 func (r *runner) serve(task *experiment.Task) {
 	if task.Subject == experiment.ServedDump || task.Subject == experiment.ServedQuery {
 		task.Serve = []string{r.options.Crdcache, "serve", certificatesType, "-A", "--detach"}

@@ -20,14 +20,15 @@ type WriteRequest struct {
 	Request
 	// HTTP is the request as it was received.
 	HTTP *http.Request
-	// Collection is the type of the objects.
+	// Collection has the stored objects of the request's type.
 	Collection Collection
 	// List returns the objects that a deletecollection selects.
 	List func() ([]Object, error)
 }
 
-// WriteResult is the answer to a WriteRequest. A deletecollection is answered with the list of the deleted
-// objects, others with Status if it is set and with Object otherwise.
+// WriteResult is the result of a Write. For a deletecollection, the handler responds with the deleted
+// objects, which it has from WriteRequest.List. For other verbs it responds with Status, or with Object if
+// Status is nil.
 type WriteResult struct {
 	// Code is the HTTP status code.
 	Code     int
@@ -76,7 +77,8 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 	}
 }
 
-// deferList sets List of a request, and returns the page that List fills.
+// deferList sets request.List, and returns an empty page. A call of request.List fills the page with the
+// selected objects.
 func (e *encoder) deferList(request *WriteRequest) (*page, error) {
 	r, p := request.HTTP, &page{}
 	options, err := parseListOptions(r.URL.Query())

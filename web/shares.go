@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// shares limit concurrent work, per user and in total.
+// shares limits concurrent work, per user and in total.
 type shares struct {
-	perUser int           // per user
-	all     chan struct{} // its capacity is the limit in total
+	perUser int           // maximum per user
+	all     chan struct{} // its capacity is the maximum in total
 	mu      struct {
 		sync.Mutex
 		users map[string]*share // with running or waiting work
 	}
 }
 
-// share is the share of a user.
+// share is the work of one user.
 type share struct {
 	slots chan struct{}
-	users int // running or waiting
+	users int // number of running and waiting calls
 }
 
 func newShares(most, all int) *shares {
@@ -27,8 +27,8 @@ func newShares(most, all int) *shares {
 	return s
 }
 
-// take waits for a slot until ctx ends; a context that has ended only gets a free slot. It returns false if
-// there is none. Otherwise the caller must call release.
+// take waits for a slot until ctx ends. It returns false if none became free. Otherwise the caller must call
+// release. If ctx has already ended, take does not wait, but still takes a free slot.
 func (s *shares) take(ctx context.Context, user string) (release func(), ok bool) {
 	own := s.join(user)
 	if !acquire(ctx, own.slots) {

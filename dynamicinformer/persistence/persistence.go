@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Backend stores the content of informers beyond the end of the process. Implementations must be safe
-// for concurrent use. They may fail at any time: the informer continues, tries again later, and reports
-// the failure in its status. A method may return the cause of its context early; the informer does not wait
-// longer than that.
+// Backend stores the content of informers beyond the end of the process. Implementations must be safe for
+// concurrent use. They may fail at any time: the informer continues, tries again later, and reports the
+// failure in its status. When the context of a method ends, the informer stops waiting for the method, which
+// should then return context.Cause.
 type Backend interface {
-	// View opens and locks the stored content for the key, which identifies a view of a type, until
-	// the View is closed. It fails if another owner holds the lock.
+	// View opens the stored content of one informer and locks it until View.Close. The key identifies the
+	// type and the informer's options. View fails if another owner holds the lock.
 	View(ctx context.Context, key string) (View, error)
 }
 
-// View is the stored content of one view of a type: a consistent set of objects with its Checkpoint,
-// or nothing. The informer calls one method at a time.
+// View is the stored content of one informer: a consistent set of objects with its Checkpoint, or nothing.
+// The informer calls one method at a time.
 type View interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
 	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
@@ -33,9 +33,10 @@ type View interface {
 	Close() error
 }
 
-// BlockView is a View that stores whole contents in blocks of some dozen objects. The next process
-// reads the bodies of a block when a caller first reads one of its objects. Changes are stored beside
-// the blocks until the next whole content. The informer does not call Save and Load.
+// BlockView is a View that stores whole contents in blocks of some dozen objects. The head of a block has the
+// identity and labels of its objects, the bodies have their JSON. The next process loads all heads, and the
+// bodies of a block when a caller first reads one of its objects. Changes are stored separately until the
+// next whole content. The informer calls SaveBlocks and LoadBlocks instead of Save and Load.
 type BlockView interface {
 	View
 	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
@@ -43,8 +44,8 @@ type BlockView interface {
 	SaveBlocks(ctx context.Context, at Checkpoint, whole bool, write func(BlockWriter) error) error
 	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole content, in
 	// order; json is nil for a deleted object, and valid until changed returns. Then it calls block for each
-	// block: head is valid until block returns. bodies returns the bodies; it may be called later, and
-	// concurrently with any other method. size is the memory that bodies retains, in bytes.
+	// block: head is valid until block returns. bodies returns the bodies of the block; the informer can call
+	// it later, and concurrently with any other method. size is the memory that bodies retains, in bytes.
 	LoadBlocks(ctx context.Context,
 		changed func(key string, json []byte) error,
 		block func(head []byte, bodies func() ([]byte, error), size int) error,

@@ -17,7 +17,8 @@ type meter struct {
 // workBetweenChecks is the number of cheap steps, such as index lookups, between two checks of the context.
 const workBetweenChecks = 256
 
-// bodyWork is the work of reading an object, which may be large: the context is checked each time.
+// bodyWork is the work of reading an object's JSON. It makes every read check the context, because objects
+// can be large.
 const bodyWork = workBetweenChecks
 
 // work counts steps. It returns false if the query was cancelled.
@@ -44,7 +45,8 @@ func (m *meter) context() context.Context {
 	return m.ctx
 }
 
-// fail records why an evaluation ended early, and reports whether err is an error.
+// fail reports whether err is not nil. It stops the query with the first such error, or with the cause if the
+// context has ended.
 func (m *meter) fail(err error) bool {
 	if err != nil && m != nil && m.err == nil {
 		m.err = cmp.Or(context.Cause(m.ctx), err)

@@ -30,7 +30,8 @@ func (o *serverOptions) addFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("dir", "kubeconfig")
 }
 
-// restConfig also returns the running sandbox, or nil with --kubeconfig.
+// restConfig returns the client config of the API server. The second result is the client of the running
+// sandbox, or nil with --kubeconfig.
 func (o *serverOptions) restConfig() (*rest.Config, *controlplane.Client, error) {
 	var client *controlplane.Client
 	kubeconfig := o.kubeconfig
@@ -114,7 +115,7 @@ func (o *fillOptions) run(ctx context.Context) error {
 	return err
 }
 
-// etcd returns nil if objects are written through the API.
+// etcd returns a client of the sandbox's etcd, or nil if objects are written through the API.
 func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, error) {
 	switch {
 	case o.via == viaAPI, o.via == "" && sandbox == nil:

@@ -254,7 +254,7 @@ func (l *listWatch) listed(o *openWatch) {
 	list.shard.watched()
 	now := time.Now()
 	l.reports.Listed(now.Sub(o.began))
-	o.began = now // of the events after the list
+	o.began = now // of the events after the initial list
 	o.watchSilence(list.silence)
 }
 

@@ -51,7 +51,8 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 	}
 }
 
-// Indexes come and go while objects stay, and a snapshot keeps what it has.
+// TestIndexesComeAndGo adds and removes indexes of a filled cache. A snapshot keeps the indexes that existed
+// when it was made.
 func TestIndexesComeAndGo(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// written is the value and version of a written object.
+// written is the UID, version and value of an object after a write.
 type written struct {
 	uid     types.UID
 	version uint64
@@ -32,12 +32,12 @@ type writer struct {
 	client     dynamic.Interface
 	namespaces []string
 	values     int // number of used values
-	// live has the existing objects by key. log has all written objects by version.
+	// live maps the keys of existing objects to their state. log maps versions to writes.
 	live map[string]written
 	log  map[uint64]entry
-	// order has the versions of log in their order.
+	// order has the versions of log in the order of the writes.
 	order []uint64
-	// gone has the deletions with the versions around them.
+	// gone has all deletions.
 	gone []deletion
 }
 

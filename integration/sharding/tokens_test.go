@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// TestTokens checks that tokens grow even if Leases are reset or deleted while no replica runs.
+// TestTokens checks that fencing tokens grow even if Leases are reset or deleted while no replica runs.
 func TestTokens(t *testing.T) {
 	const group, shards = "tokens", 2
 	namespace := harness.Namespace(t)

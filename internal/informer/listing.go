@@ -2,16 +2,16 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// listing has the changes of a list. It is immutable.
+// listing has the changes that a list made to the cache. It is immutable.
 //
 // Each handler's queue has one element for the whole listing, and its notifications are made one by one when
 // the handler is called. The notifications of a million objects would take as much memory, for each handler,
 // as the compressed objects.
 type listing struct {
 	changes changes
-	// initial is true for the first list, and takeover for the first list of a generation that takes over
-	// from another one. Handlers are then notified of objects with an unchanged resource version, because the
-	// type's version may have changed.
+	// initial is true until the informer has synced. takeover is true for the first list of each later
+	// generation, see the type generation. With takeover, handlers are notified of objects with an unchanged
+	// resource version, because the type's version may have changed.
 	initial, takeover bool
 	// unseen is true if handlers have not seen the old objects of the changes.
 	unseen bool
@@ -32,7 +32,7 @@ func (l changeList) Len() int { return len(l) }
 // At implements changes.
 func (l changeList) At(n int) store.Change { return l[n] }
 
-// present has the content of the cache as changes, for one new handler. It makes the list of items when the
+// present has the cached objects as additions, for one new handler. It makes the list of items when the
 // handler is called, not under the informer's lock, so that new handlers do not delay events.
 type present struct {
 	snapshot *store.Snapshot // nil once items are made
@@ -79,8 +79,8 @@ func (l *listing) of(n int) (some [2]notification, count int) {
 	return some, 1
 }
 
-// count returns the number of notifications, and how many of them are resyncs. It adds their events to the
-// counts.
+// count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
+// events.
 func (l *listing) count(events *eventCounts) (all, resyncs int) {
 	var sum tally
 	for n := range l.changes.Len() {

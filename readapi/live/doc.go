@@ -19,7 +19,7 @@
 //
 // All other reads are forwarded to the API server: other types and versions, subresources, tables of built-in
 // types, discovery, OpenAPI, and media types other than JSON. The response header Crdcache-Served is "cache"
-// or "cluster". Crdcache-Pruned lists the parts that the cache does not have. Writes, and reads with side
+// or "cluster". Crdcache-Pruned is "true" if the cached objects lack fields. Writes, and reads with side
 // effects (exec, attach, portforward, proxy), are refused.
 //
 // The server reads with the credentials of its config, and does not authenticate its clients. Serve only

@@ -41,8 +41,8 @@ func newFailing(fs vfs.FS) *failing {
 	return f
 }
 
-// TestNoRoomAtOpen opens the files of a killed process on a disk whose writes fail after some. The error
-// says why, nothing is removed, and everything is loaded when there is space again.
+// TestNoRoomAtOpen opens the files of a killed process on a disk that fails after a number of writes. View
+// returns the cause, nothing is removed, and all objects are loaded when writes succeed again.
 func TestNoRoomAtOpen(t *testing.T) {
 	for room := range int64(60) {
 		left, want := image(t, false)
@@ -52,7 +52,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 		fs.room.Store(room)
 		fs.why.Store(&why)
 		failed := make(chan error, 1)
-		go func() { // ended by the error
+		go func() { // returns when the write fails
 			_, err := s.View(context.Background(), "widgets")
 			failed <- err
 		}()
@@ -87,7 +87,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 }
 
 // TestDiskHangsAtOpen: View and Close return in time although the disk is blocked. The folder is unlocked
-// when it answers.
+// when the disk answers.
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
 	fs := newFailing(left)

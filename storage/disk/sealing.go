@@ -9,14 +9,14 @@ import (
 	"fmt"
 )
 
-// ErrKey is reported if persisted data was written with a key that is not in Options.Keys, without a key
-// although there is one, or with a key although there is none. The data is ignored and overwritten.
+// ErrKey is reported if persisted data is encrypted with a key that is not in Options.Keys, or is not
+// encrypted although Options.Keys is set. The data is ignored and overwritten.
 var ErrKey = errors.New("the persisted data was written with another key, or without one")
 
 // keyLength is the key length of AES-256 in bytes.
 const keyLength = 32
 
-// The first byte of a record is its format.
+// The first byte of a value is its format. In sealedRecord, a key id of keyIDLength bytes follows.
 const (
 	plainRecord  = 'p'
 	sealedRecord = 's'
@@ -52,8 +52,9 @@ func newSealing(keys [][]byte) (*sealing, error) {
 	return s, nil
 }
 
-// seal returns the value of a record. With keys it encrypts the record with the first key and a random
-// nonce, and authenticates its place.
+// seal returns the value that the database stores for a record. place is the key of the record in the
+// database. If there are keys, seal encrypts the record with the first key and a random nonce, and binds it
+// to place.
 func (s *sealing) seal(place, record []byte) []byte {
 	if len(s.keys) == 0 {
 		return append([]byte{plainRecord}, record...)
@@ -63,8 +64,8 @@ func (s *sealing) seal(place, record []byte) []byte {
 	return key.aead.Seal(value, nil, record, place)
 }
 
-// open returns the record of a value, which may alias it. asNow reports whether seal would use the same
-// key.
+// open returns the record in a value; place is the same as for seal. The record may share the memory of the
+// value. asNow reports whether seal would use the same key.
 func (s *sealing) open(place, value []byte) (record []byte, asNow bool, err error) {
 	switch {
 	case len(value) > 0 && value[0] == plainRecord:

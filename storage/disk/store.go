@@ -27,16 +27,19 @@ var (
 
 // Options configure a Store. The zero value works.
 type Options struct {
-	// MaxAge is how long a view without an informer is kept. Default: 30 days.
+	// MaxAge is the maximum time since the last save of a view. Older views are removed when the Store opens
+	// the folder. Default: 30 days.
 	MaxAge time.Duration
 	// Keys encrypt all data with AES-256-GCM. The first key writes, all keys read. To change the key,
 	// insert the new one in front, and remove the old one after all informers have saved. Each key has 32
-	// bytes. Data without a key, or with another key, is ignored (ErrKey). Default: no encryption.
+	// bytes. Data that is not encrypted, or encrypted with another key, is ignored (ErrKey). Default: no
+	// encryption.
 	Keys [][]byte
 
 	// fs replaces the file system of the machine in tests.
 	fs vfs.FS
-	// pause is the pause after the first failure of the disk, timeout the limit of Close.
+	// pause is the pause after the first failure of the disk. timeout limits the time that opening the engine
+	// and Close wait for the disk.
 	pause, timeout time.Duration
 }
 
@@ -51,11 +54,12 @@ const (
 
 const defaultMaxAge = 30 * 24 * time.Hour
 
-// Store is a folder with persisted views. Create it with New. It is safe for concurrent use.
+// Store is a folder with the persisted objects of informers, one view for each informer. Create it with New.
+// It is safe for concurrent use.
 type Store struct {
 	dir     string
 	options Options
-	// keysErr is the error of Options.Keys; then sealing is nil.
+	// sealing is nil if Options.Keys is invalid. keysErr is then the error.
 	sealing *sealing
 	keysErr error
 
@@ -133,7 +137,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.end(w) }() // ended by the disk
+	go func() { ended <- s.end(w) }() // returns when the disk answers
 	select {
 	case err := <-ended:
 		return err
@@ -178,7 +182,7 @@ var errNoAnswer = errors.New("the disk does not answer")
 func (s *Store) beginLocked(f func() error) *work {
 	w := &work{began: time.Now(), done: make(chan struct{})}
 	s.mu.working = w
-	go func() { // ended by the disk
+	go func() { // returns when the disk answers
 		w.err = f()
 		s.mu.Lock()
 		s.mu.working = nil
@@ -200,7 +204,7 @@ func (w *work) wait(patience time.Duration) error {
 	}
 }
 
-// open returns the engine and its number. It opens it if necessary, and waits for the disk up to the
+// open returns the engine and its epoch. If there is no engine, open starts to open one, and waits up to the
 // timeout of the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
@@ -214,7 +218,8 @@ func (s *Store) open() (*engine, int, error) {
 	}
 }
 
-// begin returns the engine and its number, or the work to wait for.
+// begin returns the engine and its epoch, or the work to wait for. It starts to open an engine if there is
+// none.
 func (s *Store) begin() (*engine, int, *work, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +239,8 @@ func (s *Store) begin() (*engine, int, *work, error) {
 	return nil, 0, s.beginLocked(func() error { return s.openFolder(lock) }), nil
 }
 
-// openFolder locks the folder unless it is locked, and opens an engine. A failed engine stays until the
-// next attempt.
+// openFolder locks the folder unless it is locked, and opens an engine. An engine that failed to open
+// is stored too: recoverLocked then returns its failure until the pause has passed.
 func (s *Store) openFolder(lock *folder) (err error) {
 	if lock != nil && errors.Is(lock.check(), errRemoved) {
 		s.mu.Lock()
@@ -290,8 +295,9 @@ func (s *Store) recoverLocked() error {
 	return nil
 }
 
-// use calls f with the engine with number epoch, or with any if epoch is zero. It removes a damaged engine
-// with all its data; the next one is empty.
+// use opens the engine if necessary and calls f with it. It returns the epoch of the engine. If epoch is not
+// zero and differs from it, use returns errRemovedData. use removes a damaged engine with all its data; the
+// next engine is empty.
 func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int, err error) {
 	e, used, err := s.open()
 	if err != nil {
@@ -320,7 +326,7 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 	return used, err
 }
 
-// checkFolder fails an engine whose folder was removed, because no process would find its files.
+// checkFolder marks an engine as failed if its folder was removed, because no process would find its files.
 func (s *Store) checkFolder(e *engine) error {
 	s.mu.Lock()
 	lock := s.mu.lock
@@ -353,5 +359,5 @@ func (s *Store) discard(e *engine) {
 		return nil
 	})
 	s.mu.Unlock()
-	_ = w.wait(s.options.timeout) // the caller that opens the next engine waits for the rest
+	_ = w.wait(s.options.timeout) // after the timeout, the next call of open waits for it
 }

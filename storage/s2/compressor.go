@@ -15,12 +15,12 @@ var (
 
 type compressor struct{ dictionary *s2.Dict }
 
-// newCompressor returns a Compressor with the dictionary text.
+// newCompressor returns a Compressor with text as its dictionary.
 func newCompressor(text []byte) (*compressor, error) {
 	for len(text) < s2.MinDictSize {
 		text = append(text, ' ')
 	}
-	const repeat = 0 // the offset in the dictionary where objects begin, as a prefix
+	const repeat = 0 // s2 first compares an object with the dictionary at this offset; it precedes the text
 	dictionary := s2.NewDict(append([]byte{repeat}, text...))
 	if dictionary == nil {
 		return nil, errNoDictionary
@@ -35,8 +35,8 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 	return dst[:before+len(c.dictionary.Encode(dst[before:], src))]
 }
 
-// maxObject limits the decompressed size, so that damaged data cannot cause large allocations. Larger
-// objects are not compressed.
+// maxObject limits the decompressed size, so that damaged data cannot cause large allocations.
+// crdcache compresses only smaller objects.
 const maxObject = 128 << 20
 
 // Decompress implements Compressor.

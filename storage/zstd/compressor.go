@@ -92,8 +92,8 @@ func (c *compressor) newEncoder() (*zstd.Encoder, error) {
 	return encoder, nil
 }
 
-// maxObject limits the decompressed size, so that damaged data cannot cause large allocations. Larger
-// objects are not compressed.
+// maxObject limits the decompressed size, so that damaged data cannot cause large allocations.
+// crdcache compresses only smaller objects.
 const maxObject = 128 << 20
 
 func (c *compressor) newDecoder() (*zstd.Decoder, error) {

@@ -8,14 +8,14 @@ const (
 	CPUPerObject = "cpu_us_per_object"
 	// Readable is the time until the cache serves objects, including persisted ones.
 	Readable = "readable_s"
-	// Heap is the growth of the live heap.
+	// HeapPerObject is the growth of the live heap divided by the number of objects.
 	HeapPerObject = "heap_b_per_object"
 	// PeakRSS is the peak of resident memory.
 	PeakRSS = "peak_rss_b"
 	// PeakGrowth is the difference between PeakRSS and the resident memory at the start.
 	PeakGrowth = "peak_growth_b"
-	// LiveHeap is HeapPerObject for all objects, Kept is their number, and Received counts the bytes from
-	// connections.
+	// LiveHeap is the growth of the live heap. Kept is the number of cached objects. Received is the number
+	// of bytes received from the server.
 	LiveHeap = "heap_b"
 	Kept     = "kept_objects"
 	Received = "received_b"
@@ -42,8 +42,8 @@ const (
 	NamespaceHot  = "by_namespace_hot_ns_per_object"
 	NamespaceCold = "by_namespace_cold_ns_per_object"
 
-	// IndexAdd is the time to add an index to a filled cache. IndexPause is the longest read meanwhile, and
-	// IndexHeap is the memory of the index.
+	// IndexAdd is the time to add an index to a filled cache. IndexPause is the longest read during
+	// that time, and IndexHeap is the memory of the index.
 	IndexAdd   = "index_add_ms"
 	IndexPause = "index_pause_ms"
 	IndexHeap  = "index_heap_b_per_object"
@@ -51,8 +51,9 @@ const (
 	// IndexAddPerObject is IndexAdd divided by the number of objects.
 	IndexAddPerObject = "index_add_us_per_object"
 
-	// RestRSS is the resident memory with a filled cache after unused memory was released. RelistPeak is the
-	// peak during a relist as a multiple of it, and RelistRead is the longest read meanwhile.
+	// RestRSS is the resident memory per object with a filled cache, after unused memory was released.
+	// RelistPeak is the peak of resident memory during a relist, divided by the resident memory before it.
+	// RelistRead is the longest read during the relist.
 	RestRSS    = "rest_rss_b_per_object"
 	RelistPeak = "relist_peak_times"
 	RelistCPU  = "relist_cpu_us_per_object"
@@ -61,12 +62,14 @@ const (
 	// GCPause is the longest stop of the process by the garbage collector.
 	GCPause = "gc_pause_ms"
 
-	// Small operations with CPU time and allocations.
+	// CPU time and allocations of decoding: one object, and a list.
 	DecodeObject       = "object_ns"
 	DecodeObjectAllocs = "object_allocs"
 	DecodeList         = "list_ns_per_object"
 	DecodeListAllocs   = "list_allocs_per_object"
-	// PathOne is PathField with one object repeatedly, as in benchmarks of libraries.
+	// CPU time and allocations of JSONPath expressions. PathField reads a field of many objects. PathOne
+	// reads the field of one object repeatedly, as benchmarks of libraries do. PathFilter evaluates a filter,
+	// PathList a path to a list, and PathEight eight paths over JSON.
 	PathOne          = "field_one_ns"
 	PathOneAllocs    = "field_one_allocs"
 	PathField        = "field_ns"

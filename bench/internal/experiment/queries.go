@@ -31,7 +31,7 @@ spec:
     - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
 `
 
-// few is the number of found objects and of dangling references.
+// few is the number of objects that the queries find, and of dangling references.
 const few = 10
 
 // askQueries measures queries over generated objects.
@@ -98,7 +98,8 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	return Outcome{Metrics: metrics}, nil
 }
 
-// generated returns object i. The first few have their own team and no reference.
+// generated returns object i. The first `few` objects have the team "few" and refer to an issuer that
+// does not exist.
 func generated(i int) *unstructured.Unstructured {
 	team, issuer := "many", "ca"
 	if i < few {

@@ -29,9 +29,9 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// ratioRange returns the least and the greatest ratio of two figures within one round, because figures of
-// one round share its noise. If the figures have different numbers of rounds, it compares all rounds with
-// each other. It returns zeros for a single round, and if a divisor is zero.
+// ratioRange returns the least and the greatest ratio of over to under. It divides round by round, because
+// both values of a round share its noise. If the numbers of rounds differ, it divides every value of over by
+// every value of under. It returns zeros for a single round, and if a divisor is zero.
 func ratioRange(over, under []float64) (low, high float64) {
 	if max(len(over), len(under)) < 2 || len(over) == 0 || len(under) == 0 || slices.Min(under) <= 0 {
 		return 0, 0
@@ -46,8 +46,8 @@ func ratioRange(over, under []float64) (low, high float64) {
 	return slices.Min(ratios), slices.Max(ratios)
 }
 
-// minus returns the figure less another one, round by round, and never less than zero. The result has no
-// rounds if the numbers of rounds differ.
+// minus subtracts other from the figure, round by round. Negative differences become zero. If the numbers of
+// rounds differ, it subtracts only the medians.
 func (f Figure) minus(other Figure) Figure {
 	rounds := f.Values
 	f.Median, f.Values = max(f.Median-other.Median, 0), nil

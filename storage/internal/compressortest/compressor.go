@@ -11,10 +11,10 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/large"
 )
 
-// Train returns a compressor for objects like the samples.
+// Train returns a compressor that is trained with samples.
 type Train func(t testing.TB, samples [][]byte) dynamicinformer.Compressor
 
-// With returns the Train of a compression.
+// With returns a function that trains with trainer, and fails the test after an error.
 func With(trainer dynamicinformer.Compression) Train {
 	return func(t testing.TB, samples [][]byte) dynamicinformer.Compressor {
 		t.Helper()
@@ -26,7 +26,7 @@ func With(trainer dynamicinformer.Compression) Train {
 	}
 }
 
-// Test tests the behavior of every compressor.
+// Test tests the requirements of dynamicinformer.Compression, which every implementation must meet.
 func Test(t *testing.T, trainer dynamicinformer.Compression) {
 	train := With(trainer)
 	t.Run("dictionaries pay", func(t *testing.T) { dictionariesPay(t, train) })
@@ -36,7 +36,7 @@ func Test(t *testing.T, trainer dynamicinformer.Compression) {
 	t.Run("damage", func(t *testing.T) { damage(t, train) })
 }
 
-// dictionariesPay checks that a dictionary reduces an object to less than a sixth.
+// dictionariesPay checks that a dictionary reduces an object to at most a sixth.
 func dictionariesPay(t *testing.T, train Train) {
 	object := Certificate(5000)
 	if small := train(t, Certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
@@ -44,7 +44,7 @@ func dictionariesPay(t *testing.T, train Train) {
 	}
 }
 
-// roundTrips trains with various samples, and compresses objects like them and others.
+// roundTrips trains with various samples, and compresses and decompresses similar and different objects.
 func roundTrips(t *testing.T, train Train) {
 	noise := func(size int) []byte {
 		r := rand.New(rand.NewPCG(uint64(size), 1))
@@ -110,7 +110,7 @@ func concurrentUse(t *testing.T, train Train) {
 	group.Wait()
 }
 
-// damage checks that truncated objects are errors, and that no damaged object panics.
+// damage checks that decompressing a truncated object fails, and that no damaged object causes a panic.
 func damage(t *testing.T, train Train) {
 	c := train(t, Certificates(0, 200))
 	small := c.Compress(nil, Certificate(1000))
@@ -186,7 +186,7 @@ func Bench(b *testing.B, trainer dynamicinformer.Compression) {
 	}
 }
 
-// families returns certificates of 1.2 KB, and large objects.
+// families returns generators of objects by name: certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
 	all := map[string]func(n int) []byte{"small": Certificate}
 	for _, family := range large.Families() {
